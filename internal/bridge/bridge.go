@@ -144,7 +144,7 @@ func (b *Bridge) newServer() *mcp.Server {
 }
 
 // Handler returns the handler of the bridge's paths: /u/{userID}/mcp,
-// /u/{userID}/sse for clients of the transport of 2024-11-05, and /health.
+// /u/{userID}/sse for clients of the transport of 2024-11-05, /health and /tools.
 // Everything else is 404.
 func (b *Bridge) Handler() http.Handler {
 	endpoint, sse := session.NewEndpoint(b.host(), newStandAlone(b)), session.NewSSE(b.host())
@@ -160,6 +160,8 @@ func (b *Bridge) Handler() http.Handler {
 			sse.ServeHTTP(w, r)
 		case "/health":
 			b.serveHealth(w, r)
+		case "/tools":
+			b.directory.serveTools(w, r)
 		default:
 			http.NotFound(w, r)
 		}

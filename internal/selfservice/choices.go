@@ -92,8 +92,8 @@ func isLeftOut(b *v1alpha1.HostedBridge, server string) bool {
 	return b.Status.Effective != nil && slices.Contains(b.Status.Effective.LeftOut, server)
 }
 
-// choiceOf returns the user's choice about a server, nil if there is none.
-func choiceOf(b *v1alpha1.HostedBridge, server string) *Choice {
+// ChoiceOf returns the user's choice about a server, nil if there is none.
+func ChoiceOf(b *v1alpha1.HostedBridge, server string) *Choice {
 	if b.Spec.Choices == nil {
 		return nil
 	}

@@ -96,7 +96,7 @@ func ServersOf(v View) Servers {
 		if _, known := out.Find(s.Name); known {
 			return
 		}
-		s.Choice, s.Actions = choiceOf(v.Bridge, s.Name), []Action{}
+		s.Choice, s.Actions = ChoiceOf(v.Bridge, s.Name), []Action{}
 		s.Secrets = grants.Of(s.Name)
 		out.Servers = append(out.Servers, complete(v, s))
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,7 @@ import (
 
 const admission = "../../config/rbac/admission.yaml"
 
-func TestTheIngressMayChangeTheKeysOfABridgeAlone(t *testing.T) {
+func TestTheIngressMayChangeKeysAndChoicesOfABridgeAlone(t *testing.T) {
 	c := testenv.Client(t)
 	namespace := testenv.Namespace(t, c)
 	testenv.ExpectInstalled(t, c, "../../config/rbac/ingress.yaml", namespace)
@@ -65,6 +66,11 @@ func TestTheIngressMayChangeTheKeysOfABridgeAlone(t *testing.T) {
 		"an owner": func(b *v1alpha1.HostedBridge) {
 			b.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}
 		},
+		"how its tools are listed": func(b *v1alpha1.HostedBridge) { b.Spec.Choices = &v1alpha1.Choices{Mode: v1alpha1.ModeRouter} },
+		"how its tools are named":  func(b *v1alpha1.HostedBridge) { b.Spec.Choices = &v1alpha1.Choices{ToolPrefix: v1alpha1.ToolPrefixNever} },
+		"when it sleeps": func(b *v1alpha1.HostedBridge) {
+			b.Spec.Choices = &v1alpha1.Choices{IdleTimeout: &metav1.Duration{Duration: time.Hour}}
+		},
 		"who holds its fields": func(b *v1alpha1.HostedBridge) { b.ManagedFields[0].Manager = "gitops" },
 	}
 	for what, change := range changes {
@@ -75,6 +81,10 @@ func TestTheIngressMayChangeTheKeysOfABridgeAlone(t *testing.T) {
 	key := v1alpha1.APIKey{ID: "0123456789Cd", Hash: "user-sha256:" + strings.Repeat("0", 64)}
 	if err := patch(func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = append(b.Spec.APIKeys, key) }); err != nil {
 		t.Errorf("a key: %v", err)
+	}
+	choice := v1alpha1.ServerChoice{Name: "docs", Use: v1alpha1.ChoiceOn, Deny: []string{"delete"}}
+	if err := patch(func(b *v1alpha1.HostedBridge) { b.Spec.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{choice}} }); err != nil {
+		t.Errorf("a choice: %v", err)
 	}
 	other := b.DeepCopy()
 	suspend(other)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -58,26 +59,44 @@ func (c *Client) Close() { c.pool.close() }
 
 // Health asks a bridge for its health report.
 func (c *Client) Health(ctx context.Context, to route.Backend) (health.Report, error) {
-	res, err := c.ask(ctx, to, http.MethodGet, "/health")
+	body, err := c.read(ctx, to, "/health", MaxReport)
 	if err != nil {
 		return health.Report{}, fmt.Errorf("ask for health: %w", err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return health.Report{}, fmt.Errorf("ask for health: status %d", res.StatusCode)
-	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, MaxReport+1))
-	if err != nil {
-		return health.Report{}, fmt.Errorf("read health: %w", err)
-	}
-	if len(body) > MaxReport {
-		return health.Report{}, fmt.Errorf("read health: more than %d bytes", MaxReport)
 	}
 	report, err := health.Read(body)
 	if err != nil {
 		return health.Report{}, fmt.Errorf("read health: %w", err)
 	}
 	return report, nil
+}
+
+// Tools asks a bridge for its tools.
+func (c *Client) Tools(ctx context.Context, to route.Backend) (toollist.List, error) {
+	body, err := c.read(ctx, to, "/tools", toollist.MaxBytes)
+	if err != nil {
+		return toollist.List{}, fmt.Errorf("ask for tools: %w", err)
+	}
+	return toollist.Read(body)
+}
+
+// read returns the answer to a GET, of a bounded size.
+func (c *Client) read(ctx context.Context, to route.Backend, path string, most int64) ([]byte, error) {
+	res, err := c.ask(ctx, to, http.MethodGet, path)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d", res.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if int64(len(body)) > most {
+		return nil, fmt.Errorf("the answer has more than %d bytes", most)
+	}
+	return body, nil
 }
 
 // Ready asks a bridge whether it is ready, and returns nil if it is. The kubelet

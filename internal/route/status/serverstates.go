@@ -68,7 +68,7 @@ func serverStates(b *v1alpha1.HostedBridge, r *health.Report, now time.Time) []v
 func givenBy(b *v1alpha1.HostedBridge, server string) (string, v1alpha1.ServerUse) {
 	if b.Status.Effective != nil {
 		for _, s := range b.Status.Effective.Servers {
-			if s.Name == server {
+			if s.Name == server && s.Gives() {
 				return s.Profile, s.Use
 			}
 		}

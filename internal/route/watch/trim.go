@@ -4,10 +4,14 @@
 package watch
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/resolve"
 )
 
 // trimPod keeps of a pod what route.Build reads. At 10,000 tenants the whole
@@ -48,12 +52,12 @@ func trimBridge(object any) (any, error) {
 	return &v1alpha1.HostedBridge{
 		ObjectMeta: trimMeta(b.ObjectMeta),
 		Spec: v1alpha1.HostedBridgeSpec{
-			UserID: b.Spec.UserID, Tier: b.Spec.Tier, DesiredState: b.Spec.DesiredState, IdleTimeout: b.Spec.IdleTimeout, APIKeys: b.Spec.APIKeys,
+			UserID: b.Spec.UserID, Tier: b.Spec.Tier, Mode: b.Spec.Mode, Choices: trimChoices(b.Spec.Choices), DesiredState: b.Spec.DesiredState, IdleTimeout: b.Spec.IdleTimeout, APIKeys: b.Spec.APIKeys,
 			OAuth:   b.Spec.OAuth,
-			Servers: trimServers(b.Spec.Servers),
+			Servers: trimServers(b),
 		},
 		Status: v1alpha1.HostedBridgeStatus{
-			Phase: b.Status.Phase, Servers: b.Status.Servers, ServerStates: b.Status.ServerStates, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
+			Phase: b.Status.Phase, URL: b.Status.URL, Servers: b.Status.Servers, ServerStates: b.Status.ServerStates, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
 			Effective: trimEffective(b.Status.Effective),
 			Secrets:   trimSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: trimRecipes(b.Status.Recipes),
 			Outages: trimOutages(b.Status.Outages),
@@ -77,32 +81,56 @@ func trimPerson(object any) (any, error) {
 	return kept, nil
 }
 
-// trimServers keeps the names of servers, of the secrets that they may use, and of
-// their recipes.
-func trimServers(servers []v1alpha1.Server) []v1alpha1.Server {
+// trimServers keeps the names of servers, of the secrets that they may use, of their
+// recipes, and how their accounts are connected.
+func trimServers(b *v1alpha1.HostedBridge) []v1alpha1.Server {
+	logins := loginsOf(b)
 	var stripped []v1alpha1.Server
-	for _, server := range servers {
+	for _, server := range b.Spec.Servers {
 		kept := v1alpha1.Server{Name: server.Name, Secrets: server.Secrets}
 		if server.Recipe != nil {
 			kept.Recipe = &v1alpha1.RecipeReference{Name: server.Recipe.Name}
+		}
+		if login := logins[server.Name].OAuth; login != nil {
+			kept.Auth = &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
+				Grant: v1alpha1.OAuthAuthorizationCode, AuthorizationURL: login.AuthorizationURL, Scopes: login.Scopes,
+				TokenSecret: v1alpha1.SecretName(login.Token),
+			}}
 		}
 		stripped = append(stripped, kept)
 	}
 	return stripped
 }
 
-// trimEffective keeps which profile gives which server.
+// loginsOf returns the servers whose accounts are connected, also by what their recipes
+// say. It reads no recipe where there is none.
+func loginsOf(b *v1alpha1.HostedBridge) map[string]mcpserver.Server {
+	if !slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool { return s.Auth != nil && s.Auth.OAuth != nil }) &&
+		!slices.ContainsFunc(b.Status.Recipes, func(r v1alpha1.RecipeStatus) bool { return r.TokenSecret != "" }) {
+		return nil
+	}
+	return resolve.ConnectionsOf(b)
+}
+
+// trimEffective keeps which profile gives or offers which server.
 func trimEffective(e *v1alpha1.EffectiveSettings) *v1alpha1.EffectiveSettings {
 	if e == nil {
 		return nil
 	}
-	kept := &v1alpha1.EffectiveSettings{}
+	kept := &v1alpha1.EffectiveSettings{LeftOut: e.LeftOut}
 	for _, s := range e.Servers {
-		if s.Source != "" {
-			kept.Servers = append(kept.Servers, v1alpha1.EffectiveServer{Name: s.Name, Profile: s.Profile, Use: s.Use})
-		}
+		s.Source = ""
+		kept.Servers = append(kept.Servers, s)
 	}
 	return kept
+}
+
+// trimChoices keeps what is chosen of servers.
+func trimChoices(c *v1alpha1.Choices) *v1alpha1.Choices {
+	if c == nil || len(c.Servers) == 0 {
+		return nil
+	}
+	return &v1alpha1.Choices{Servers: c.Servers}
 }
 
 // trimRecipes keeps the names of the secrets that servers may use by their
@@ -132,12 +160,12 @@ func trimOutages(outages []v1alpha1.ServerOutage) []v1alpha1.ServerOutage {
 	return stripped
 }
 
-// trimSecrets keeps the revision.
+// trimSecrets keeps the revision, and which secrets servers lack.
 func trimSecrets(s *v1alpha1.SecretsStatus) *v1alpha1.SecretsStatus {
-	if s == nil || s.Revision == "" {
+	if s == nil || s.Revision == "" && len(s.Missing) == 0 {
 		return nil
 	}
-	return &v1alpha1.SecretsStatus{Revision: s.Revision}
+	return &v1alpha1.SecretsStatus{Revision: s.Revision, Missing: s.Missing}
 }
 
 // trimMeta keeps the labels: the cache selects by them.

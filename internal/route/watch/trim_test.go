@@ -13,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
 // TestStrippedPodsMakeTheSameTable leaves out of pods nothing that a route is
@@ -101,5 +103,42 @@ func TestStrippedBridgesMakeTheSameTable(t *testing.T) {
 	}
 	if fmt.Sprint(names) != "[notes paper]" {
 		t.Errorf("the recipes that it names are %v", names)
+	}
+}
+
+// TestStrippedBridgesTellUsersTheSame leaves out of a bridge nothing that its user is shown.
+func TestStrippedBridgesTellUsersTheSame(t *testing.T) {
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: "alice", UID: "uid-alice"}}
+	b.Spec.Tier, b.Spec.Mode = "free", v1alpha1.ModeDirect
+	b.Spec.Servers = []v1alpha1.Server{
+		{Name: "own", Secrets: []v1alpha1.SecretName{"TOKEN"}, Transport: v1alpha1.Transport{URL: "https://a"}},
+		{Name: "drive", Secrets: []v1alpha1.SecretName{"DRIVE"}, Transport: v1alpha1.Transport{URL: "https://b"}, Auth: &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
+			Grant: v1alpha1.OAuthAuthorizationCode, AuthorizationURL: "https://login.example.com/a", TokenURL: "https://login.example.com/t", ClientID: "me", TokenSecret: "DRIVE",
+		}}},
+	}
+	b.Spec.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "may", Use: "On"}, {Name: "gone", Use: "On"}}}
+	b.Status.URL = "https://bridges.example.com/u/alice/mcp"
+	b.Status.Secrets = &v1alpha1.SecretsStatus{Missing: []string{"TOKEN"}}
+	b.Status.Effective = &v1alpha1.EffectiveSettings{LeftOut: []string{"left"}, Servers: []v1alpha1.EffectiveServer{
+		{Name: "given", Profile: "team", Use: v1alpha1.ServerRequired, Source: `{"name":"given","recipe":{"name":"notes"}}`, Recipe: "notes"},
+		{Name: "may", Profile: "team", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerNoRoom, Recipe: "paper"},
+		{Name: "own", Profile: "team", Use: v1alpha1.ServerDefault, Reason: v1alpha1.ReasonServerShadowed},
+	}}
+	object, err := trimBridge(b.DeepCopy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := health.Report{Status: health.Degraded, Servers: map[string]health.Server{
+		"own": {Status: health.Unhealthy}, "drive": {Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, "given": {Status: health.Healthy},
+	}}
+	seen := func(b *v1alpha1.HostedBridge) any {
+		v := selfservice.View{Bridge: b, Report: report, ConnectPage: func(server string) string { return "https://connect/" + server }}
+		return []any{selfservice.ServersOf(v), selfservice.ConnectionsOf(v, nil), selfservice.ToolsOf(v, nil)}
+	}
+	if diff := cmp.Diff(seen(b.WithEffective()), seen(object.(*v1alpha1.HostedBridge))); diff != "" {
+		t.Errorf("(-whole +stripped):\n%s", diff)
+	}
+	if servers := selfservice.ServersOf(selfservice.View{Bridge: object.(*v1alpha1.HostedBridge), Report: report}); len(servers.Servers) != 6 {
+		t.Errorf("%d servers", len(servers.Servers))
 	}
 }

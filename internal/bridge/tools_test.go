@@ -1,0 +1,76 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
+)
+
+// toolsOf returns what the bridge answers the ingress about its tools, one in a word each.
+func (r *rig) toolsOf(t *testing.T) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(r.url, "/u/alice/mcp")+"/tools", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := r.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := toollist.Read(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, tool := range l.Tools {
+		word := tool.Server + "/" + tool.Tool + "=" + tool.Name
+		if tool.Denied {
+			word += "!"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+func TestABridgeSaysWhichToolsClientsSeeAndWhichAreDenied(t *testing.T) {
+	calls := make(chan string, 1)
+	for name, tt := range map[string]struct {
+		mode mcpserver.Mode
+		both bool
+		want string
+	}{
+		"one server":      {mcpserver.Direct, false, "one/a=a one/b=!"},
+		"several servers": {mcpserver.Direct, true, "one/a=one_a two/legacy=two_legacy one/b=!"},
+		"mode Router":     {mcpserver.Router, true, "one/a=a two/legacy=legacy one/b=!"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := served(t, "one", pagedServer(calls, "a", "b"), "modern")
+			one.Tools = mcpserver.Tools{Deny: []string{"b"}}
+			servers := []mcpserver.Server{one}
+			if tt.both {
+				servers = append(servers, served(t, "two", pagedServer(calls, "legacy"), "modern"))
+			}
+			r := newGuardedRig(t, mcpserver.Config{
+				UserID: "alice", BridgeUID: "uid-1", Mode: tt.mode, Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers,
+			})
+			if _, err := r.connect(t, "modern", nil).ListTools(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.toolsOf(t); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package toollist
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+func TestTextsOfServersAreBoundedAndPlain(t *testing.T) {
+	for name, tt := range map[string]struct{ in, want string }{
+		"plain":                {"Finds issues.", "Finds issues."},
+		"several lines":        {"a\nb\tc", "a b c"},
+		"another direction":    {"safe\u202eexe.txt", "safeexe.txt"},
+		"invisible":            {"a\u200bb\u2066c", "abc"},
+		"a terminal's command": {"\x1b[31mred", " [31mred"},
+		"no UTF-8":             {"a\xffb", "ab"},
+		"other scripts":        {"поиск 検索", "поиск 検索"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (Tool{Description: tt.in}).Bounded().Description; got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+	long := Tool{Name: strings.Repeat("é", 10_000), Description: strings.Repeat("é", 10_000)}.Bounded()
+	if len(long.Name) > MaxName || len(long.Description) > MaxText || !utf8.ValidString(long.Description) {
+		t.Errorf("%d and %d bytes", len(long.Name), len(long.Description))
+	}
+}
+
+func TestReadBoundsTheList(t *testing.T) {
+	many, err := json.Marshal(List{Tools: make([]Tool, MaxTools+1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Read(many)
+	if err != nil || len(l.Tools) != MaxTools || !l.More {
+		t.Errorf("%d tools, more: %v, %v", len(l.Tools), l.More, err)
+	}
+	for _, bad := range []string{"", "[]", `{"tools":1}`, strings.Repeat(" ", MaxBytes+1)} {
+		if _, err := Read([]byte(bad)); err == nil || len(err.Error()) > 300 {
+			t.Errorf("%.20q is read: %v", bad, err)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"tools":[{"name":"a","server":"s","tool":"t","denied":true}],"more":true}`))
+	f.Add([]byte(`{"tools":[{"description":"\u202e\u0000"}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l, err := Read(b)
+		if err != nil {
+			return
+		}
+		for _, tool := range l.Tools {
+			if len(tool.Description) > MaxText || strings.ContainsFunc(tool.Name, unicode.IsControl) {
+				t.Errorf("%+v", tool)
+			}
+		}
+	})
+}

@@ -1,0 +1,134 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package kubestore
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	v1alpha1ac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+func permit(*v1alpha1.HostedBridge) error { return nil }
+
+// TestChoicesOutliveTheManifest makes choices with the rights of an ingress, and applies
+// the manifest again in each way that there is.
+func TestChoicesOutliveTheManifest(t *testing.T) {
+	c := testenv.Client(t)
+	installed(t, c)
+	namespace := testenv.Namespace(t, c)
+	manifest := func(tier string) *v1alpha1ac.HostedBridgeApplyConfiguration {
+		return v1alpha1ac.HostedBridge("alice", namespace).WithSpec(v1alpha1ac.HostedBridgeSpec().WithTier(tier).WithChoices(
+			v1alpha1ac.Choices().WithServers(v1alpha1ac.ServerChoice().WithName("fixed").WithUse(v1alpha1.ChoiceOn))))
+	}
+	apply := func(tier string) {
+		t.Helper()
+		if err := c.Apply(t.Context(), manifest(tier), client.FieldOwner("gitops"), client.ForceOwnership); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply("free")
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "alice"}}
+	testenv.ExpectExists(t, c, b)
+	bridge := userkey.Bridge{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "alice"}, UID: b.UID}
+	choices := &Choices{Client: asIngress(t)}
+	set := func(server string, choice *selfservice.Choice) error {
+		_, err := choices.Set(t.Context(), bridge, server, choice, permit)
+		return err
+	}
+	expect := func(what string, want ...v1alpha1.ServerChoice) {
+		t.Helper()
+		testenv.ExpectExists(t, c, b)
+		got := slices.Clone(b.Spec.Choices.Servers)
+		slices.SortFunc(got, func(a, b v1alpha1.ServerChoice) int { return len(a.Name) - len(b.Name) })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	fixed := v1alpha1.ServerChoice{Name: "fixed", Use: v1alpha1.ChoiceOn}
+	on, off := &selfservice.Choice{Use: v1alpha1.ChoiceOn, Deny: []string{"a", "b"}}, &selfservice.Choice{Use: v1alpha1.ChoiceOff}
+	for server, choice := range map[string]*selfservice.Choice{"docs": on, "git": off} {
+		if err := set(server, choice); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git, docs := v1alpha1.ServerChoice{Name: "git", Use: v1alpha1.ChoiceOff}, v1alpha1.ServerChoice{Name: "docs", Use: v1alpha1.ChoiceOn, Deny: []string{"a", "b"}}
+	expect("two choices", git, docs, fixed)
+	apply("pro")
+	expect("after the manifest", git, docs, fixed)
+	if err := set("docs", &selfservice.Choice{Use: v1alpha1.ChoiceOff, Deny: []string{"b"}}); err != nil {
+		t.Fatal(err)
+	}
+	docs = v1alpha1.ServerChoice{Name: "docs", Use: v1alpha1.ChoiceOff, Deny: []string{"b"}}
+	expect("another choice", git, docs, fixed)
+
+	var managed *userkey.ManagedError
+	if err := set("fixed", off); !errors.As(err, &managed) || !slices.Equal(managed.By, []string{"gitops"}) {
+		t.Errorf("a choice of the manifest: %v", err)
+	}
+	if err := set("fixed", nil); !errors.As(err, &managed) {
+		t.Errorf("the end of a choice of the manifest: %v", err)
+	}
+	for range 2 { // The second removes nothing.
+		if err := set("docs", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("one choice", git, fixed)
+	if err := set("git", nil); err != nil {
+		t.Fatal(err)
+	}
+	expect("none", fixed)
+	testenv.ExpectExists(t, c, b)
+	for _, f := range b.ManagedFields {
+		if f.Manager == selfservice.ChoiceManager("git") || f.Manager == selfservice.ChoiceManager("docs") {
+			t.Errorf("%s still holds %s", f.Manager, f.FieldsV1)
+		}
+	}
+}
+
+// TestAChoiceIsForOneBridgeAlone has neither a deleted HostedBridge come back, nor another
+// one of its name changed.
+func TestAChoiceIsForOneBridgeAlone(t *testing.T) {
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "alice"}}
+	testenv.ExpectApplied(t, c, b)
+	choices := &Choices{Client: c}
+	choice := &selfservice.Choice{Use: v1alpha1.ChoiceOn}
+	for what, uid := range map[string]types.UID{"another one": "other", "the deleted one": b.UID} {
+		if uid == b.UID {
+			if err := c.Delete(t.Context(), b.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		of := userkey.Bridge{NamespacedName: client.ObjectKeyFromObject(b), UID: uid}
+		if _, err := choices.Set(t.Context(), of, "docs", choice, permit); !errors.Is(err, userkey.ErrNoBridge) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refusal := errors.New("no")
+	other := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bob"}}
+	testenv.ExpectApplied(t, c, other)
+	of := userkey.Bridge{NamespacedName: client.ObjectKeyFromObject(other), UID: other.UID}
+	if _, err := choices.Set(t.Context(), of, "docs", choice, func(*v1alpha1.HostedBridge) error { return refusal }); !errors.Is(err, refusal) {
+		t.Error(err)
+	}
+	testenv.ExpectExists(t, c, other)
+	if other.Spec.Choices != nil {
+		t.Errorf("a refused choice is stored: %+v", other.Spec.Choices)
+	}
+}
