@@ -157,32 +157,3 @@ func usageOf(u selfservice.Usage) *usageView {
 	}
 	return out
 }
-
-// ago returns how long ago a time was, in words.
-func ago(now, at time.Time) string {
-	switch d := now.Sub(at); {
-	case d < time.Minute:
-		return "just now"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", int(d.Minutes()))
-	case d < today:
-		return fmt.Sprintf("%d h ago", int(d.Hours()))
-	default:
-		return when(at)
-	}
-}
-
-// when returns a time as records have it.
-func when(at any) string {
-	switch t := at.(type) {
-	case time.Time:
-		if !t.IsZero() {
-			return t.UTC().Format("2 January 2006, 15:04 UTC")
-		}
-	case *time.Time:
-		if t != nil {
-			return when(*t)
-		}
-	}
-	return "not known"
-}

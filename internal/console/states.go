@@ -95,7 +95,7 @@ func (c *Console) rowOf(s selfservice.Server, bridge health.Status) row {
 	if s.Fix == nil {
 		return r
 	}
-	if !strings.Contains(r.Text, s.Fix.Text) {
+	if s.Fix.Code != selfservice.FixTurnOn && !strings.Contains(r.Text, s.Fix.Text) {
 		r.Text = strings.TrimSpace(r.Text + " " + s.Fix.Text)
 	}
 	r.Button = c.buttonOf(s)

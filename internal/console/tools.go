@@ -150,7 +150,7 @@ func (c *Console) runTool(v *visit) error {
 	}
 	begun := time.Now()
 	result, err := trial.Result(v.Exchange(trial.Call(p.Tool.Name, arguments)))
-	p.Ran = &ran{Took: time.Since(begun).Round(time.Millisecond).String()}
+	p.Ran = &ran{Took: took(time.Since(begun).Milliseconds())}
 	if err != nil {
 		p.Ran.Problem = problemText(err)
 		return c.show(v, "tool", http.StatusOK, p)
