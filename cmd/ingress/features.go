@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogapi"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
@@ -20,7 +21,7 @@ type newFeature func(c *core, o *options) (httpapi.Feature, error)
 // features returns what is served beside users' bridges. What they run is added to
 // the background.
 func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
-	list := []newFeature{healthFeature, secretsFeature, adminFeature, catalogFeature}
+	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, adminFeature, catalogFeature}
 	if l.server != nil {
 		list = append(list, l.feature)
 	}
@@ -44,6 +45,21 @@ func healthFeature(c *core, _ *options) (httpapi.Feature, error) {
 
 func secretsFeature(c *core, _ *options) (httpapi.Feature, error) {
 	return management.Secrets(&c.identity.secrets), nil
+}
+
+// selfFeature serves what users see and do of their own bridge.
+func (l *logins) selfFeature(c *core, _ *options) (httpapi.Feature, error) {
+	options := management.SelfOptions{
+		Bridge: c.routes.Bridge, Reports: c.prober, Last: c.status.LastReport, ListTools: c.bridges.Tools,
+		Keys: kubestore.NewKeys(c.cluster, rand.Reader, time.Now), Choices: &kubestore.Choices{Client: c.cluster}, Secrets: &c.identity.secrets,
+		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.audit.search(),
+	}
+	if l.server != nil {
+		options.ConnectPage = func(user v1alpha1.UserID, server string) string {
+			return v1alpha1.ConnectURL(l.oauth.PublicURL, user, server)
+		}
+	}
+	return management.NewSelf(options).Feature(), nil
 }
 
 func adminFeature(c *core, o *options) (httpapi.Feature, error) {

@@ -47,13 +47,15 @@ const (
 
 // Methods that entries have. Those of administrators begin with AdminPrefix,
 // those of publishers with PublishPrefix, those of logins with LoginPrefix, and steps of
-// people who lose or get their access with AccessPrefix.
+// people who lose or get their access with AccessPrefix. UserPrefix begins what users do
+// with their own bridge beside calls.
 const (
 	MethodCallTool = "tools/call"
 	AdminPrefix    = "admin/"
 	PublishPrefix  = "publish/"
 	LoginPrefix    = "login/"
 	AccessPrefix   = "access/"
+	UserPrefix     = "user/"
 )
 
 // Principal is the caller.

@@ -21,6 +21,8 @@ const MaxSteps = 31*24 + 1
 
 // FiguresQuery asks an index how much was called.
 type FiguresQuery struct {
+	// UserID is the user whose calls are meant, empty for all users.
+	UserID string
 	// From is the earliest that belongs to it, To the first that does not any
 	// more. Both are given.
 	From, To time.Time
@@ -43,7 +45,10 @@ func (q FiguresQuery) Starts() []time.Time {
 
 // Figures are how much was called in a time. Administrators' acts are no calls.
 type Figures struct {
-	Total Calls
+	// UserID is that of the query. A store of an earlier release, which counts the calls
+	// of all users, leaves it empty.
+	UserID string
+	Total  Calls
 	// Steps are those of the query, in order, also where nothing was called.
 	Steps []Step
 	// Tools are those with the most calls, of all users together. Those that no

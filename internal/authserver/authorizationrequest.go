@@ -102,8 +102,8 @@ func (a *authorizationRequest) complete(p parameters, issuer string) error {
 	if a.Resource, ok = resourceOf(p.values[parameterResource], issuer); !ok {
 		return refuse(codeInvalidTarget, "resource must be the URL of one bridge of this installation, as its metadata has it.")
 	}
-	if a.Scopes, ok = scopesOf(p.get(parameterScope), oauth.Scopes()); !ok {
-		return refuse(codeInvalidScope, "The scopes are "+strings.Join(oauth.Scopes(), " and ")+".")
+	if a.Scopes, ok = scopesOf(p.get(parameterScope), oauth.AllScopes(), oauth.Scopes()); !ok {
+		return refuse(codeInvalidScope, "The scopes are "+strings.Join(oauth.AllScopes(), ", ")+".")
 	}
 	return nil
 }
@@ -140,17 +140,17 @@ func challengeProblem(p parameters) (code, description string) {
 	return "", ""
 }
 
-// scopesOf returns the scopes that are asked for, in our order: those that there
-// may be where there is no word of any. A client that asks to go on while its
+// scopesOf returns the scopes that are asked for, in our order, of those that there
+// may be, and instead where there is no word of any. A client that asks to go on while its
 // person is away gets what all get. Scopes that we do not have are left out, as
 // RFC 6749, section 3.3, allows, where some are left: the metadata of a bridge name
 // those of all its issuers, and clients ask each for all.
-func scopesOf(asked string, may []string) ([]string, bool) {
+func scopesOf(asked string, may, instead []string) ([]string, bool) {
 	words := slices.DeleteFunc(strings.Fields(asked), func(name string) bool { return name == scopeOffline })
 	if len(words) == 0 {
-		return may, true
+		return instead, true
 	}
-	names := slices.DeleteFunc(words, func(name string) bool { return !slices.Contains(oauth.Scopes(), name) })
+	names := slices.DeleteFunc(words, func(name string) bool { return !slices.Contains(oauth.AllScopes(), name) })
 	if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(may, name) }) {
 		return nil, false
 	}

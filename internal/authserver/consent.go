@@ -40,8 +40,9 @@ const (
 
 // scopeWords are what scopes let a program do, in words.
 var scopeWords = map[string]string{
-	oauth.ScopeRead: "See which tools, resources and prompts there are, and read resources",
-	oauth.ScopeCall: "Call tools, which may change things in what you have connected",
+	oauth.ScopeRead:   "See which tools, resources and prompts there are, and read resources",
+	oauth.ScopeCall:   "Call tools, which may change things in what you have connected",
+	oauth.ScopeManage: "Change your bridge: make and revoke API keys, set secrets, disconnect accounts, turn servers on and off, and see what was done with it",
 }
 
 // consentHandler asks a person for consent and makes the grant.

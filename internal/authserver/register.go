@@ -110,7 +110,7 @@ func (r clientMetadata) granted() (clientMetadata, error) {
 	r.ResponseTypes = []string{responseCode}
 	r.Auth = authNone
 	r.Name = flow.ShownName(r.Name)
-	names := slices.DeleteFunc(strings.Fields(r.Scope), func(name string) bool { return !slices.Contains(oauth.Scopes(), name) })
+	names := slices.DeleteFunc(strings.Fields(r.Scope), func(name string) bool { return !slices.Contains(oauth.AllScopes(), name) })
 	if len(names) == 0 {
 		names = oauth.Scopes()
 	}

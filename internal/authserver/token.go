@@ -195,7 +195,7 @@ func (s *tokenHandler) refresh(c httpapi.Call, p parameters, clientID string) (j
 	if err := checkTarget(g.Grant, p); err != nil {
 		return jsonAnswer{}, err
 	}
-	scopes, ok := scopesOf(p.get(parameterScope), g.Scopes)
+	scopes, ok := scopesOf(p.get(parameterScope), g.Scopes, g.Scopes)
 	if !ok {
 		return jsonAnswer{}, errScope
 	}

@@ -40,8 +40,9 @@ const (
 	// User admits callers with the key or an access token of the user of the
 	// path, :userId.
 	User
-	// UserKey admits callers with the key of that user.
-	UserKey
+	// UserManage admits callers with the key of that user, or an access token with the
+	// scope oauth.ScopeManage.
+	UserManage
 	// Session admits a person's browser, and forms that a page of the same host
 	// sends. The feature keeps the session and names its person by Call.Enter. The
 	// rate of each source is limited.
@@ -198,6 +199,11 @@ type Act struct {
 	// Publisher is the actor, and KeyID the key; both are empty for an
 	// administrator.
 	Publisher, KeyID string
+	// Self marks an act of users on their own bridge. Its actor is UserKey, the id of
+	// their key, or Login; if both are empty, it is the caller of a route of User or
+	// UserManage.
+	Self    bool
+	UserKey string
 	// Login is the actor of an act by login: the text of their subject key,
 	// which reveals no identity. User is the owner of the bridge. Both are
 	// empty for the catalog's acts.

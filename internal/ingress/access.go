@@ -6,6 +6,7 @@ package ingress
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
@@ -112,13 +113,16 @@ func checkScope(r *request) error {
 	return nil
 }
 
-// requireKey refuses access tokens.
-func requireKey(r *request) error {
-	if r.principal().ByToken() {
-		return problems.KeyNeeded
+// checkManage refuses access tokens that do not allow to change a bridge.
+func checkManage(r *request) error {
+	if !r.principal().MayManage() {
+		return problems.ManageNeeded
 	}
 	return nil
 }
+
+// tokenRoutes are those that take access tokens.
+var tokenRoutes = []string{routeMCP, routeSSE, routeHealth, routeSelf, routeSecrets}
 
 // challenge has the answer say where and for what a token can be had, if it is a
 // refusal that a token would mend.
@@ -126,7 +130,7 @@ func (a *access) challenge(r *request, p *httpapi.Problem) {
 	if a.oauth == nil || p.Status != http.StatusUnauthorized && !errors.Is(p, problems.Insufficient) {
 		return
 	}
-	if route := r.route; route != routeMCP && route != routeSSE && route != routeHealth {
+	if !slices.Contains(tokenRoutes, r.route) {
 		return
 	}
 	code := ""
@@ -137,7 +141,11 @@ func (a *access) challenge(r *request, p *httpapi.Problem) {
 		code = "invalid_token"
 	}
 	metadata := a.oauth.PublicURL + oauth.MetadataPath(authn.ResourcePath(r.pathUser(), endpointOf(r)))
-	r.w.Header().Set("WWW-Authenticate", oauth.Challenge(metadata, code, "", a.oauth.Scopes))
+	scopes := a.oauth.Scopes
+	if p == problems.ManageNeeded {
+		scopes = append(slices.Clone(scopes), oauth.ScopeManage)
+	}
+	r.w.Header().Set("WWW-Authenticate", oauth.Challenge(metadata, code, "", scopes))
 }
 
 // resourceMetadata answers where tokens for a user's URL are to be had. It is the

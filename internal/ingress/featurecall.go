@@ -108,6 +108,8 @@ func (c *featureCall) Bridge() (route.Backend, error) {
 func (c *featureCall) Audit(a httpapi.Act) error {
 	who, prefix := c.r.administrator.Audited(), audit.AdminPrefix
 	switch {
+	case a.Self:
+		who, prefix = c.self(a), audit.UserPrefix
 	case a.Publisher != "":
 		who, prefix = audit.Principal{Kind: audit.KindPublisherKey, ID: a.Publisher + "/" + a.KeyID}, audit.PublishPrefix
 	case a.Login != "":
@@ -118,6 +120,17 @@ func (c *featureCall) Audit(a httpapi.Act) error {
 		act.Status, act.ErrorType = audit.UpstreamError, "outcome_unknown"
 	}
 	return c.router.auditor.writeAct(c.r, who, a.User, act)
+}
+
+// self returns the user who makes an act on their own bridge.
+func (c *featureCall) self(a httpapi.Act) audit.Principal {
+	switch {
+	case a.UserKey != "":
+		return audit.Principal{Kind: audit.KindUserKey, ID: a.UserKey}
+	case a.Login != "":
+		return audit.Principal{Kind: audit.KindOAuth, ID: a.Login, Issuer: c.router.access.publicURL()}
+	}
+	return c.r.principal().Audited()
 }
 
 // Secret implements httpapi.Call. It is read into one buffer, because one that grew

@@ -183,8 +183,8 @@ func (t *router) featureSteps(f *feature, route httpapi.Route) []step {
 		return []step{t.access.checkOrigin}
 	case httpapi.User:
 		return []step{t.access.checkOrigin, t.access.authenticate, t.observer.trace, t.bounds.findAccount}
-	case httpapi.UserKey:
-		return []step{t.access.checkOrigin, t.access.authenticate, t.observer.trace, t.bounds.findAccount, requireKey}
+	case httpapi.UserManage:
+		return []step{t.access.checkOrigin, t.access.authenticate, t.observer.trace, t.bounds.findAccount, checkManage}
 	default:
 		return []step{t.access.checkOrigin, t.access.requireAdmin(route.Roles)}
 	}

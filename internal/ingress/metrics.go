@@ -21,6 +21,7 @@ const (
 	routeSSE     = "sse"
 	routeHealth  = "health"
 	routeSecrets = "secrets"
+	routeSelf    = "self"
 	routeAdmin   = "admin"
 	routeCatalog = "catalog"
 	routeLogin   = "login"

@@ -25,6 +25,7 @@ var spanRoutes = map[string]string{
 	routeSSE:     "/u/:userId/sse",
 	routeHealth:  "/u/:userId/health",
 	routeSecrets: "/u/:userId/secrets",
+	routeSelf:    "/u/:userId",
 }
 
 // trace begins the request's span, as a part of the trace that the client

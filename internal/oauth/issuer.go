@@ -21,8 +21,17 @@ const (
 	ScopeCall = "mcp:call"
 )
 
-// Scopes returns all scopes that a token of our own server may have.
+// ScopeManage allows to change the bridge: its API keys, secrets, connected accounts and
+// choice of servers, and to read what was done with it. No client gets it that does not
+// ask for it by name, and metadata do not name it, because clients of MCP ask for all
+// scopes that these have.
+const ScopeManage = "bridge:manage"
+
+// Scopes returns the scopes that clients of MCP need, which those get who ask for none.
 func Scopes() []string { return []string{ScopeRead, ScopeCall} }
+
+// AllScopes returns all scopes that a token of our own server may have.
+func AllScopes() []string { return append(Scopes(), ScopeManage) }
 
 // TypeAccessToken is the type of access tokens by RFC 9068, section 2.1. It
 // keeps an ID token from being accepted as one.

@@ -71,6 +71,8 @@ type Token struct {
 	Expires time.Time
 	// Read and Call say what it allows. Neither includes the other.
 	Read, Call bool
+	// Manage is whether the token has ScopeManage, which no issuer gives unasked.
+	Manage bool
 	// Scopes are the token's scopes, in its order.
 	Scopes []string
 }

@@ -5,6 +5,7 @@ package selfservice
 
 import (
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -54,6 +55,17 @@ func ConnectionsOf(v View, secrets []Secret) Connections {
 			}
 		}
 		out.Connections = append(out.Connections, c)
+	}
+	return out
+}
+
+// KnownConnectionsOf returns the accounts by what the status of the HostedBridge says, which
+// lacks when they were connected.
+func KnownConnectionsOf(v View) Connections {
+	out := ConnectionsOf(v, nil)
+	for i := range out.Connections {
+		c := &out.Connections[i]
+		c.Connected = v.Bridge.Status.Secrets != nil && !slices.Contains(v.Bridge.Status.Secrets.Missing, c.Secret)
 	}
 	return out
 }

@@ -6,6 +6,7 @@ package selfservice
 import (
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
@@ -14,6 +15,18 @@ type Keys struct {
 	Keys []userkey.Info `json:"keys"`
 	// Limit is how many keys a bridge may have.
 	Limit int `json:"limit"`
+	// Partial means that the API server is away: who holds the keys, and when they were
+	// made, is not known.
+	Partial bool `json:"partial,omitempty"`
+}
+
+// KnownKeys returns the keys of a bridge whose field managers are not known.
+func KnownKeys(b *v1alpha1.HostedBridge) Keys {
+	infos := userkey.Infos(b)
+	for i := range infos {
+		infos[i].ManagedBy, infos[i].CreatedAt = nil, nil
+	}
+	return Keys{Keys: infos, Limit: userkey.MaxKeys, Partial: true}
 }
 
 // CreatedKey is the one and only view of a key.

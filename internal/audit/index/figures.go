@@ -17,6 +17,9 @@ import (
 // statements below name, so that entries themselves are not read.
 const inTime = ` FROM audit_entries WHERE time_ms >= ? AND time_ms < ? AND method = '` + audit.MethodCallTool + `'`
 
+// ofUser is inTime of one user, whose entries another index has in order.
+const ofUser = ` FROM audit_entries WHERE time_ms >= ? AND time_ms < ? AND user_id = ? AND method = '` + audit.MethodCallTool + `'`
+
 // shortened is a latency to two digits, so that there are as many different
 // ones as a screen has lines, and not as many as there are calls.
 const shortened = `CASE WHEN latency_ms < 100 THEN latency_ms
@@ -26,13 +29,29 @@ const shortened = `CASE WHEN latency_ms < 100 THEN latency_ms
 	WHEN latency_ms < 1000000 THEN latency_ms / 10000 * 10000
 	ELSE 1000000 END`
 
-var (
-	countSteps = `SELECT time_ms / ?, status, ` + shortened + `, COUNT(*)` + inTime + ` GROUP BY 1, 2, 3`
+// statements count the calls of a time.
+type statements struct{ steps, tools, uses string }
 
-	tally      = `COUNT(*) AS calls, SUM(CASE WHEN status IN (` + failed() + `) THEN 1 ELSE 0 END)`
-	countTools = `SELECT server, tool, ` + tally + inTime + ` AND server <> '' GROUP BY server, tool ORDER BY calls DESC, server, tool LIMIT ?`
-	countUses  = `SELECT user_id, server, ` + tally + inTime + ` GROUP BY user_id, server ORDER BY calls DESC, user_id, server LIMIT ?`
-)
+var ofAll, ofOne = statementsOf(inTime), statementsOf(ofUser)
+
+// statementsOf returns the statements about the calls that a FROM and its WHERE mean.
+func statementsOf(calls string) statements {
+	tally := `COUNT(*) AS calls, SUM(CASE WHEN status IN (` + failed() + `) THEN 1 ELSE 0 END)`
+	return statements{
+		steps: `SELECT time_ms / ?, status, ` + shortened + `, COUNT(*)` + calls + ` GROUP BY 1, 2, 3`,
+		tools: `SELECT server, tool, ` + tally + calls + ` AND server <> '' GROUP BY server, tool ORDER BY calls DESC, server, tool LIMIT ?`,
+		uses:  `SELECT user_id, server, ` + tally + calls + ` GROUP BY user_id, server ORDER BY calls DESC, user_id, server LIMIT ?`,
+	}
+}
+
+// meant returns the statements for a query, and their arguments in the place of the calls.
+func meant(q audit.FiguresQuery) (statements, []any) {
+	args := []any{q.From.UnixMilli(), q.To.UnixMilli()}
+	if q.UserID == "" {
+		return ofAll, args
+	}
+	return ofOne, append(args, q.UserID)
+}
 
 // failed returns the statuses that have Failed, as SQL has them.
 func failed() string {
@@ -53,29 +72,35 @@ func (s *Store) Figures(ctx context.Context, q audit.FiguresQuery) (audit.Figure
 	if err != nil {
 		return f, err
 	}
-	f.Shared = s.db.Shared
+	f.Shared, f.UserID = s.db.Shared, q.UserID
+	statements, args := meant(q)
 	count := func(rows *sql.Rows) error {
 		var c audit.ToolCalls
 		err := rows.Scan(&c.Server, &c.Tool, &c.Calls, &c.Errors)
 		f.Tools = append(f.Tools, c)
 		return err
 	}
-	if err := s.each(ctx, countTools, count, q.From.UnixMilli(), q.To.UnixMilli(), max(1, min(q.Top, audit.MaxTop))); err != nil {
+	if err := s.each(ctx, statements.tools, count, append(args, max(1, min(q.Top, audit.MaxTop)))...); err != nil {
 		return f, err
 	}
-	f.Uses, err = s.Uses(ctx, q.From, q.To)
+	f.Uses, err = s.countUses(ctx, q)
 	return f, err
 }
 
 // Uses returns who called which server from that time on and before this one,
 // the most calls first, and MaxUses at most.
-func (s *Store) Uses(ctx context.Context, from, to time.Time) (uses []audit.Use, err error) {
-	err = s.each(ctx, countUses, func(rows *sql.Rows) error {
+func (s *Store) Uses(ctx context.Context, from, to time.Time) ([]audit.Use, error) {
+	return s.countUses(ctx, audit.FiguresQuery{From: from, To: to})
+}
+
+func (s *Store) countUses(ctx context.Context, q audit.FiguresQuery) (uses []audit.Use, err error) {
+	statements, args := meant(q)
+	err = s.each(ctx, statements.uses, func(rows *sql.Rows) error {
 		var u audit.Use
 		err := rows.Scan(&u.UserID, &u.Server, &u.Calls, &u.Errors)
 		uses = append(uses, u)
 		return err
-	}, from.UnixMilli(), to.UnixMilli(), audit.MaxUses)
+	}, append(args, audit.MaxUses)...)
 	return uses, err
 }
 
@@ -105,7 +130,8 @@ func (s *Store) countSteps(ctx context.Context, q audit.FiguresQuery) (audit.Fig
 	sums := map[int64]*sum{}
 	total := newSum()
 	step := q.Step.Milliseconds()
-	err := s.each(ctx, countSteps, func(rows *sql.Rows) error {
+	statements, args := meant(q)
+	err := s.each(ctx, statements.steps, func(rows *sql.Rows) error {
 		var at, ms, n int64
 		var status audit.Status
 		if err := rows.Scan(&at, &status, &ms, &n); err != nil {
@@ -117,7 +143,7 @@ func (s *Store) countSteps(ctx context.Context, q audit.FiguresQuery) (audit.Fig
 		sums[at].add(status, ms, n)
 		total.add(status, ms, n)
 		return nil
-	}, step, q.From.UnixMilli(), q.To.UnixMilli())
+	}, append([]any{step}, args...)...)
 	if err != nil {
 		return audit.Figures{}, err
 	}

@@ -176,11 +176,46 @@ func TestFiguresAreCountedInAnIndexAlone(t *testing.T) {
 			}
 		}
 		from, to := start.UnixMilli(), start.UnixMilli()+1000
-		for statement, args := range map[string][]any{countSteps: {3_600_000, from, to}, countTools: {from, to, 10}, countUses: {from, to, 10}} {
+		for statement, args := range map[string][]any{ofAll.steps: {3_600_000, from, to}, ofAll.tools: {from, to, 10}, ofAll.uses: {from, to, 10}} {
 			plan := planOf(t, s, explain+statement, args)
 			if !strings.Contains(plan, "COVERING INDEX audit_entries_of_time") && !strings.Contains(plan, "Index Only Scan using audit_entries_of_time") {
 				t.Errorf("%s\nis counted by\n%s", statement, plan)
 			}
+		}
+	})
+}
+
+// TestFiguresOfOneUserAreOfNobodyElse counts the same calls for all users and for one.
+func TestFiguresOfOneUserAreOfNobodyElse(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		var others []audit.Entry
+		for n := range 500 {
+			others = append(others, called(n%60, fmt.Sprint("user-", n), "secret-server", "secret-tool", audit.ToolError, 900))
+		}
+		addEntries(t, s, append(others,
+			called(1, "alice", "one", "a", audit.Success, 10), called(2, "alice", "one", "a", audit.Timeout, 20), called(70, "alice", "two", "b", audit.Success, 10),
+			called(200, "alice", "late", "c", audit.Success, 10),
+		)...)
+		q := audit.FiguresQuery{UserID: "alice", From: start, To: start.Add(2 * time.Hour), Step: time.Hour, Top: 10}
+		want := audit.Figures{
+			UserID: "alice", Shared: s.db.Shared, Total: calls(10, 20, 20, map[audit.Status]int64{audit.Success: 2, audit.Timeout: 1}),
+			Steps: []audit.Step{
+				{Start: start, Calls: calls(10, 20, 20, map[audit.Status]int64{audit.Success: 1, audit.Timeout: 1})},
+				{Start: start.Add(time.Hour), Calls: calls(10, 10, 10, map[audit.Status]int64{audit.Success: 1})},
+			},
+			Tools: []audit.ToolCalls{{Server: "one", Tool: "a", Tally: audit.Tally{Calls: 2, Errors: 1}}, {Server: "two", Tool: "b", Tally: audit.Tally{Calls: 1}}},
+			Uses:  []audit.Use{{UserID: "alice", Server: "one", Tally: audit.Tally{Calls: 2, Errors: 1}}, {UserID: "alice", Server: "two", Tally: audit.Tally{Calls: 1}}},
+		}
+		if diff := cmp.Diff(want, figures(t, s, q)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if s.db.Shared {
+			return
+		}
+		plan := planOf(t, s, "EXPLAIN QUERY PLAN "+ofOne.steps, []any{3_600_000, start.UnixMilli(), start.UnixMilli() + 1000, "alice"})
+		if !strings.Contains(plan, "audit_entries_by_user") {
+			t.Errorf("the calls of one user are counted by\n%s", plan)
 		}
 	})
 }

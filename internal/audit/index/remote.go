@@ -5,6 +5,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,9 @@ import (
 
 // queryTimeout bounds a question that reads much, and the removal of entries.
 const queryTimeout = 50 * time.Second
+
+// errOldStore says that figures are of other users too.
+var errOldStore = errors.New("the audit index is of an earlier release, which cannot count the calls of one user")
 
 // Remote is the index that another process keeps in a Store, for all replicas of
 // the ingress.
@@ -70,6 +74,9 @@ func (r *Remote) Search(ctx context.Context, q audit.Query) (page audit.Page, er
 // Figures returns how much was called. Its Lag is left to the follower.
 func (r *Remote) Figures(ctx context.Context, q audit.FiguresQuery) (f audit.Figures, err error) {
 	err = r.call(ctx, queryTimeout, pathFigures, q, &f)
+	if err == nil && f.UserID != q.UserID {
+		return audit.Figures{}, errOldStore
+	}
 	f.Shared = true
 	return f, err
 }

@@ -5,6 +5,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -151,6 +152,14 @@ func TestAnIndexElsewhereAnswersAsItsStoreDoes(t *testing.T) {
 	if figures.Total.Count() != 15 || len(figures.Steps) != 3 || len(figures.Uses) != 3 {
 		t.Errorf("%+v", figures)
 	}
+	one := compare(t, "figures of one user", r, s, func(x storage) (audit.Figures, error) {
+		f, err := x.Figures(t.Context(), audit.FiguresQuery{UserID: "bob", From: start, To: start.Add(3 * time.Hour), Step: time.Hour, Top: 10})
+		f.Shared = true
+		return f, err
+	})
+	if one.Total.Count() != 5 || len(one.Uses) != 1 {
+		t.Errorf("%+v", one)
+	}
 	compare(t, "uses", r, s, func(x storage) ([]audit.Use, error) { return x.Uses(t.Context(), start, start.Add(time.Hour)) })
 	if removed, err := r.purge(t.Context(), map[string]time.Time{"alice": start.Add(time.Hour), "": start}); err != nil || removed != 5 {
 		t.Errorf("removed %d, %v", removed, err)
@@ -187,5 +196,28 @@ func TestNobodyWaitsForAnIndexThatIsBeingPrepared(t *testing.T) {
 	e.now.Store(mux)
 	if _, err := e.remote(t).Search(t.Context(), audit.Query{Limit: 1}); err == nil || !strings.Contains(err.Error(), "not prepared yet") {
 		t.Error(err)
+	}
+}
+
+// TestAnIndexOfAnEarlierReleaseTellsNothingOfOthers has a store that does not know that the
+// calls of one user are meant.
+func TestAnIndexOfAnEarlierReleaseTellsNothingOfOthers(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.Handle("POST "+pathFigures, jsoncall.Handle(maxQuestion, func(context.Context, struct{ From time.Time }) (audit.Figures, error) {
+		return audit.Figures{Uses: []audit.Use{{UserID: "bob", Server: "secret"}}}, nil
+	}))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	c, err := jsoncall.New(server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewRemote(c)
+	t.Cleanup(func() { _ = r.Close() })
+	if f, err := r.Figures(t.Context(), audit.FiguresQuery{UserID: "alice"}); !errors.Is(err, errOldStore) || f.Uses != nil {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if f, err := r.Figures(t.Context(), audit.FiguresQuery{}); err != nil || len(f.Uses) != 1 {
+		t.Errorf("of all users: %+v, %v", f, err)
 	}
 }

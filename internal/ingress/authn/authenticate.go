@@ -247,6 +247,9 @@ func (p Principal) Subject() string {
 // ByToken reports whether a token was presented, and not a key.
 func (p Principal) ByToken() bool { return p.token != nil }
 
+// MayManage reports whether p may change the bridge: its keys, secrets and servers.
+func (p Principal) MayManage() bool { return p.token == nil || p.token.manages }
+
 // MayCall reports whether p may run tools.
 func (p Principal) MayCall() bool { return p.token == nil || p.token.calls }
 

@@ -57,7 +57,7 @@ func (a *Authenticator) principalOf(t *route.Table, of httpapi.Identity) (Princi
 		}
 		person := route.Person{Subject: *of.Subject, Ruled: of.Ruled, Since: of.Since}
 		// Its end is that of the session, which the console looks at.
-		grant := &tokenGrant{issuer: a.oauth.PublicURL, person: person, asked: of.User, ends: of.Since.Add(maxSession), calls: true, own: true}
+		grant := &tokenGrant{issuer: a.oauth.PublicURL, person: person, asked: of.User, ends: of.Since.Add(maxSession), calls: true, manages: true, own: true}
 		return Principal{User: of.User, token: grant}, true
 	}
 	for _, e := range t.Keys(of.KeyID) {

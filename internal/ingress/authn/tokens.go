@@ -66,8 +66,8 @@ type tokenGrant struct {
 	bridge  types.UID
 	trusted []string
 	ends    time.Time
-	// calls is whether tools may be run.
-	calls bool
+	// calls is whether tools may be run, and manages whether the bridge may be changed.
+	calls, manages bool
 	// own is whether our own server issued the token.
 	own bool
 }
@@ -160,7 +160,7 @@ func (a *Authenticator) verifyToken(ctx context.Context, t *route.Table, present
 	g := &tokenGrant{
 		issuer: token.Issuer, person: route.Person{Subject: token.Subject, Ruled: token.User, Since: token.Issued}, own: token.Own,
 		asked: from.User, bridge: token.Bridge, trusted: a.oauth.TrustedNamespaces,
-		ends: token.Expires.Add(oauth.Leeway), calls: token.Call,
+		ends: token.Expires.Add(oauth.Leeway), calls: token.Call, manages: token.Manage,
 	}
 	user, err := g.choose(t)
 	if err != nil {

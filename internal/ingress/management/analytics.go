@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
 const (
@@ -165,7 +166,7 @@ func newCallAnalytics(f audit.Figures, has usage.Inventory, q analyticsQuery) *c
 	a := &callAnalytics{
 		Calls: figuresOf(f.Total), Step: q.step, Steps: make([]stepFigures, 0, len(f.Steps)),
 		Servers: audit.TopServers(f.Uses, q.Top), Tools: f.Tools, Recipes: has.TopRecipes(f.Uses, q.Top), Users: audit.TopUsers(f.Uses, q.Top),
-		Scope: scopeOf(f.Shared), LagSeconds: f.Lag.Seconds(),
+		Scope: selfservice.ScopeOf(f.Shared), LagSeconds: f.Lag.Seconds(),
 	}
 	if a.Tools == nil {
 		a.Tools = []audit.ToolCalls{}
@@ -209,6 +210,11 @@ func parseAnalyticsQuery(raw string, now time.Time) (analyticsQuery, error) {
 	if err := parseQuery(&q, raw, analyticsParameters, "from, to, step and top"); err != nil {
 		return q, err
 	}
+	return q.complete(now)
+}
+
+// complete returns the query with what it does not say.
+func (q analyticsQuery) complete(now time.Time) (analyticsQuery, error) {
 	q.Top = cmp.Or(q.Top, defaultTop)
 	if q.To.IsZero() {
 		q.To = now.UTC().Truncate(time.Millisecond)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
 // searchTimeout bounds a search for audit entries.
@@ -56,21 +57,6 @@ type AuditPage struct {
 	LagSeconds float64 `json:"lagSeconds"`
 }
 
-// The scopes of an answer.
-const (
-	scopeInstallation = "installation"
-	// scopeReplica is where each replica of the ingress has an index of its own
-	// and the answer is this one's.
-	scopeReplica = "replica"
-)
-
-func scopeOf(shared bool) string {
-	if shared {
-		return scopeInstallation
-	}
-	return scopeReplica
-}
-
 // queryAudit answers with audit entries, the newest first.
 func (a *admin) queryAudit(c httpapi.Call) error {
 	u := c.Request().URL
@@ -93,7 +79,7 @@ func (a *admin) queryAudit(c httpapi.Call) error {
 	if err := c.Audit(httpapi.Act{Name: "audit.query", User: q.UserID}); err != nil {
 		return err
 	}
-	answer := AuditPage{Entries: page.Entries, Scope: scopeOf(page.Shared), LagSeconds: page.Lag.Seconds()}
+	answer := AuditPage{Entries: page.Entries, Scope: selfservice.ScopeOf(page.Shared), LagSeconds: page.Lag.Seconds()}
 	if answer.Entries == nil {
 		answer.Entries = []audit.Entry{} // A list, and not null, for whoever reads it.
 	}

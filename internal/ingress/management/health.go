@@ -11,13 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-)
-
-// The states of a bridge that the bridge itself cannot report.
-const (
-	healthAsleep    health.Status = "asleep"
-	healthSuspended health.Status = "suspended"
-	healthStarting  health.Status = "starting"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
 // get answers from what is known: the table and the last probe's report.
@@ -34,12 +28,12 @@ func (h *healthAPI) get(c httpapi.Call) error {
 // healthOf returns the bridge's report. Of a bridge that does not run, it has the
 // servers as they were last reported.
 func (h *healthAPI) healthOf(ctx context.Context, b route.Backend) health.Report {
-	state := healthStarting
+	state := selfservice.Starting
 	switch b.State {
 	case route.Sleeping:
-		state = healthAsleep
+		state = selfservice.Asleep
 	case route.Suspended:
-		state = healthSuspended
+		state = selfservice.Suspended
 	case route.Ready:
 		if report, ok := h.reports.Report(b.BridgeUID); ok {
 			return report

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
@@ -31,15 +32,6 @@ type UserKeys interface {
 	Create(ctx context.Context, of userkey.Bridge, name string, lifetime time.Duration) (*userkey.Minted, error)
 	List(ctx context.Context, of userkey.Bridge) ([]userkey.Info, error)
 	Revoke(ctx context.Context, of userkey.Bridge, id string) error
-}
-
-// createdKey is the one and only view of a key.
-type createdKey struct {
-	Key       string     `json:"key"`
-	ID        string     `json:"id"`
-	Name      string     `json:"name,omitempty"`
-	CreatedAt time.Time  `json:"createdAt"`
-	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
 // createKey mints a key for a user and answers with it, once.
@@ -61,11 +53,7 @@ func (a *admin) createKey(c httpapi.Call) error {
 	if err := c.Audit(httpapi.Act{Name: "keys.create", User: c.Param("userId"), Target: minted.ID}); err != nil {
 		return err
 	}
-	created := createdKey{Key: minted.Key, ID: minted.ID, Name: name, CreatedAt: time.Now().UTC().Truncate(time.Second)}
-	if !minted.ExpiresAt.IsZero() {
-		created.ExpiresAt = &minted.ExpiresAt
-	}
-	return answerJSON(c, http.StatusCreated, created)
+	return answerJSON(c, http.StatusCreated, selfservice.CreatedKeyOf(minted, name, time.Now()))
 }
 
 // listKeys answers with what may be told of a user's keys.
@@ -81,10 +69,7 @@ func (a *admin) listKeys(c httpapi.Call) error {
 	if err := c.Audit(httpapi.Act{Name: "keys.list", User: c.Param("userId")}); err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, struct {
-		Keys  []userkey.Info `json:"keys"`
-		Limit int            `json:"limit"`
-	}{keys, userkey.MaxKeys})
+	return answerJSON(c, http.StatusOK, selfservice.Keys{Keys: keys, Limit: userkey.MaxKeys})
 }
 
 // revokeKey removes a key that was added as one of its own.

@@ -56,8 +56,9 @@ var params = map[string]httpapi.Param{
 	"userId": {Form: v1alpha1.UserIDPattern},
 	// More than the names of secrets, so that the answer to another name says what
 	// a name is.
-	"name":  {Form: `[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*`, MaxLength: 80},
-	"keyId": {Form: `[0-9A-Za-z]{8,32}`},
+	"name":   {Form: `[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*`, MaxLength: 80},
+	"keyId":  {Form: `[0-9A-Za-z]{8,32}`},
+	"server": {Form: `[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?`},
 }
 
 // LastReport returns what is known of a bridge that reports nothing now.
@@ -89,7 +90,7 @@ func Secrets(secrets UserSecrets) httpapi.Feature {
 		{Method: http.MethodDelete, Path: one, Handle: s.deleteSecret},
 	}}
 	for i := range f.Routes {
-		f.Routes[i].Access, f.Routes[i].AnyQuery, f.Routes[i].NoHead = httpapi.UserKey, true, true
+		f.Routes[i].Access, f.Routes[i].AnyQuery, f.Routes[i].NoHead = httpapi.UserManage, true, true
 	}
 	return f
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"syscall"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
 const (
@@ -43,26 +43,10 @@ type UserSecrets interface {
 	Delete(ctx context.Context, of client.Ref, name string) error
 }
 
-// secretEntry is what a user sees of a secret. No answer has a value.
-type secretEntry struct {
-	client.SecretInfo
-	// Servers are those that may use the secret.
-	Servers []string `json:"servers"`
-	// Warning says that there is no such server, and which secrets servers use.
-	Warning string `json:"warning,omitempty"`
-}
-
-func entryOf(b route.Backend, info client.SecretInfo) secretEntry {
-	entry := secretEntry{SecretInfo: info, Servers: b.Grants.Servers(info.Name)}
-	if len(entry.Servers) > 0 {
-		return entry
-	}
-	entry.Servers = []string{} // A list, and not null, for whoever reads it.
-	entry.Warning = "No server uses a secret of this name."
-	if used := b.Grants.Secrets(); len(used) > 0 {
-		entry.Warning += " Servers use " + strings.Join(used, ", ") + "."
-	}
-	return entry
+// secretOf returns what a user sees of a secret.
+func secretOf(of route.Backend, i client.SecretInfo) selfservice.Secret {
+	s := selfservice.Secret{Name: i.Name, Size: i.Size, Created: i.Created, Updated: i.Updated, KeyVersion: i.KeyVersion, Source: i.Source}
+	return s.WithUses(of.Grants)
 }
 
 // secretName returns the name in the path.
@@ -74,30 +58,58 @@ func secretName(c httpapi.Call) (string, error) {
 	return name, nil
 }
 
-// secretsOf returns the caller's bridge, in whatever state: its pod has no
+// refOf returns the HostedBridge whose secrets are meant, in whatever state: its pod has no
 // part in this, and nothing is woken.
-func (s *secretsAPI) secretsOf(c httpapi.Call) (route.Backend, client.Ref, error) {
-	b, err := c.Bridge()
+func refOf(b route.Backend) client.Ref {
+	return client.Ref{Namespace: b.Namespace, Name: b.Name, UID: string(b.BridgeUID)}
+}
+
+// Secrets implements selfservice.SecretActions.
+func (s *secretsAPI) Secrets(ctx context.Context, of route.Backend) (selfservice.Secrets, error) {
+	var list client.SecretList
+	err := askKeybroker(ctx, func(ctx context.Context) (err error) {
+		list, err = s.keeper.List(ctx, refOf(of))
+		return err
+	})
 	if err != nil {
-		return b, client.Ref{}, err
+		return selfservice.Secrets{}, err
 	}
-	return b, client.Ref{Namespace: b.Namespace, Name: b.Name, UID: string(b.BridgeUID)}, nil
+	out := selfservice.Secrets{Secrets: make([]selfservice.Secret, len(list.Secrets)), Limit: list.Limit}
+	for i, info := range list.Secrets {
+		out.Secrets[i] = secretOf(of, info)
+	}
+	return out, nil
+}
+
+// SetSecret implements selfservice.SecretActions.
+func (s *secretsAPI) SetSecret(ctx context.Context, of route.Backend, name string, value []byte) (set selfservice.Secret, created bool, err error) {
+	if !v1alpha1.ValidSecretName(name) {
+		return set, false, problems.SecretName
+	}
+	var info client.SecretInfo
+	err = askKeybroker(ctx, func(ctx context.Context) (err error) {
+		var first bool
+		info, first, err = s.keeper.Put(ctx, refOf(of), name, value)
+		created = created || first
+		return err
+	})
+	if err != nil {
+		return set, false, err
+	}
+	return secretOf(of, info), created, nil
+}
+
+// DeleteSecret implements selfservice.SecretActions.
+func (s *secretsAPI) DeleteSecret(ctx context.Context, of route.Backend, name string) error {
+	if !v1alpha1.ValidSecretName(name) {
+		return problems.SecretName
+	}
+	return askKeybroker(ctx, func(ctx context.Context) error { return s.keeper.Delete(ctx, refOf(of), name) })
 }
 
 // listSecrets answers with what there is, without values.
 func (s *secretsAPI) listSecrets(c httpapi.Call) error {
-	b, list, err := s.list(c)
-	if err != nil {
-		return err
-	}
-	entries := make([]secretEntry, len(list.Secrets))
-	for i, info := range list.Secrets {
-		entries[i] = entryOf(b, info)
-	}
-	return answerJSON(c, http.StatusOK, struct {
-		Secrets []secretEntry `json:"secrets"`
-		Limit   *int          `json:"limit"`
-	}{entries, list.Limit})
+	return answer(c, http.StatusOK, func(of route.Backend) (selfservice.Secrets, error) { return s.Secrets(c.Request().Context(), of) })
 }
 
 // getSecret answers with what there is of one secret.
@@ -106,29 +118,18 @@ func (s *secretsAPI) getSecret(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	b, list, err := s.list(c)
-	if err != nil {
-		return err
-	}
-	for _, info := range list.Secrets {
-		if info.Name == name {
-			return answerJSON(c, http.StatusOK, entryOf(b, info))
+	return answer(c, http.StatusOK, func(of route.Backend) (found selfservice.Secret, err error) {
+		list, err := s.Secrets(c.Request().Context(), of)
+		if err != nil {
+			return found, err
 		}
-	}
-	return problems.SecretNotFound
-}
-
-func (s *secretsAPI) list(c httpapi.Call) (route.Backend, client.SecretList, error) {
-	b, ref, err := s.secretsOf(c)
-	if err != nil {
-		return b, client.SecretList{}, err
-	}
-	var list client.SecretList
-	err = askKeybroker(c.Request().Context(), func(ctx context.Context) (err error) {
-		list, err = s.keeper.List(ctx, ref)
-		return err
+		for _, secret := range list.Secrets {
+			if secret.Name == name {
+				return secret, nil
+			}
+		}
+		return found, problems.SecretNotFound
 	})
-	return b, list, err
 }
 
 // putSecret sets a secret to the request's body.
@@ -141,24 +142,18 @@ func (s *secretsAPI) putSecret(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	b, ref, err := s.secretsOf(c)
+	of, err := c.Bridge()
 	if err != nil {
 		return err
 	}
-	var info client.SecretInfo
-	status := http.StatusOK
-	err = askKeybroker(c.Request().Context(), func(ctx context.Context) error {
-		set, created, err := s.keeper.Put(ctx, ref, name, value)
-		if created {
-			status = http.StatusCreated
-		}
-		info = set
-		return err
-	})
+	set, created, err := s.SetSecret(c.Request().Context(), of, name, value)
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, status, entryOf(b, info))
+	if created {
+		return answerJSON(c, http.StatusCreated, set)
+	}
+	return answerJSON(c, http.StatusOK, set)
 }
 
 // deleteSecret removes a secret.
@@ -167,19 +162,7 @@ func (s *secretsAPI) deleteSecret(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	_, ref, err := s.secretsOf(c)
-	if err != nil {
-		return err
-	}
-	err = askKeybroker(c.Request().Context(), func(ctx context.Context) error {
-		return s.keeper.Delete(ctx, ref, name)
-	})
-	if err != nil {
-		return err
-	}
-	c.Writer().Header().Set("Cache-Control", "no-store")
-	c.Writer().WriteHeader(http.StatusNoContent)
-	return nil
+	return done(c, func(of route.Backend) error { return s.DeleteSecret(c.Request().Context(), of, name) })
 }
 
 // askKeybroker calls, and calls again while nobody takes the connection: then

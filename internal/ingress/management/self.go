@@ -1,0 +1,100 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package management
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
+)
+
+// UserChoices are the choices in users' HostedBridges. Set asks decide first, makes c the
+// choice about a server, or removes it if c is nil, and returns the HostedBridge then.
+// Errors other than those of decide and of package userkey are of the API server.
+type UserChoices interface {
+	Set(ctx context.Context, of userkey.Bridge, server string, c *selfservice.Choice, decide func(*v1alpha1.HostedBridge) error) (*v1alpha1.HostedBridge, error)
+}
+
+// Left says what is left of a bridge's quota.
+type Left interface {
+	Known(ctx context.Context, bridge types.UID, tier quota.Tier) quota.Verdict
+}
+
+// SelfOptions are what users' own routes stand on. None but ConnectPage may be nil.
+type SelfOptions struct {
+	// Bridge returns the HostedBridge of a user as it is known, also while the API server
+	// is away.
+	Bridge  func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error)
+	Reports Reports
+	Last    LastReport
+	// ListTools asks a bridge that runs for its tools.
+	ListTools  func(context.Context, route.Backend) (toollist.List, error)
+	Keys       UserKeys
+	Choices    UserChoices
+	Secrets    UserSecrets
+	Quotas     Left
+	Tiers      func() quota.Tiers
+	AuditIndex AuditIndex
+	// ConnectPage returns the page on which the account of a server is connected, nil for
+	// an installation without one.
+	ConnectPage func(user v1alpha1.UserID, server string) string
+}
+
+// Self is what users see and do of their own bridge. It implements the interfaces of
+// package selfservice.
+type Self struct {
+	secretsAPI
+	health   healthAPI
+	o        SelfOptions
+	counting chan struct{} // Full while many questions are asked of the audit index.
+}
+
+// The interfaces by which others call it.
+var _ interface {
+	selfservice.ServerActions
+	selfservice.KeyActions
+	selfservice.SecretActions
+	selfservice.History
+} = (*Self)(nil)
+
+// userQuestions is how many users ask the audit index at a time. Each reads the entries of
+// one user, by an index.
+const userQuestions = 4
+
+// NewSelf returns what users see and do of their own bridge.
+func NewSelf(o SelfOptions) *Self {
+	return &Self{secretsAPI{o.Secrets}, healthAPI{o.Reports, o.Last}, o, make(chan struct{}, userQuestions)}
+}
+
+// viewOf returns what is known of a bridge. It wakes nobody.
+func (s *Self) viewOf(ctx context.Context, of route.Backend) (selfservice.View, error) {
+	b, err := s.o.Bridge(ctx, of)
+	if err != nil {
+		return selfservice.View{}, fmt.Errorf("%w: %w", problems.BridgeUnknown, err)
+	}
+	return s.view(ctx, of, b), nil
+}
+
+// view is viewOf for a HostedBridge that is known, with the spec in effect.
+func (s *Self) view(ctx context.Context, of route.Backend, b *v1alpha1.HostedBridge) selfservice.View {
+	v := selfservice.View{Bridge: b, Report: s.health.healthOf(ctx, of), Now: time.Now()}
+	if tier, ok := s.o.Tiers()[b.Spec.Tier]; ok && tier.Servers != nil {
+		v.ServerLimit = ptr.To(*tier.Servers)
+	}
+	if s.o.ConnectPage != nil {
+		v.ConnectPage = func(server string) string { return s.o.ConnectPage(of.User, server) }
+	}
+	return v
+}

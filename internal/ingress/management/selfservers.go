@@ -1,0 +1,142 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package management
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
+)
+
+// toolsTimeout bounds the question of a bridge for its tools, which it answers from memory.
+const toolsTimeout = 5 * time.Second
+
+// Servers implements selfservice.ServerActions.
+func (s *Self) Servers(ctx context.Context, of route.Backend) (selfservice.Servers, error) {
+	v, err := s.viewOf(ctx, of)
+	if err != nil {
+		return selfservice.Servers{}, err
+	}
+	return selfservice.ServersOf(v), nil
+}
+
+// Server returns one of the Servers.
+func (s *Self) Server(ctx context.Context, of route.Backend, name string) (selfservice.Server, error) {
+	servers, err := s.Servers(ctx, of)
+	if err != nil {
+		return selfservice.Server{}, err
+	}
+	return findServer(servers, name)
+}
+
+func findServer(servers selfservice.Servers, name string) (selfservice.Server, error) {
+	found, ok := servers.Find(name)
+	if !ok {
+		return found, problems.ServerNotFound
+	}
+	return found, nil
+}
+
+// Tools implements selfservice.ServerActions.
+func (s *Self) Tools(ctx context.Context, of route.Backend) (selfservice.Tools, error) {
+	v, err := s.viewOf(ctx, of)
+	if err != nil {
+		return selfservice.Tools{}, err
+	}
+	if of.State != route.Ready {
+		return selfservice.ToolsOf(v, nil), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
+	defer cancel()
+	list, err := s.o.ListTools(ctx, of)
+	if err != nil {
+		return selfservice.ToolsOf(v, nil), nil //nolint:nilerr // The answer says that the tools are not known.
+	}
+	return selfservice.ToolsOf(v, &list), nil
+}
+
+// Choose implements selfservice.ServerActions.
+func (s *Self) Choose(ctx context.Context, by selfservice.Actor, of route.Backend, server string, c selfservice.Choice) (selfservice.Server, error) {
+	if err := c.Check(); err != nil {
+		return selfservice.Server{}, problems.ChoiceRequest.Saying(sentence(err) + " " + problems.ChoiceRequest.Detail)
+	}
+	act := httpapi.Act{Self: true, Name: "servers.choose", Target: strings.TrimSpace(server + " " + c.Use), User: string(of.User)}
+	return s.setChoice(ctx, by, of, server, choiceAct{act, &c, func(b *v1alpha1.HostedBridge) error {
+		return selfservice.Permit(b.WithEffective(), server, c)
+	}})
+}
+
+// ClearChoice implements selfservice.ServerActions.
+func (s *Self) ClearChoice(ctx context.Context, by selfservice.Actor, of route.Backend, server string) (selfservice.Server, error) {
+	act := httpapi.Act{Self: true, Name: "servers.clear", Target: server, User: string(of.User)}
+	return s.setChoice(ctx, by, of, server, choiceAct{act, nil, func(b *v1alpha1.HostedBridge) error {
+		_, err := findServer(selfservice.ServersOf(selfservice.View{Bridge: b.WithEffective()}), server)
+		return err
+	}})
+}
+
+// choiceAct is a change of a choice.
+type choiceAct struct {
+	httpapi.Act
+
+	choice *selfservice.Choice
+	decide func(*v1alpha1.HostedBridge) error
+}
+
+func (s *Self) setChoice(ctx context.Context, by selfservice.Actor, of route.Backend, server string, a choiceAct) (selfservice.Server, error) {
+	acting, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
+	defer cancel()
+	after, err := s.o.Choices.Set(acting, bridgeOfKeys(of), server, a.choice, a.decide)
+	if err != nil {
+		problem := choiceProblem(err)
+		if errors.Is(problem, problems.KeysAway) {
+			a.Unsure = true
+			return selfservice.Server{}, errors.Join(problem, by.Audit(a.Act))
+		}
+		return selfservice.Server{}, problem
+	}
+	if err := by.Audit(a.Act); err != nil {
+		return selfservice.Server{}, err
+	}
+	found, ok := selfservice.ServersOf(s.view(ctx, of, after.WithEffective())).Find(server)
+	if !ok { // The choice was all that there was.
+		return selfservice.Server{Name: server, State: selfservice.ServerOff, Secrets: []string{}, Actions: []selfservice.Action{}}, nil
+	}
+	return found, nil
+}
+
+// choiceProblem returns err of a choice as the caller may know it.
+func choiceProblem(err error) error {
+	refusal, isRefusal := errors.AsType[*selfservice.Refusal](err)
+	managed, isManaged := errors.AsType[*userkey.ManagedError](err)
+	p := problems.KeysAway
+	switch {
+	case isRefusal && refusal.NotFound:
+		p = problems.ServerNotFound
+	case isRefusal:
+		p = problems.ChoiceRefused.Saying(refusal.Text)
+	case isManaged:
+		p = problems.ChoiceManaged.Saying("The choice is held by " + strings.Join(managed.By, ", ") + "; change it in spec.choices where they have it from.")
+	case errors.Is(err, userkey.ErrNoBridge):
+		p = problems.NotFound
+	case errors.Is(err, problems.ServerNotFound):
+		p = problems.ServerNotFound
+	}
+	return fmt.Errorf("%w: %w", p, err)
+}
+
+// sentence returns the text of an error as a sentence.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
