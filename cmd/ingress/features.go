@@ -69,12 +69,15 @@ func (l *logins) selfFeature(c *core, _ *options) (httpapi.Feature, error) {
 
 // consoleFeature serves the users' console, on what selfFeature has made.
 func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
-	parts := userconsole.Parts{Self: l.self, Signer: &c.identity.login, Keys: &c.identity.login, BaseURL: o.Catalog.URL, Log: c.log}
-	pages, err := o.Console.Open(parts)
-	if err != nil {
+	parts := userconsole.Parts{Self: l.self, Signer: &c.identity.login, Keys: &c.identity.login, BaseURL: o.Catalog.URL, Server: l.server, Log: c.log}
+	if l.oauth != nil {
+		parts.BaseURL, parts.Name = l.oauth.PublicURL, l.oauth.Name
+	}
+	var err error
+	if l.console, err = o.Console.Open(parts); err != nil {
 		return httpapi.Feature{}, err
 	}
-	f := pages.Feature()
+	f := l.console.Feature()
 	f.SourceRate, f.TooManyFromSource = o.Ingress.LoginRequests, problems.TooManyLogins
 	return f, nil
 }
