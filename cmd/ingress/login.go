@@ -24,7 +24,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/jwks"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
@@ -54,8 +53,6 @@ type logins struct {
 	// installation has no authorization server of its own.
 	oauth  *authn.OAuth
 	server *authserver.Server
-	// self is what users see and do of their own bridge, once its feature is made.
-	self *management.Self
 	// console is the users' console, once its feature is made; nil for none.
 	console *console.Console
 	// run are what runs beside the servers.
