@@ -51,7 +51,7 @@ func newFakeSelf() *fakeSelf {
 	return &fakeSelf{secrets: map[string]string{}, servers: map[v1alpha1.UserID]selfservice.Servers{
 		"alice": {Bridge: selfservice.Bridge{Status: health.Healthy, Tools: 3, Tier: testTier}, Servers: []selfservice.Server{
 			{Name: "search", State: health.Healthy, Tools: 3, Actions: []selfservice.Action{}},
-			{Name: "github", State: health.Unhealthy, Reason: selfservice.ReasonSecretMissing, Message: "It waits for a secret.", Secrets: []string{"GITHUB_TOKEN"},
+			{Name: "github", State: health.Unhealthy, Reason: health.ReasonSecretMissing, Message: "It waits for a secret.", Secrets: []string{"GITHUB_TOKEN"},
 				Fix: &selfservice.Fix{Code: selfservice.FixSetSecret, Text: "Set GITHUB_TOKEN.", Secrets: []string{"GITHUB_TOKEN"}}},
 			{Name: "docs", State: selfservice.ServerOff, Reason: selfservice.ReasonOff, Profile: "engineering", Use: v1alpha1.ServerOptional,
 				Fix: &selfservice.Fix{Code: selfservice.FixTurnOn, Text: "Turn the server on."}, Actions: []selfservice.Action{selfservice.ActionTurnOn}},
