@@ -113,6 +113,11 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 		return err
 	}
 	s.recordGroups(c.Request().Context(), provider, who)
+	return s.goOn(c, p, provider, who)
+}
+
+// goOn takes a person who came back to what their login is for.
+func (s *loginHandler) goOn(c httpapi.Call, p loginSession, provider flow.Provider, who flow.Identity) error {
 	switch {
 	case p.Administers:
 		return s.showToken(c, who)
