@@ -217,10 +217,8 @@ func Arguments(fields []Field, form url.Values) (json.RawMessage, bool) {
 // with it.
 func (f *Field) read() (value []byte, why string) {
 	switch {
-	case f.Kind == KindYes && f.Value != "":
-		return []byte("true"), ""
-	case f.Kind == KindYes && f.Required:
-		return []byte("false"), ""
+	case f.Kind == KindYes:
+		return f.readYes(), ""
 	case f.Value == "" && f.Required:
 		return nil, "Enter a value: the tool needs it. " + f.Accepted
 	case f.Value == "":
@@ -239,6 +237,16 @@ func (f *Field) read() (value []byte, why string) {
 	default:
 		return f.readText()
 	}
+}
+
+func (f *Field) readYes() []byte {
+	switch {
+	case f.Value != "":
+		return []byte("true")
+	case f.Required:
+		return []byte("false")
+	}
+	return nil
 }
 
 func (f *Field) readOption() (value []byte, why string) {
