@@ -77,7 +77,7 @@ func (s *consoleHandler) chooseBridge(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	b, err := s.chosen(c.Request().Context(), p, q.Get(parameterBridge))
+	b, err := s.agreedAt(c.Request().Context(), p, oauth.Resource(s.Issuer, pathCommon), q.Get(parameterBridge))
 	if err != nil {
 		return err
 	}
@@ -85,12 +85,6 @@ func (s *consoleHandler) chooseBridge(c httpapi.Call) error {
 		return err
 	}
 	return s.Console(c, s.identityOf(*p.Who, b.User), p.Next)
-}
-
-// chosen returns the bridge that a person chose, and makes it if it is the one that they
-// were offered.
-func (s *consoleHandler) chosen(ctx context.Context, p loginSession, value string) (flow.Bridge, error) {
-	return s.agreedAt(ctx, p, oauth.Resource(s.Issuer, pathCommon), value)
 }
 
 func (s *core) identityOf(who flow.Identity, user v1alpha1.UserID) httpapi.Identity {
