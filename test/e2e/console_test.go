@@ -135,6 +135,11 @@ func consoleByLogin(t *testing.T) {
 	}
 	if slices.Contains(v.Buttons, "Continue") {
 		p.says(t, v, n.name)
+		// The run's namespace is not one that speaks for the installation, which would make a
+		// bridge of its own.
+		if at := slices.IndexFunc(v.Choices, func(c string) bool { return strings.Contains(c, n.name) }); at >= 0 {
+			p.does(t, "choose", v.Choices[at])
+		}
 		v = p.does(t, "press", "Continue")
 	}
 	if !strings.HasSuffix(v.path(), "/tools") {
