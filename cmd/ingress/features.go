@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/userconsole"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogapi"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
@@ -31,6 +32,9 @@ func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
 	}
 	if l.shared != nil {
 		list = append(list, func(*core, *options) (httpapi.Feature, error) { return management.Shared(*l.shared), nil })
+	}
+	if o.Console.Enabled {
+		list = append(list, l.consoleFeature)
 	}
 	served := make([]httpapi.Feature, 0, len(list))
 	for _, open := range list {
@@ -82,6 +86,21 @@ func requestsOf(c *core, o *options) *requests.Store {
 // requestsFeature serves what users ask for, and what administrators answer.
 func requestsFeature(c *core, o *options) (httpapi.Feature, error) {
 	return management.NewRequests(requestsOf(c, o), c.routes.Bridge).Feature(), nil
+}
+
+// consoleFeature serves the users' console.
+func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
+	parts := userconsole.Parts{Self: l.self(c), Signer: &c.identity.login, Keys: &c.identity.login, BaseURL: o.Catalog.URL, Server: l.server, Log: c.log}
+	if l.oauth != nil {
+		parts.BaseURL, parts.Name = l.oauth.PublicURL, l.oauth.Name
+	}
+	var err error
+	if l.console, err = o.Console.Open(parts); err != nil {
+		return httpapi.Feature{}, err
+	}
+	f := l.console.Feature()
+	f.SourceRate, f.TooManyFromSource = o.Ingress.LoginRequests, problems.TooManyLogins
+	return f, nil
 }
 
 func adminFeature(c *core, o *options) (httpapi.Feature, error) {

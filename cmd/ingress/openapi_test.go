@@ -41,7 +41,8 @@ type (
 
 func (noProvider) ID() string { return "idp" }
 
-// allRoutes returns every route that an ingress can serve, in whatever configuration.
+// allRoutes returns every route that an ingress can serve to programs, in whatever
+// configuration. The pages of the console are for people.
 func allRoutes(t *testing.T) []httpapi.Route {
 	t.Helper()
 	logins, err := authserver.New(authserver.Options{

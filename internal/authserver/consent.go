@@ -91,7 +91,12 @@ func notGiven(err error, who flow.Identity) error {
 // is the one that they were offered. If they may choose another one now, they did not
 // agree to that.
 func (s *consentHandler) agreedTo(ctx context.Context, p loginSession, chosen string) (flow.Bridge, error) {
-	may, err := s.choiceFor(ctx, *p.Who, p.Ask.Resource)
+	return s.agreedAt(ctx, p, p.Ask.Resource, chosen)
+}
+
+// agreedAt is agreedTo for a resource.
+func (s *consentHandler) agreedAt(ctx context.Context, p loginSession, resource, chosen string) (flow.Bridge, error) {
+	may, err := s.choiceFor(ctx, *p.Who, resource)
 	if err != nil {
 		return flow.Bridge{}, err
 	}
@@ -215,18 +220,18 @@ func (s *consentHandler) readAnswer(c httpapi.Call) (a consentAnswer, err error)
 	if err != nil {
 		return consentAnswer{}, err
 	}
-	q, ok := parseParameters(string(body))
-	a.text = q.get(parameterAnswer)
-	if !ok || q.repeated(parameterAnswer, parameterLogin, parameterBridge) || a.text != answerAllow && a.text != answerDeny {
+	q, ok := flow.ParseParameters(string(body))
+	a.text = q.Get(parameterAnswer)
+	if !ok || q.Repeated(parameterAnswer, parameterLogin, parameterBridge) || a.text != answerAllow && a.text != answerDeny {
 		return consentAnswer{}, errOver
 	}
-	login := q.get(parameterLogin)
+	login := q.Get(parameterLogin)
 	if a.login, err = s.resume(c, login, stageAgree); err != nil {
 		return consentAnswer{}, err
 	}
 	// What takes its time and may fail comes first: the person can press again.
 	if a.text == answerAllow {
-		if a.bridge, err = s.agreedTo(c.Request().Context(), a.login, q.get(parameterBridge)); err != nil {
+		if a.bridge, err = s.agreedTo(c.Request().Context(), a.login, q.Get(parameterBridge)); err != nil {
 			return consentAnswer{}, linkedToClient(err, a.login.Ask)
 		}
 	}

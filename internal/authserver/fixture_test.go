@@ -152,7 +152,7 @@ func (w *world) serve(route httpapi.Route, rw http.ResponseWriter, r *http.Reque
 		http.Error(rw, "the ingress refuses", http.StatusForbidden)
 		return
 	}
-	err := route.Handle(&call{w, rw, r, route})
+	err := route.Handle(&call{w: w, rw: rw, r: r, route: route})
 	if err == nil {
 		return
 	}
@@ -228,6 +228,8 @@ func valueOf(t testing.TB, c prometheus.Metric) float64 {
 
 // call is a request as the ingress hands it on.
 type call struct {
+	httpapi.SessionCall // The ingress has it alone.
+
 	w     *world
 	rw    http.ResponseWriter
 	r     *http.Request

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
@@ -42,6 +43,10 @@ const (
 	// UserManage admits callers with the key of that user, or an access token with the
 	// scope oauth.ScopeManage.
 	UserManage
+	// Session admits a person's browser, and forms that a page of the same host
+	// sends. The feature keeps the session and names its person by Call.Enter. The
+	// rate of each source is limited.
+	Session
 )
 
 // Route is one method of one path.
@@ -142,6 +147,52 @@ type Call interface {
 	// Audit records an act in the audit trail. An error means that the act must
 	// not be answered.
 	Audit(Act) error
+	SessionCall
+}
+
+// SessionCall is what a request of a route with the access Session has.
+type SessionCall interface {
+	// Identify returns whose key a person entered. It refuses a key as a request with it
+	// is refused.
+	Identify(key string) (Identity, error)
+	// Enter makes the person of a session the caller of the request, or returns an error
+	// if that person has no access now.
+	Enter(Identity) error
+	// Exchange sends a JSON-RPC request of the caller to their bridge, as if they had sent
+	// it to their URL: it is counted, audited and answered in the same way.
+	Exchange(RPC) Exchanged
+}
+
+// Identity is the person of a session, by a key or by a login. What they may use is
+// looked up at each request.
+type Identity struct {
+	User v1alpha1.UserID `json:"user"`
+	// KeyID is the key's id, and KeyDigest tells it from a later key of the same id. Both
+	// are empty for a login.
+	KeyID     string `json:"keyID,omitempty"`
+	KeyDigest string `json:"keyDigest,omitempty"`
+	// Subject is the person who logged in, and Ruled the user that a rule of the
+	// installation derives from them, if any.
+	Subject *oauth.SubjectKey `json:"subject,omitempty"`
+	Ruled   v1alpha1.UserID   `json:"ruled,omitempty"`
+	// Since is when the person logged in.
+	Since time.Time `json:"since"`
+}
+
+// RPC is a JSON-RPC request. Method and Name are those of the body, which the headers
+// of the protocol repeat.
+type RPC struct {
+	Method, Name string
+	Body         []byte
+}
+
+// Exchanged is the answer to an RPC. Truncated means that the body was longer than is
+// kept.
+type Exchanged struct {
+	Status    int
+	Header    http.Header
+	Body      []byte
+	Truncated bool
 }
 
 // Act is an act of an administrator, a publisher, a login or a directory, for the audit trail.

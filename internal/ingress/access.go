@@ -20,6 +20,8 @@ type access struct {
 	authn   *authn.Authenticator
 	origins *authn.Origins
 	oauth   *authn.OAuth // nil where there are no logins
+	// forms refuses the forms of other sites' pages.
+	forms *http.CrossOriginProtection
 }
 
 func (a *access) checkOrigin(r *request) error { return a.origins.Check(r.http) }
@@ -34,6 +36,16 @@ func (a *access) checkOwnPage(r *request) error {
 		return nil
 	}
 	return problems.OriginNotAllowed
+}
+
+// checkSameSite refuses the forms of pages of other sites, of which browsers name the
+// site or the origin. It goes by the host of the request, since an installation without
+// logins need not know its own address; the cookie of a session belongs to that host too.
+func (a *access) checkSameSite(r *request) error {
+	if a.forms.Check(r.http) != nil {
+		return problems.OriginNotAllowed
+	}
+	return nil
 }
 
 // authenticate sets the caller for later steps.

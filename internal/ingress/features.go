@@ -177,6 +177,8 @@ func (t *router) featureSteps(f *feature, route httpapi.Route) []step {
 		return []step{openToPages, t.access.checkHost, limitSource(f.sources, f.TooManyFromSource)}
 	case httpapi.Page:
 		return []step{t.access.checkHost, t.access.checkOwnPage, limitSource(f.sources, f.TooManyFromSource)}
+	case httpapi.Session:
+		return []step{t.access.checkHost, t.access.checkSameSite, limitSource(f.sources, f.TooManyFromSource)}
 	case httpapi.Keyed:
 		return []step{t.access.checkOrigin}
 	case httpapi.User:
@@ -264,7 +266,7 @@ type memory struct {
 // another's way. A program that has a token renewed has a network from which it got
 // one, and memory that strangers cannot take.
 func (b *bounds) memoryOf(r *request, route httpapi.Route) *memory {
-	if route.Access != httpapi.Program && route.Access != httpapi.Page {
+	if route.Access != httpapi.Program && route.Access != httpapi.Page && route.Access != httpapi.Session {
 		holder := r.caller.User
 		return &memory{
 			take:    func(size int64) error { return b.bodies.Take(holder, size) },

@@ -229,7 +229,7 @@ func newAccess(config Config, deps Deps) (*access, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	return &access{authn: a, origins: origins, oauth: deps.OAuth}, nil
+	return &access{authn: a, origins: origins, oauth: deps.OAuth, forms: http.NewCrossOriginProtection()}, nil
 }
 
 // newProxy returns the way to bridges, which wakes those that sleep.

@@ -65,6 +65,8 @@ func TestLogin(t *testing.T) {
 			"people who leave":               peopleLeave,
 			"people of a directory":          directoriesDecide,
 			"a secret that a group shares":   ownersShare,
+			"the users' console":             consoleLeadsToATool,
+			"the console by a login":         consoleByLogin,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -79,7 +79,7 @@ func (w *world) serve(route httpapi.Route, rw http.ResponseWriter, r *http.Reque
 		http.Error(rw, "admin", http.StatusUnauthorized)
 		return
 	}
-	err := route.Handle(&call{w, rw, r, route.MaxBody})
+	err := route.Handle(&call{w: w, rw: rw, r: r, maxBody: route.MaxBody})
 	if err == nil {
 		return
 	}
@@ -95,6 +95,8 @@ func (w *world) serve(route httpapi.Route, rw http.ResponseWriter, r *http.Reque
 
 // call is a request as the ingress hands it on.
 type call struct {
+	httpapi.SessionCall // The ingress has it alone.
+
 	w       *world
 	rw      http.ResponseWriter
 	r       *http.Request

@@ -1,0 +1,226 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/web"
+)
+
+//go:embed pages
+var pageFiles embed.FS
+
+// pageNames are the templates of the pages, each in a file of its own.
+var pageNames = []string{"welcome", "login", "home", "connect", "catalog", "server", "confirm", "secrets", "keys", "tools", "tool", "activity", "message"}
+
+func parsePages() map[string]*template.Template {
+	layout := template.Must(template.New("layout.html").Funcs(web.Funcs()).Funcs(template.FuncMap{"ago": ago, "when": when, "act": act, "outcome": outcome, "deed": deed, "took": took}).
+		ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
+	pages := map[string]*template.Template{}
+	for _, name := range pageNames {
+		pages[name] = template.Must(template.Must(layout.Clone()).ParseFS(pageFiles, "pages/"+name+".html"))
+	}
+	return pages
+}
+
+// frame is what each page has.
+type frame struct {
+	Title, Name, Contact string
+	// Small is a page without navigation.
+	Small bool
+	User  string
+	CSRF  string
+	// Path is the part of the navigation to which the page belongs.
+	Path        string
+	Style, Logo string
+	// Said is what was done, and Trouble what could not be shown and what works all the
+	// same.
+	Said, Trouble string
+}
+
+// content is a page's own part, which has a frame.
+type content interface{ framed() *frame }
+
+func (f *frame) framed() *frame { return f }
+
+// show answers with a page.
+func (c *core) show(v *visit, name string, status int, data content) error {
+	f := data.framed()
+	f.Name, f.Contact, f.Style, f.Logo = c.Name, c.contact(), c.style.path(), c.logo.path()
+	if v.session != nil {
+		f.User, f.CSRF = string(v.user()), v.session.CSRF
+	} else {
+		f.Small = true
+	}
+	if f.Said == "" {
+		f.Said = doneTexts[v.query("done")]
+	}
+	var b bytes.Buffer
+	if err := c.templates[name].Execute(&b, data); err != nil {
+		return fmt.Errorf("write page %s: %w", name, err)
+	}
+	setHeader(v.Writer().Header())
+	v.Writer().WriteHeader(status)
+	// Whoever hung up does not read it either.
+	_, _ = v.Writer().Write(b.Bytes())
+	return nil
+}
+
+// setHeader sets what browsers keep to. No script runs at all. With no referrer to our own
+// pages browsers would send forms without their origin.
+func setHeader(h http.Header) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+}
+
+// The refusals of the console itself.
+var (
+	errForm     = httpapi.New(http.StatusForbidden, "form_refused", "This form is of another session, or was changed on its way. Go back, reload the page, and send the form again.")
+	errAway     = httpapi.New(http.StatusServiceUnavailable, "console_unavailable", "Sessions cannot be checked at the moment. Your apps work on. Try again in a minute.")
+	errBridge   = httpapi.New(http.StatusBadGateway, "bridge_failed", "The bridge did not answer.")
+	errNotFound = httpapi.New(http.StatusNotFound, "not_found", "There is no such page.")
+)
+
+// message is a page that says one thing.
+type message struct {
+	frame
+
+	Text string
+	// Back is where the person goes on.
+	Back string
+}
+
+// showError shows an error to the person.
+func (c *core) showError(v *visit, err error) error {
+	if errors.Is(err, errRedirected) {
+		return nil
+	}
+	p, known := errors.AsType[*httpapi.Problem](err)
+	if !known || v.Request().Context().Err() != nil {
+		return err
+	}
+	if p.Status >= http.StatusInternalServerError {
+		c.Log.WarnContext(v.Request().Context(), "a page of the console failed", slog.String("code", p.Code), slog.Any("error", err))
+	}
+	h := v.Writer().Header()
+	p.SetHeader(h, "hosted-bridge")
+	h.Del("WWW-Authenticate") // A browser would ask for a password.
+	m := &message{frame: frame{Title: titleOf(p.Status)}, Text: p.Detail, Back: pathHome}
+	return c.show(v, "message", p.Status, m)
+}
+
+func titleOf(status int) string {
+	switch {
+	case status == http.StatusNotFound:
+		return "There is no such page"
+	case status == http.StatusTooManyRequests:
+		return "Too many requests"
+	case status >= http.StatusInternalServerError:
+		return "This does not work at the moment"
+	}
+	return "That was not accepted"
+}
+
+// troubleOf returns what a page says in place of a part that cannot be shown.
+func (c *core) troubleOf(v *visit, what string, err error) string {
+	detail := "It cannot be reached at the moment."
+	if p, ok := errors.AsType[*httpapi.Problem](err); ok {
+		detail = p.Detail
+	}
+	c.Log.WarnContext(v.Request().Context(), "a part of a page of the console failed", slog.String("part", what), slog.Any("error", err))
+	return fmt.Sprintf("%s cannot be shown now: %s Everything else on this page is current, and your apps work on.", what, detail)
+}
+
+// asset is a file that pages name. The name has a hash of its content.
+type asset struct {
+	kind, suffix, mediaType, hash string
+	content                       []byte
+}
+
+func newAsset(kind, suffix, mediaType string, content []byte) asset {
+	sum := sha256.Sum256(content)
+	return asset{kind, suffix, mediaType, hex.EncodeToString(sum[:8]), content}
+}
+
+func styleAsset() asset {
+	return newAsset("style", "css", "text/css; charset=utf-8", []byte(web.Style))
+}
+
+// maxLogo is the largest logo, in bytes: it is on each page.
+const maxLogo = 64 << 10
+
+func logoAsset(content []byte) (asset, error) {
+	switch text := bytes.TrimSpace(content); {
+	case len(content) > maxLogo:
+		return asset{}, fmt.Errorf("console: the logo has more than %d bytes", maxLogo)
+	case bytes.HasPrefix(content, []byte("\x89PNG\r\n\x1a\n")):
+		return newAsset("logo", "png", "image/png", content), nil
+	case bytes.HasPrefix(text, []byte("<svg")), bytes.HasPrefix(text, []byte("<?xml")):
+		return newAsset("logo", "svg", "image/svg+xml", content), nil
+	}
+	return asset{}, errors.New("console: the logo is neither PNG nor SVG")
+}
+
+func (a asset) path() string {
+	if a.kind == "" {
+		return ""
+	}
+	return "/static/" + a.kind + "-" + a.hash + "." + a.suffix
+}
+
+// serveFile answers with a file of the pages. One of another replica's hash is answered
+// with ours, and not kept: during an upgrade both are asked for.
+func (c *core) serveFile(call httpapi.Call) error {
+	name := call.Param("file")
+	of := c.style
+	if strings.HasPrefix(name, "logo-") {
+		of = c.logo
+	}
+	if of.kind == "" {
+		return errNotFound
+	}
+	h := call.Writer().Header()
+	h.Set("Content-Type", of.mediaType)
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if "/static/"+name == of.path() {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	call.Writer().WriteHeader(http.StatusOK)
+	_, _ = call.Writer().Write(of.content)
+	return nil
+}
+
+// acting is a button of a server in a page.
+type acting struct {
+	Server, CSRF, Back string
+	Button             *button
+}
+
+// act returns what the template of a button needs. A page that has another button than that
+// of the server's row passes it.
+func act(r row, csrf, back string, other ...*button) acting {
+	a := acting{Server: r.Name, CSRF: csrf, Back: back, Button: r.Button}
+	for _, b := range other {
+		a.Button = b
+	}
+	return a
+}

@@ -1,0 +1,155 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"net/url"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+)
+
+// state is how a state looks: a word, a shape and a colour.
+type state struct{ Class, Icon, Word string }
+
+// The states.
+var (
+	stateWorks      = state{"ok", "works", "Works"}
+	stateAsleep     = state{"rest", "asleep", "Asleep"}
+	stateStarting   = state{"start", "starting", "Starting"}
+	stateApplying   = state{"start", "starting", "Changing"}
+	stateSecret     = state{"warn", "needs", "Needs a secret"}
+	stateAccount    = state{"warn", "needs", "Needs your account"}
+	stateRoom       = state{"warn", "needs", "No room"}
+	stateNoEffect   = state{"warn", "needs", "Choice without effect"}
+	stateNotWorking = state{"bad", "broken", "Does not work"}
+	stateAdmin      = state{"bad", "broken", "Needs an administrator"}
+	stateOff        = state{"off", "off", "Off"}
+	stateUnknown    = state{"off", "starting", "Not known yet"}
+)
+
+// fixStates are the states of servers that need a person.
+var fixStates = map[selfservice.FixCode]state{
+	selfservice.FixSetSecret: stateSecret, selfservice.FixConnectAccount: stateAccount, selfservice.FixAskAdmin: stateAdmin,
+	selfservice.FixMakeRoom: stateRoom, selfservice.FixRemove: stateNoEffect,
+}
+
+// stateOf returns the state of a server in a bridge of that status.
+func stateOf(s selfservice.Server, bridge health.Status) state {
+	if s.Fix != nil {
+		if found, ok := fixStates[s.Fix.Code]; ok {
+			return found
+		}
+	}
+	switch {
+	case s.Reason == selfservice.ReasonPending:
+		return stateApplying
+	case s.State == selfservice.ServerOff:
+		return stateOff
+	case s.State == health.Unhealthy:
+		return stateNotWorking
+	case s.State == health.Connecting, bridge == selfservice.Starting:
+		return stateStarting
+	case bridge == selfservice.Asleep:
+		return stateAsleep
+	case s.State == selfservice.ServerUnknown:
+		return stateUnknown
+	}
+	return stateWorks
+}
+
+// row is a server in a list, with the one button that helps.
+type row struct {
+	selfservice.Server
+
+	Look state
+	// Text is the sentence below the name.
+	Text   string
+	Button *button
+}
+
+// button is a link, or a form with one choice about the server.
+type button struct {
+	Label, URL string
+	// Mail is a link by which a person asks.
+	Mail template.URL
+	// Choice is what the form sends.
+	Choice string
+	Main   bool
+}
+
+// rowOf returns a server as a list shows it.
+func (c *core) rowOf(s selfservice.Server, bridge health.Status) row {
+	r := row{Server: s, Look: stateOf(s, bridge), Text: s.Message}
+	if s.Works() || s.Message == "" && s.Fix == nil {
+		r.Text = toolCount(s.Tools)
+		if s.Profile != "" {
+			r.Text += ", from the profile " + s.Profile
+		}
+	}
+	if s.Fix == nil {
+		return r
+	}
+	if s.Fix.Code != selfservice.FixTurnOn && !strings.Contains(r.Text, s.Fix.Text) {
+		r.Text = strings.TrimSpace(r.Text + " " + s.Fix.Text)
+	}
+	r.Button = c.buttonOf(s)
+	return r
+}
+
+// buttonOf returns the button that mends a server, nil where there is nothing to press.
+func (c *core) buttonOf(s selfservice.Server) *button {
+	switch s.Fix.Code {
+	case selfservice.FixSetSecret:
+		return &button{Label: "Set the secret", URL: pathServers + "/" + s.Name + "#secrets", Main: true}
+	case selfservice.FixConnectAccount:
+		return &button{Label: "Connect account", URL: s.Fix.URL, Main: true}
+	case selfservice.FixTurnOn:
+		return &button{Label: "Turn on " + s.Name, Choice: v1alpha1.ChoiceOn}
+	case selfservice.FixRemove:
+		return &button{Label: "Remove the choice", Choice: choiceClear}
+	case selfservice.FixMakeRoom:
+		return &button{Label: "Choose servers", URL: pathCatalog}
+	case selfservice.FixAskAdmin:
+		if link := c.askLink(s.Name); link != "" {
+			return &button{Label: "Ask an administrator", Mail: link}
+		}
+	}
+	return nil
+}
+
+// askLink returns the link by which a person asks about a server, empty if the
+// installation names no address.
+func (c *core) askLink(server string) template.URL {
+	switch u, err := url.Parse(c.Contact); {
+	case err == nil && u.Scheme == "https" && u.Host != "":
+		return template.URL(u.String()) //nolint:gosec // The installation's own value, of https.
+	case strings.Count(c.Contact, "@") == 1 && !strings.ContainsAny(c.Contact, " <>,?&"):
+		return template.URL("mailto:" + url.PathEscape(c.Contact) + "?subject=" + url.PathEscape(c.Name+": server "+server)) //nolint:gosec // As above, escaped.
+	}
+	return ""
+}
+
+func toolCount(n int) string {
+	if n == 1 {
+		return "1 tool"
+	}
+	return fmt.Sprintf("%d tools", n)
+}
+
+// doneTexts say what was done.
+var doneTexts = map[string]string{
+	"secret-set":     "Secret saved. Servers that use it connect again within seconds.",
+	"secret-deleted": "Secret deleted.",
+	"on":             "The server is being turned on.",
+	"off":            "The server is being turned off.",
+	"cleared":        "Your choice was removed. The profile decides.",
+	"revoked":        "Key revoked. Apps that used it have lost access.",
+	"disconnected":   "Account disconnected. Its tokens were deleted here; the other service may list the access until you remove it there.",
+	"awake":          "The bridge is awake.",
+}

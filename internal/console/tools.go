@@ -1,0 +1,196 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/console/trial"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/web"
+)
+
+// toolsPage lists the tools that apps see, and those that they do not.
+type toolsPage struct {
+	frame
+
+	selfservice.Tools
+
+	Query string
+	// Found is whether a tool matches.
+	Found bool
+	// Listed are the tools that match, by server.
+	Listed []toolGroup
+}
+
+// toolGroup are the tools of one server.
+type toolGroup struct {
+	Server string
+	Tools  []toolLink
+}
+
+// toolLink is a tool, with its page if it can have one.
+type toolLink struct {
+	selfservice.Tool
+
+	URL string
+}
+
+// tools is the page of a person's tools. It wakes nothing.
+func (h *toolPages) tools(v *visit) error {
+	found, err := h.Servers.Tools(v.Request().Context(), v.bridge)
+	if err != nil {
+		return err
+	}
+	p := &toolsPage{frame: frame{Title: "Tools", Path: pathTools}, Tools: found, Query: v.query("q")}
+	query := strings.ToLower(strings.TrimSpace(p.Query))
+	for _, t := range found.Tools {
+		if !strings.Contains(strings.ToLower(t.Name+" "+t.Title+" "+t.Description), query) {
+			continue
+		}
+		p.Found = true
+		if n := len(p.Listed); n == 0 || p.Listed[n-1].Server != t.Server {
+			p.Listed = append(p.Listed, toolGroup{Server: t.Server})
+		}
+		group := &p.Listed[len(p.Listed)-1]
+		link := toolLink{Tool: t}
+		if found.Mode != v1alpha1.ModeRouter { // There the bridge lists one tool, which calls the others.
+			link.URL = toolURL(t.Name)
+		}
+		group.Tools = append(group.Tools, link)
+	}
+	return h.show(v, "tools", http.StatusOK, p)
+}
+
+// toolURL returns the page of a tool, empty for a name that no path can have.
+func toolURL(name string) string {
+	if path := pathTools + "/" + name; nextForm.MatchString(path) && !strings.Contains(name, "/") {
+		return path
+	}
+	return ""
+}
+
+// wakeTools wakes the bridge, so that it lists its tools.
+func (h *toolPages) wakeTools(v *visit) error {
+	if _, err := trial.Result(v.Exchange(trial.List(""))); err != nil && !errors.Is(err, trial.ErrTruncated) {
+		return callFailed(err)
+	}
+	return v.done(pathTools, "awake")
+}
+
+// toolPage is a tool with a form by which it is tried.
+type toolPage struct {
+	frame
+
+	Tool trial.Tool
+	// Fields are its arguments; without AsForm they are one text of JSON.
+	Fields []trial.Field
+	AsForm bool
+	// JSON is what was entered for all arguments, and JSONError what is wrong with it.
+	JSON, JSONError string
+	Schema          string
+	// ConfirmError says that a tool that can delete was not confirmed.
+	ConfirmError string
+	Wrong        bool
+	Ran          *ran
+}
+
+// ran is what a call came to.
+type ran struct {
+	trial.Outcome
+
+	// Problem says why there is no result.
+	Problem string
+	Took    string
+	Empty   bool
+}
+
+// tool is the page of one tool.
+func (h *toolPages) tool(v *visit) error {
+	p, err := h.newToolPage(v)
+	if err != nil {
+		return err
+	}
+	return h.show(v, "tool", http.StatusOK, p)
+}
+
+// newToolPage returns the page of a tool, whose schema the bridge has.
+func (h *toolPages) newToolPage(v *visit) (*toolPage, error) {
+	t, err := trial.Find(v.Exchange, v.Param("tool"))
+	if err != nil {
+		return nil, callFailed(err)
+	}
+	if t == nil {
+		return nil, errNotFound
+	}
+	p := &toolPage{frame: frame{Title: t.Name, Path: pathTools}, Tool: *t, Schema: schemaText(t.InputSchema)}
+	p.Fields, p.AsForm = trial.Fields(t.InputSchema)
+	return p, nil
+}
+
+func schemaText(schema json.RawMessage) string {
+	indented, err := json.MarshalIndent(schema, "", "  ")
+	if err != nil {
+		return ""
+	}
+	return web.Visible(string(indented), web.ResultLength)
+}
+
+// runTool calls a tool with what was entered.
+func (h *toolPages) runTool(v *visit) error {
+	p, err := h.newToolPage(v)
+	if err != nil {
+		return err
+	}
+	arguments, right := p.read(v)
+	if !right {
+		p.Wrong = true
+		return h.show(v, "tool", http.StatusUnprocessableEntity, p)
+	}
+	begun := time.Now()
+	result, err := trial.Result(v.Exchange(trial.Call(p.Tool.Name, arguments)))
+	p.Ran = &ran{Took: took(time.Since(begun).Milliseconds())}
+	if err != nil {
+		p.Ran.Problem = problemText(err)
+		return h.show(v, "tool", http.StatusOK, p)
+	}
+	p.Ran.Outcome = trial.OutcomeOf(result)
+	p.Ran.Text = web.Visible(p.Ran.Text, web.ResultLength)
+	p.Ran.Empty = p.Ran.Text == ""
+	return h.show(v, "tool", http.StatusOK, p)
+}
+
+// read returns the arguments that were entered, and whether all of it is right.
+func (p *toolPage) read(v *visit) (json.RawMessage, bool) {
+	right := true
+	if p.Tool.Deletes() && v.form.Get("confirm") == "" {
+		p.ConfirmError, right = "Confirm that you want to run this tool.", false
+	}
+	if p.AsForm {
+		arguments, ok := trial.Arguments(p.Fields, v.form)
+		return arguments, ok && right
+	}
+	p.JSON = v.form.Get(trial.FieldAll)
+	var arguments json.RawMessage
+	arguments, p.JSONError = trial.Object(p.JSON)
+	return arguments, p.JSONError == "" && right
+}
+
+// callFailed returns what a person sees where their bridge did not answer.
+func callFailed(err error) error {
+	return errBridge.Saying(problemText(err))
+}
+
+// problemText says why a call has no result.
+func problemText(err error) string {
+	if f, ok := errors.AsType[*trial.Failure](err); ok {
+		return web.Visible(f.Message, web.TextLength)
+	}
+	return "The answer is longer than this page can show. The call itself was made."
+}

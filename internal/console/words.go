@@ -1,0 +1,83 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+// outcomes say how a call ended.
+var outcomes = map[audit.Status]string{
+	audit.Success: "Done", audit.ToolError: "The tool failed", audit.UpstreamError: "The server failed", audit.Timeout: "Too slow",
+	audit.Denied: "Not allowed", audit.RateLimited: "Over the quota", audit.Cancelled: "Cancelled",
+	audit.ProtocolError: "Refused by the server", audit.InputRequired: "Asked for more",
+}
+
+// outcome returns how a call ended, in words.
+func outcome(s audit.Status) string {
+	if text := outcomes[s]; text != "" {
+		return text
+	}
+	return "Not done"
+}
+
+// deeds say what was done, by the names that the audit trail has.
+var deeds = map[string]string{
+	"user/keys.create": "Made a key", "user/keys.revoke": "Revoked a key",
+	"admin/keys.create": "Made a key", "admin/keys.revoke": "Revoked a key",
+	"user/servers.choose": "Chose about a server", "user/servers.clear": "Removed a choice about a server",
+	"user/connections.delete": "Disconnected an account",
+	"user/console.login":      "Logged in to the console",
+	"login/allow":             "Let an app in",
+}
+
+// deed returns what an entry of the audit trail is about, in words where there are some.
+func deed(act string) string {
+	if text := deeds[act]; text != "" {
+		return text
+	}
+	return strings.ReplaceAll(act, "/", " ")
+}
+
+// took returns how long a call took.
+func took(milliseconds int64) string {
+	d := time.Duration(milliseconds) * time.Millisecond
+	if d < time.Second {
+		return fmt.Sprintf("%d ms", milliseconds)
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// ago returns how long ago a time was, in words.
+func ago(now, at time.Time) string {
+	switch d := now.Sub(at); {
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < today:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	default:
+		return when(at)
+	}
+}
+
+// when returns a time as records have it.
+func when(at any) string {
+	switch t := at.(type) {
+	case time.Time:
+		if !t.IsZero() {
+			return t.UTC().Format("2 January 2006, 15:04 UTC")
+		}
+	case *time.Time:
+		if t != nil {
+			return when(*t)
+		}
+	}
+	return "not known"
+}

@@ -1,0 +1,345 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/console"
+	"github.com/hostedbridge/hostedbridge/internal/console/session"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
+)
+
+// fakeSelf is what users see of their bridges, and notes what they do.
+type fakeSelf struct {
+	mu       sync.Mutex
+	servers  map[v1alpha1.UserID]selfservice.Servers
+	tools    selfservice.Tools
+	keys     []userkey.Info
+	secrets  map[string]string
+	events   []selfservice.Event
+	failWith error
+	did      []string
+}
+
+func newFakeSelf() *fakeSelf {
+	return &fakeSelf{secrets: map[string]string{}, servers: map[v1alpha1.UserID]selfservice.Servers{
+		"alice": {Bridge: selfservice.Bridge{Status: health.Healthy, Tools: 3, Tier: testTier}, Servers: []selfservice.Server{
+			{Name: "search", State: health.Healthy, Tools: 3, Actions: []selfservice.Action{}},
+			{Name: "github", State: health.Unhealthy, Reason: health.ReasonSecretMissing, Message: "It waits for a secret.", Secrets: []string{"GITHUB_TOKEN"},
+				Fix: &selfservice.Fix{Code: selfservice.FixSetSecret, Text: "Set GITHUB_TOKEN.", Secrets: []string{"GITHUB_TOKEN"}}},
+			{Name: "docs", State: selfservice.ServerOff, Reason: selfservice.ReasonOff, Profile: "engineering", Use: v1alpha1.ServerOptional,
+				Fix: &selfservice.Fix{Code: selfservice.FixTurnOn, Text: "Turn the server on."}, Actions: []selfservice.Action{selfservice.ActionTurnOn}},
+		}},
+	}}
+}
+
+func (f *fakeSelf) note(of route.Backend, act string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failWith != nil {
+		return f.failWith
+	}
+	f.did = append(f.did, string(of.User)+" "+act)
+	return nil
+}
+
+// acts returns what was done, but for what was only read.
+func (f *fakeSelf) acts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.did...)
+}
+
+// fail has everything fail from now on.
+func (f *fakeSelf) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failWith = err
+}
+
+func (f *fakeSelf) err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failWith
+}
+
+func (f *fakeSelf) Servers(_ context.Context, of route.Backend) (selfservice.Servers, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.servers[of.User], nil // It is known without the API server.
+}
+
+func (f *fakeSelf) Choose(_ context.Context, _ selfservice.Actor, of route.Backend, server string, c selfservice.Choice) (selfservice.Server, error) {
+	return selfservice.Server{}, f.note(of, "choose "+server+" "+c.Use)
+}
+
+func (f *fakeSelf) ClearChoice(_ context.Context, _ selfservice.Actor, of route.Backend, server string) (selfservice.Server, error) {
+	return selfservice.Server{}, f.note(of, "clear "+server)
+}
+
+func (f *fakeSelf) Tools(context.Context, route.Backend) (selfservice.Tools, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.tools, nil
+}
+
+func (f *fakeSelf) Keys(context.Context, route.Backend) (selfservice.Keys, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return selfservice.Keys{Keys: f.keys, Limit: userkey.MaxKeys}, f.failWith
+}
+
+// newKey is the key that the fake makes.
+const newKey = "hb_madeonce0001_a-key-that-is-shown-once"
+
+func (f *fakeSelf) CreateKey(_ context.Context, _ selfservice.Actor, of route.Backend, name string, lifetime time.Duration) (selfservice.CreatedKey, error) {
+	return selfservice.CreatedKey{Key: newKey, ID: "madeonce0001", Name: name}, f.note(of, "create "+name+" "+lifetime.String())
+}
+
+func (f *fakeSelf) RevokeKey(_ context.Context, _ selfservice.Actor, of route.Backend, id string) error {
+	return f.note(of, "revoke "+id)
+}
+
+func (f *fakeSelf) Secrets(context.Context, route.Backend) (selfservice.Secrets, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var list []selfservice.Secret
+	for name := range f.secrets {
+		list = append(list, selfservice.Secret{Name: name, Servers: []string{}})
+	}
+	return selfservice.Secrets{Secrets: list}, f.failWith
+}
+
+func (f *fakeSelf) SetSecret(_ context.Context, of route.Backend, name string, value []byte) (selfservice.Secret, bool, error) {
+	if err := f.note(of, "set "+name); err != nil {
+		return selfservice.Secret{}, false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.secrets[name] = string(value)
+	return selfservice.Secret{}, true, nil
+}
+
+func (f *fakeSelf) DeleteSecret(_ context.Context, of route.Backend, name string) error {
+	return f.note(of, "delete "+name)
+}
+
+func (f *fakeSelf) Connections(context.Context, route.Backend) (selfservice.Connections, error) {
+	return selfservice.Connections{Connections: []selfservice.Connection{{Server: "github", Host: "github.example.com", Connected: true, Secret: "OTHER"}}}, f.err()
+}
+
+func (f *fakeSelf) Disconnect(_ context.Context, _ selfservice.Actor, of route.Backend, server string) error {
+	return f.note(of, "disconnect "+server)
+}
+
+func (f *fakeSelf) Usage(context.Context, route.Backend, selfservice.UsageQuery) (selfservice.Usage, error) {
+	return selfservice.Usage{Tier: testTier, Quota: []selfservice.Quota{{Limit: "hour", Most: 300, Remaining: 24, ResetSeconds: 60}}}, f.err()
+}
+
+func (f *fakeSelf) Activity(context.Context, route.Backend, audit.Query) (selfservice.Activity, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return selfservice.Activity{Entries: f.events}, f.failWith
+}
+
+// keybrokerKeys signs and publishes keys as the keybroker does.
+type keybrokerKeys struct {
+	keys signing.Keys
+	now  func() time.Time
+}
+
+func (k keybrokerKeys) Sign(_ context.Context, claims []byte) (string, error) {
+	return k.keys.Sign(claims, k.now())
+}
+func (k keybrokerKeys) Keys(context.Context) (jose.JSONWebKeySet, error) {
+	return k.keys.Public(k.now())
+}
+
+// consoleWorld is a world with the console, whose clock for sessions the test has.
+type consoleWorld struct {
+	*world
+
+	self       *fakeSelf
+	alice, bob string
+	// came is who comes back from a provider.
+	came httpapi.Identity
+	// ended is whether the store of logins says that they were ended.
+	ended atomic.Bool
+
+	mu    sync.Mutex
+	later time.Duration
+}
+
+func (w *consoleWorld) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.later)
+}
+
+// wait has time pass for sessions.
+func (w *consoleWorld) wait(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.later += d
+}
+
+func newConsoleWorld(t *testing.T, more ...func(*console.Options)) *consoleWorld {
+	t.Helper()
+	cw := &consoleWorld{self: newFakeSelf()}
+	authority, err := pki.NewAuthority([32]byte{7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := keybrokerKeys{signing.Of(authority, 1), cw.now}
+	o := console.Options{
+		Name: "Example bridges", Contact: "ask@example.com", Log: slog.New(slog.DiscardHandler),
+		Sessions: session.NewKeeper(session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Random: rand.Reader, Now: cw.now}),
+		Ended:    func(context.Context, v1alpha1.UserID, time.Time) (bool, error) { return cw.ended.Load(), nil },
+		Servers:  cw.self, Keys: cw.self, Secrets: cw.self, History: cw.self,
+	}
+	for _, change := range more {
+		change(&o)
+	}
+	pages, err := console.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the authorization server does when somebody comes back from a provider.
+	came := httpapi.Feature{Name: routeLogin, MaxPath: maxPath, Routes: []httpapi.Route{{
+		Method: http.MethodGet, Path: "/oauth/came", Access: httpapi.Page, Handle: func(c httpapi.Call) error {
+			return pages.BeginLogin(c, cw.came, "/keys")
+		},
+	}}}
+	cw.world = newWorldWith(t, defaults(), func(d *Deps) {
+		d.Features = append(d.Features, pages.Feature(), came)
+		d.OAuth = &authn.OAuth{PublicURL: publicURL, Name: "Bridges", Tokens: &fakeTokens{}, TrustedNamespaces: []string{"tenants"}}
+	})
+	cw.alice, cw.bob = cw.addUser("alice"), cw.addUser("bob")
+	return cw
+}
+
+// visitor is a person before a browser without scripts.
+type visitor struct {
+	w      *consoleWorld
+	client *http.Client
+}
+
+func (w *consoleWorld) visitor() *visitor {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return &visitor{w, &http.Client{Jar: jar, Transport: w.client.Transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}}
+}
+
+// logged returns a person who has logged in with a key.
+func (w *consoleWorld) logged(key string) *visitor {
+	w.t.Helper()
+	v := w.visitor()
+	if got := v.logIn(key, "/"); got.status != http.StatusSeeOther {
+		w.t.Fatalf("log in: %d %s", got.status, got.body)
+	}
+	return v
+}
+
+func (v *visitor) url() string { return "http://" + v.w.addr }
+
+func (v *visitor) send(r *http.Request) reply {
+	v.w.t.Helper()
+	res, err := v.client.Do(r)
+	if err != nil {
+		v.w.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		v.w.t.Fatal(err)
+	}
+	return reply{res.StatusCode, res.Header, string(body), false}
+}
+
+func (v *visitor) open(path string) reply {
+	v.w.t.Helper()
+	r, err := http.NewRequest(http.MethodGet, v.url()+path, nil)
+	if err != nil {
+		v.w.t.Fatal(err)
+	}
+	return v.send(r)
+}
+
+// post sends a form as a browser does, with the headers that it sets itself.
+func (v *visitor) post(path string, form url.Values, header ...string) reply {
+	v.w.t.Helper()
+	r, err := http.NewRequest(http.MethodPost, v.url()+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		v.w.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Origin", v.url())
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return v.send(r)
+}
+
+var hiddenField = regexp.MustCompile(`<input type="hidden" name="(csrf|visit)" value="([^"]*)">`)
+
+// hidden returns the hidden fields by which a page knows its forms.
+func (r reply) hidden() url.Values {
+	form := url.Values{}
+	for _, found := range hiddenField.FindAllStringSubmatch(r.body, -1) {
+		form.Set(found[1], found[2])
+	}
+	return form
+}
+
+func (v *visitor) logIn(key, next string) reply {
+	v.w.t.Helper()
+	form := v.open("/login").hidden()
+	form.Set("key", key)
+	form.Set("next", next)
+	return v.post("/login", form)
+}
+
+// submit opens a page and sends one of its forms.
+func (v *visitor) submit(page, action string, fields ...string) reply {
+	v.w.t.Helper()
+	form := v.open(page).hidden()
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	return v.post(action, form)
+}
+
+var errClusterAway = problems.KeysAway
+
+var _ httpapi.SessionCall = (*featureCall)(nil)

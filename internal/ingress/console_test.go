@@ -1,0 +1,612 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/console"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
+)
+
+// consolePages are the pages of a person with a session.
+var consolePages = []string{
+	"/", "/connect", "/catalog", "/catalog?q=doc", "/servers/github", "/servers/docs", "/servers/github/disconnect", "/secrets", "/keys", "/tools", "/activity",
+}
+
+func TestAFirstVisitLeadsToTheFirstPage(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.visitor()
+	if got := v.open("/"); got.status != http.StatusOK || !strings.Contains(got.body, "Log in with a key") || strings.Contains(got.body, "Log out") {
+		t.Fatalf("the first visit: %d %s", got.status, got.body)
+	}
+	if got := v.open("/keys"); got.status != http.StatusSeeOther || got.header.Get("Location") != "/login?next=/keys" {
+		t.Fatalf("a page without a session: %d %v", got.status, got.header)
+	}
+	if got := v.logIn(w.alice, "/keys"); got.status != http.StatusSeeOther || got.header.Get("Location") != "/keys" {
+		t.Fatalf("a login: %d %v %s", got.status, got.header, got.body)
+	}
+	got := v.open("/")
+	for _, want := range []string{"One of your 2 servers needs you", "Three steps to your first tool", "/u/alice/mcp", "Set the secret", "276 of 300 calls"} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("the first page does not say %q: %s", want, got.body)
+		}
+	}
+	out := v.submit("/", "/logout")
+	if out.status != http.StatusSeeOther || v.open("/").hidden().Get("csrf") != "" {
+		t.Errorf("after the logout there is still a session: %d", out.status)
+	}
+}
+
+func TestAKeyThatIsNotValidBeginsNoSession(t *testing.T) {
+	w := newConsoleWorld(t)
+	for name, key := range map[string]string{
+		"none": "", "unknown": otherKey(t), "mistyped": w.alice[:len(w.alice)-1], "a token": "a.b.c", "the admin key": adminKey,
+		"long": strings.Repeat("k", 20000),
+	} {
+		v := w.visitor()
+		got := v.logIn(key, "/")
+		if got.status != http.StatusUnauthorized || !strings.Contains(got.body, "This key is not valid here") || key != "" && strings.Contains(got.body, key) {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+		if got := v.open("/keys"); got.status != http.StatusSeeOther {
+			t.Errorf("%s: a session began", name)
+		}
+	}
+	if strings.Contains(w.logs.String(), strings.Split(w.alice, "_")[2][:10]) {
+		t.Error("the log has a key")
+	}
+}
+
+func TestALoginLeadsToNoOtherSite(t *testing.T) {
+	w := newConsoleWorld(t)
+	for _, next := range []string{"//evil.example", "https://evil.example", "/\\evil.example", "/%2f/evil.example", "javascript:alert(1)", "/././/evil.example", ""} {
+		if got := w.visitor().logIn(w.alice, next); got.header.Get("Location") != "/" {
+			t.Errorf("%q leads to %q", next, got.header.Get("Location"))
+		}
+	}
+}
+
+func TestEachPageHasThePolicy(t *testing.T) {
+	w := newConsoleWorld(t)
+	in, out := w.logged(w.alice), w.visitor()
+	pages := map[string]reply{"first visit": out.open("/"), "login": out.open("/login"), "nothing": in.open("/servers/nothing"), "a refused form": in.post("/keys", url.Values{})}
+	for _, path := range consolePages {
+		pages[path] = in.open(path)
+	}
+	for name, got := range pages {
+		policy := got.header.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'", "style-src 'self'"} {
+			if !strings.Contains(policy, want) {
+				t.Errorf("%s: the policy %q has no %s", name, policy, want)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") || strings.Contains(policy, "script-src") {
+			t.Errorf("%s: policy %q", name, policy)
+		}
+		for header, want := range map[string]string{
+			"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "same-origin",
+			"Content-Type": "text/html; charset=utf-8", "Access-Control-Allow-Origin": "",
+		} {
+			if got.header.Get(header) != want {
+				t.Errorf("%s: %s is %q", name, header, got.header.Get(header))
+			}
+		}
+		for _, no := range []string{"<script", "<style", " style=", " onclick", "https://", "javascript:"} {
+			if strings.Contains(got.body, no) {
+				t.Errorf("%s has %q: %s", name, no, got.body)
+			}
+		}
+	}
+}
+
+func TestTheStyleSheetIsKeptByItsHash(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.visitor()
+	_, after, _ := strings.Cut(v.open("/").body, `<link rel="stylesheet" href="`)
+	path, _, _ := strings.Cut(after, `"`)
+	if got := v.open(path); got.status != http.StatusOK || !strings.Contains(got.header.Get("Cache-Control"), "immutable") || !strings.HasPrefix(got.header.Get("Content-Type"), "text/css") {
+		t.Errorf("%s: %d %v", path, got.status, got.header)
+	}
+	if got := v.open("/static/style-0123456789abcdef.css"); got.status != http.StatusOK || got.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("the name of another replica's: %d %v", got.status, got.header)
+	}
+	if got := v.open("/static/logo-0123456789abcdef.png"); got.status != http.StatusNotFound {
+		t.Errorf("a logo that there is not: %d", got.status)
+	}
+}
+
+func TestTheCookieOpensNothingElse(t *testing.T) {
+	w := newConsoleWorld(t)
+	w.serveBridge(hosts[0], "uid-alice", servedBy("alice"))
+	w.setPod("alice", "alice-1", hosts[0])
+	v := w.logged(w.alice)
+	for _, path := range []string{"/u/alice/mcp", "/mcp", "/u/alice/health", "/u/alice/secrets", "/u/alice/sse", "/admin/audit", keysOfAlice} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			r, err := http.NewRequest(method, v.url()+path, strings.NewReader(toolCall))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			if method == http.MethodGet {
+				r.Body, r.ContentLength = nil, 0
+			}
+			if got := v.send(r); got.status != http.StatusUnauthorized && got.status != http.StatusMethodNotAllowed && got.status != http.StatusBadRequest {
+				t.Errorf("%s %s with the cookie alone: %d %s", method, path, got.status, got.body)
+			}
+		}
+	}
+	for _, header := range []string{"Authorization", "X-Api-Key"} {
+		r := w.request(http.MethodGet, "/keys", "", "")
+		r.Header.Set(header, "Bearer "+w.alice)
+		if got := w.visitor().send(r); got.status != http.StatusSeeOther {
+			t.Errorf("a page of the console with %s: %d", header, got.status)
+		}
+	}
+	if got := w.visitor().open("/keys?key=" + w.alice); got.status == http.StatusOK {
+		t.Error("a key in a URL opens a page")
+	}
+}
+
+func TestATokenOfASessionIsNoAccessToken(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.logged(w.alice)
+	at, err := url.Parse(v.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range v.client.Jar.Cookies(at) {
+		if got := w.do(w.request(http.MethodGet, "/u/alice/health", c.Value, "")); got.status != http.StatusUnauthorized {
+			t.Errorf("the cookie %s as a bearer token: %d", c.Name, got.status)
+		}
+	}
+}
+
+// consoleForms are the forms of the console, with what they do.
+var consoleForms = []struct {
+	page, action string
+	fields       []string
+	does         string
+}{
+	{"/catalog", "/servers/docs/choice", []string{"use", "On"}, "choose docs On"},
+	{"/catalog", "/servers/docs/choice", []string{"use", "Clear"}, "clear docs"},
+	{"/servers/github", "/secrets", []string{"name", "GITHUB_TOKEN", "server", "github", "value", "a b+%&="}, "set GITHUB_TOKEN"},
+	{"/keys", "/keys", []string{"name", "laptop", "expires", "90d"}, "create laptop 2160h0m0s"},
+	{"/keys", "/keys/abcdefgh/revoke", nil, "revoke abcdefgh"},
+	{"/secrets", "/secrets/GITHUB_TOKEN/delete", nil, "delete GITHUB_TOKEN"},
+	{"/servers/github/disconnect", "/servers/github/disconnect", nil, "disconnect github"},
+}
+
+func TestAFormDoesWhatItSays(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.logged(w.alice)
+	var want []string
+	for _, f := range consoleForms {
+		got := v.submit(f.page, f.action, f.fields...)
+		if want = append(want, "alice "+f.does); got.status != http.StatusSeeOther && got.status != http.StatusOK {
+			t.Errorf("%s: %d %s", f.action, got.status, got.body)
+		}
+		if to := got.header.Get("Location"); to != "" {
+			if page := v.open(to); page.status != http.StatusOK || !strings.Contains(page.body, `class="said"`) {
+				t.Errorf("%s leads to %s, which does not say what was done: %d", f.action, to, page.status)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, w.self.acts()); diff != "" {
+		t.Error(diff)
+	}
+	if w.self.secrets["GITHUB_TOKEN"] != "a b+%&=" {
+		t.Error("the secret is not the one that was entered")
+	}
+}
+
+func TestAFormOfAnotherSiteDoesNothing(t *testing.T) {
+	w := newConsoleWorld(t)
+	v, other := w.logged(w.alice), w.logged(w.bob)
+	right, foreign := v.open("/keys").hidden(), other.open("/keys").hidden()
+	for _, f := range consoleForms {
+		for name, send := range map[string]func(url.Values) reply{
+			"no token":                func(form url.Values) reply { return v.post(f.action, form) },
+			"another session's token": func(form url.Values) reply { form.Set("csrf", foreign.Get("csrf")); return v.post(f.action, form) },
+			"another site": func(form url.Values) reply {
+				form.Set("csrf", right.Get("csrf"))
+				return v.post(f.action, form, "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example")
+			},
+			"another origin, old browser": func(form url.Values) reply {
+				form.Set("csrf", right.Get("csrf"))
+				return v.post(f.action, form, "Sec-Fetch-Site", "", "Origin", "https://evil.example")
+			},
+			"a page of a file": func(form url.Values) reply {
+				form.Set("csrf", right.Get("csrf"))
+				return v.post(f.action, form, "Sec-Fetch-Site", "", "Origin", "null")
+			},
+			"a sibling of the same domain": func(form url.Values) reply {
+				form.Set("csrf", right.Get("csrf"))
+				return v.post(f.action, form, "Sec-Fetch-Site", "same-site")
+			},
+		} {
+			form := url.Values{}
+			for i := 0; i+1 < len(f.fields); i += 2 {
+				form.Set(f.fields[i], f.fields[i+1])
+			}
+			if got := send(form); got.status != http.StatusForbidden {
+				t.Errorf("%s with %s: %d", f.action, name, got.status)
+			}
+		}
+	}
+	if did := w.self.acts(); len(did) > 0 {
+		t.Errorf("something was done: %q", did)
+	}
+}
+
+func TestALoginOfAnotherSiteBeginsNoSession(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.visitor()
+	form := v.open("/login").hidden()
+	form.Set("key", w.alice)
+	if got := v.post("/login", form, "Sec-Fetch-Site", "cross-site"); got.status != http.StatusForbidden {
+		t.Errorf("from another site: %d", got.status)
+	}
+	form.Set("visit", w.visitor().open("/login").hidden().Get("visit"))
+	if got := v.post("/login", form); got.status != http.StatusForbidden || !strings.Contains(got.body, "cookie") {
+		t.Errorf("with the form of another browser: %d %s", got.status, got.body)
+	}
+	if got := v.open("/keys"); got.status != http.StatusSeeOther {
+		t.Error("a session began")
+	}
+}
+
+func TestASessionEnds(t *testing.T) {
+	for name, end := range map[string]func(w *consoleWorld){
+		"when it was idle for an hour": func(w *consoleWorld) { w.wait(time.Hour) },
+		"when its key is revoked": func(w *consoleWorld) {
+			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = nil })
+		},
+		"when its key has expired": func(w *consoleWorld) {
+			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
+				b.Spec.APIKeys[0].ExpiresAt = &metav1.Time{Time: time.Now().Add(-time.Second)}
+			})
+		},
+		"when another key has its id": func(w *consoleWorld) {
+			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys[0].Hash = "user-sha256:" + strings.Repeat("0", 64) })
+		},
+		"when the bridge is gone": func(w *consoleWorld) { w.change(func() { w.bridges = w.bridges[1:] }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newConsoleWorld(t)
+			v := w.logged(w.alice)
+			form := v.open("/keys").hidden()
+			end(w)
+			if got := v.post("/keys", form); got.status != http.StatusSeeOther || got.header.Get("Location") != "/login?next=/keys&why=ended" {
+				t.Errorf("a form: %d %v", got.status, got.header)
+			}
+			if got := v.open("/login?next=/keys&why=ended"); !strings.Contains(got.body, "Your session ended") || !strings.Contains(got.body, `name="next" value="/keys"`) {
+				t.Errorf("the page to log in again: %s", got.body)
+			}
+			if got := v.open("/secrets"); got.status != http.StatusSeeOther {
+				t.Errorf("a page: %d", got.status)
+			}
+			if did := w.self.acts(); len(did) > 0 {
+				t.Errorf("something was done: %q", did)
+			}
+		})
+	}
+}
+
+func TestASessionGoesOnWhileItIsUsed(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.logged(w.alice)
+	form := v.open("/keys").hidden()
+	for n := range 9 {
+		if got := v.open("/keys"); got.status != http.StatusOK {
+			t.Fatalf("after %d times 50 minutes: %d", n, got.status)
+		}
+		w.wait(50 * time.Minute)
+	}
+	if got := v.post("/keys", form); got.status != http.StatusOK {
+		t.Errorf("a form of the session's first page: %d", got.status)
+	}
+	w.wait(31 * time.Minute)
+	if got := v.open("/keys"); got.status != http.StatusSeeOther {
+		t.Errorf("a session lasts longer than 8 hours: %d", got.status)
+	}
+}
+
+func TestAForgedSessionIsNone(t *testing.T) {
+	w := newConsoleWorld(t)
+	other := newConsoleWorld(t)
+	v := w.logged(w.alice)
+	at, err := url.Parse(v.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at2, err := url.Parse("http://" + other.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var token string
+	for _, c := range v.client.Jar.Cookies(at) {
+		if c.Name == "hb-console" {
+			token = c.Value
+		}
+	}
+	parts := strings.Split(token, ".")
+	for name, value := range map[string]string{
+		"another signature": parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2])),
+		"no signature":      parts[0] + "." + parts[1] + ".",
+		"another payload":   parts[0] + "." + parts[1][:len(parts[1])-4] + "AAAA." + parts[2],
+		"no algorithm":      "eyJhbGciOiJub25lIn0." + parts[1] + ".",
+		"nothing":           "x",
+		"long":              strings.Repeat("a", 8<<10),
+	} {
+		visitor := w.visitor()
+		visitor.client.Jar.SetCookies(at, []*http.Cookie{{Name: "hb-console", Value: value, Path: "/"}})
+		if got := visitor.open("/keys"); got.status != http.StatusSeeOther {
+			t.Errorf("%s: %d", name, got.status)
+		}
+	}
+	// The keys are the same there, but nobody knows that key of alice's.
+	elsewhere := other.visitor()
+	elsewhere.client.Jar.SetCookies(at2, []*http.Cookie{{Name: "hb-console", Value: token, Path: "/"}})
+	if got := elsewhere.open("/keys"); got.status != http.StatusSeeOther {
+		t.Errorf("at an installation without the key: %d", got.status)
+	}
+}
+
+func TestAnotherUsersThingsAreNothing(t *testing.T) {
+	w := newConsoleWorld(t)
+	w.self.servers["bob"] = selfservice.Servers{Bridge: selfservice.Bridge{Status: health.Healthy}, Servers: []selfservice.Server{{Name: "private", State: health.Healthy}}}
+	alice := w.logged(w.alice)
+	want, got := alice.open("/servers/nothing"), alice.open("/servers/private")
+	if want.status != http.StatusNotFound || want.status != got.status || want.body != got.body {
+		t.Errorf("%d and %d: %s", want.status, got.status, got.body)
+	}
+	for _, page := range consolePages {
+		if body := alice.open(page).body; strings.Contains(body, "private") || strings.Contains(body, "bob") {
+			t.Errorf("%s of alice's shows what is bob's", page)
+		}
+	}
+	form := alice.open("/").hidden()
+	form.Set("use", "Off")
+	want, got = alice.post("/servers/nothing/choice", form), alice.post("/servers/private/choice", form)
+	if want.status != http.StatusNotFound || want.body != got.body {
+		t.Errorf("a form: %d and %d", want.status, got.status)
+	}
+	if did := w.self.acts(); len(did) > 0 {
+		t.Errorf("something was done: %q", did)
+	}
+}
+
+func TestHostileTextsAreShownAsText(t *testing.T) {
+	w := newConsoleWorld(t)
+	hostile := `</bdi><script>alert(1)</script>` + "\u202e\x1b[31m" + strings.Repeat("x", 10<<10)
+	w.self.servers["alice"].Servers[1].Message = hostile
+	w.self.servers["alice"].Servers[1].Recipe = hostile
+	w.self.servers["alice"].Servers[1].Fix.Text = hostile
+	w.self.keys = []userkey.Info{{ID: "abcdefgh", Name: hostile}}
+	w.self.tools = selfservice.Tools{Known: true, Tools: []selfservice.Tool{{Name: hostile, Server: "search", Description: hostile, Title: hostile}},
+		Missing: []selfservice.MissingTool{{Server: "search", Tool: hostile, Message: hostile}}}
+	w.self.events = []selfservice.Event{{Act: audit.MethodCallTool, Tool: hostile, Server: hostile, App: hostile, Status: audit.Success}}
+	v := w.logged(w.alice)
+	for _, page := range append([]string{"/keys/abcdefgh/revoke"}, consolePages...) {
+		got := v.open(page)
+		if got.status != http.StatusOK {
+			t.Errorf("%s: %d", page, got.status)
+		}
+		if strings.Contains(got.body, "<script") || strings.ContainsAny(got.body, "\u202e\x1b") || strings.Contains(got.body, strings.Repeat("x", 1000)) {
+			t.Errorf("%s shows hostile text as it is", page)
+		}
+	}
+}
+
+func TestWrongInputIsToldBesideItsField(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.logged(w.alice)
+	for name, tt := range map[string]struct {
+		page, action string
+		fields       []string
+		says         []string
+		not          string
+	}{
+		"a lifetime":             {"/keys", "/keys", []string{"name", "laptop", "expires", "soon"}, []string{"is not a lifetime such as 90d", `value="laptop"`, `value="soon"`, `aria-describedby="expires-hint expires-error"`}, ""},
+		"a name of a key":        {"/keys", "/keys", []string{"name", "a\x00b", "expires", "90d"}, []string{`id="name-error"`, `value="90d"`}, ""},
+		"a secret's name":        {"/secrets", "/secrets", []string{"name", "not a name", "value", "a-canary-value"}, []string{"Use capital letters", `value="not a name"`}, "a-canary-value"},
+		"no value":               {"/secrets", "/secrets", []string{"name", "TOKEN", "value", ""}, []string{"Enter the value", `value="TOKEN"`}, ""},
+		"no value of a server's": {"/servers/github", "/secrets", []string{"name", "GITHUB_TOKEN", "server", "github", "value", "\r\n"}, []string{"Enter the value", "<h1><bdi>github"}, ""},
+	} {
+		got := v.submit(tt.page, tt.action, tt.fields...)
+		if got.status != http.StatusUnprocessableEntity || tt.not != "" && strings.Contains(got.body, tt.not) {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+		for _, want := range tt.says {
+			if !strings.Contains(got.body, want) {
+				t.Errorf("%s: the page does not have %q: %s", name, want, got.body)
+			}
+		}
+	}
+	if did := w.self.acts(); len(did) > 0 {
+		t.Errorf("something was done: %q", did)
+	}
+}
+
+func TestAKeyIsShownOnce(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.logged(w.alice)
+	if got := v.submit("/keys", "/keys", "name", "laptop"); got.status != http.StatusOK || strings.Count(got.body, newKey) != 1 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := v.open("/keys"); strings.Contains(got.body, newKey) {
+		t.Error("the key is shown again")
+	}
+	if strings.Contains(w.logs.String(), newKey) {
+		t.Error("the log has the key")
+	}
+}
+
+func TestPagesSayWhatStillWorksWithoutTheCluster(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.logged(w.alice)
+	form := v.open("/keys").hidden()
+	w.self.fail(errClusterAway)
+	for _, page := range []string{"/", "/servers/github", "/secrets", "/keys", "/activity"} {
+		if got := v.open(page); got.status != http.StatusOK || !strings.Contains(got.body, "your apps work on") {
+			t.Errorf("%s: %d %s", page, got.status, got.body)
+		}
+	}
+	if got := v.post("/keys", form); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "This does not work at the moment") {
+		t.Errorf("a form: %d %s", got.status, got.body)
+	}
+}
+
+// mcpOf answers as a bridge with one tool does, in the way of the version that needs no
+// session, and notes what it was asked.
+func mcpOf(asked *[]string, result string) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		*asked = append(*asked, r.Header.Get("Mcp-Method")+" "+r.Header.Get("Mcp-Name")+" "+string(body))
+		rw.Header().Set("Content-Type", "application/json")
+		if r.Header.Get("Mcp-Method") == "tools/list" {
+			fmt.Fprint(rw, `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"search_query","description":"Finds.","inputSchema":{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"maximum":50}},"required":["query"]}}]}}`)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(rw, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":%s}\n\n", result)
+	}
+}
+
+func TestAToolIsCalledFromItsPage(t *testing.T) {
+	w := newConsoleWorld(t)
+	var asked []string
+	w.serveBridge(hosts[0], "uid-alice", mcpOf(&asked, `{"content":[{"type":"text","text":"<b>found</b>\u202e"}]}`))
+	w.setPod("alice", "alice-1", hosts[0])
+	v := w.logged(w.alice)
+	if got := v.open("/tools/search_query"); got.status != http.StatusOK || !strings.Contains(got.body, "A whole number from 1 to 50.") {
+		t.Fatalf("the page: %d %s", got.status, got.body)
+	}
+	if got := v.submit("/tools/search_query", "/tools/search_query", "arg.query", "report", "arg.limit", "500"); got.status != http.StatusUnprocessableEntity ||
+		!strings.Contains(got.body, "Enter a whole number from 1 to 50.") || !strings.Contains(got.body, `value="500"`) || !strings.Contains(got.body, ">report</textarea>") {
+		t.Errorf("a wrong argument: %d %s", got.status, got.body)
+	}
+	got := v.submit("/tools/search_query", "/tools/search_query", "arg.query", "report", "arg.limit", "5")
+	if got.status != http.StatusOK || !strings.Contains(got.body, "&lt;b&gt;found&lt;/b&gt;[U&#43;202E]") {
+		t.Errorf("a call: %d %s", got.status, got.body)
+	}
+	calls := slices.DeleteFunc(asked, func(a string) bool { return !strings.HasPrefix(a, "tools/call ") })
+	if len(calls) != 1 || !strings.Contains(calls[0], `"arguments":{"query":"report","limit":5}`) || !strings.HasPrefix(calls[0], "tools/call search_query ") {
+		t.Errorf("the bridge was asked %q", calls)
+	}
+	entries := slices.DeleteFunc(w.audit.all(), func(e audit.Entry) bool { return e.Method == "user/console.login" })
+	if len(entries) != 1 || entries[0].UserID != "alice" || entries[0].Method != audit.MethodCallTool || entries[0].Principal.Kind != audit.KindUserKey {
+		t.Errorf("the audit trail has %+v", entries)
+	}
+	if got := v.open("/tools/other"); got.status != http.StatusNotFound {
+		t.Errorf("a tool that there is not: %d", got.status)
+	}
+}
+
+func TestACallFromAPageIsBoundedAsAnyOther(t *testing.T) {
+	w := newConsoleWorld(t)
+	var asked []string
+	w.serveBridge(hosts[0], "uid-alice", mcpOf(&asked, `{"content":[]}`))
+	w.setPod("alice", "alice-1", hosts[0])
+	v := w.logged(w.alice)
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.Tier = "none" })
+	if got := v.open("/tools/search_query"); got.status != http.StatusBadGateway || len(asked) > 0 {
+		t.Errorf("in a tier that there is not: %d, and the bridge was asked %q", got.status, asked)
+	}
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.Tier, b.Spec.DesiredState = testTier, v1alpha1.StateSuspended })
+	if got := v.open("/tools/search_query"); got.status != http.StatusBadGateway || !strings.Contains(got.body, "suspended") {
+		t.Errorf("suspended: %d %s", got.status, got.body)
+	}
+}
+
+// logsIn returns a person who came back from the provider to alice's bridge.
+func (w *consoleWorld) logsIn(subject string) (*visitor, reply) {
+	w.t.Helper()
+	key := oauth.KeyOf(issuerURL, subject)
+	w.came = httpapi.Identity{User: "alice", Subject: &key, Since: w.now()}
+	v := w.visitor()
+	return v, v.open("/oauth/came")
+}
+
+func TestAPersonLogsInAtAProvider(t *testing.T) {
+	w := newConsoleWorld(t, func(o *console.Options) { o.Login = "/oauth/console" })
+	if got := w.visitor().open("/login?next=/keys"); !strings.Contains(got.body, `href="/oauth/console?next=/keys"`) {
+		t.Errorf("the page does not lead to the providers: %s", got.body)
+	}
+	w.bindSubject("alice", "ann")
+	v, got := w.logsIn("ann")
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/keys" {
+		t.Fatalf("%d %v %s", got.status, got.header, got.body)
+	}
+	if got := v.open("/keys"); got.status != http.StatusOK {
+		t.Errorf("the page: %d", got.status)
+	}
+	if got := v.submit("/keys", "/keys", "name", "laptop"); got.status != http.StatusOK {
+		t.Errorf("a form: %d %s", got.status, got.body)
+	}
+	entries := w.audit.all()
+	if len(entries) != 1 || entries[0].Method != "user/console.login" || entries[0].UserID != "alice" || entries[0].Principal.ID != oauth.KeyOf(issuerURL, "ann").String() {
+		t.Errorf("the audit trail has %+v", entries)
+	}
+}
+
+func TestASessionOfALoginEnds(t *testing.T) {
+	person := func(edit func(*v1alpha1.BridgePerson)) func(*consoleWorld) {
+		return func(w *consoleWorld) {
+			record := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Name: "ann"}, Spec: v1alpha1.BridgePersonSpec{Issuer: issuerURL, Subject: "ann"}}
+			edit(record)
+			w.setPeople(record)
+		}
+	}
+	for name, end := range map[string]func(w *consoleWorld){
+		"when the person is suspended":  person(func(p *v1alpha1.BridgePerson) { p.Spec.Access = v1alpha1.AccessSuspended }),
+		"when the person is offboarded": person(func(p *v1alpha1.BridgePerson) { p.Spec.Access = v1alpha1.AccessOffboarded }),
+		"when their logins were ended": person(func(p *v1alpha1.BridgePerson) {
+			p.Spec.Access, p.Status.LoginsEndedTime = v1alpha1.AccessAllowed, &metav1.Time{Time: time.Now().Add(time.Second)}
+		}),
+		"when they are taken off the bridge": func(w *consoleWorld) { w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.OAuth = nil }) },
+		"when the store says that logins were ended": func(w *consoleWorld) {
+			w.ended.Store(true)
+			w.wait(11 * time.Minute)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newConsoleWorld(t)
+			w.bindSubject("alice", "ann")
+			v, _ := w.logsIn("ann")
+			if got := v.open("/keys"); got.status != http.StatusOK {
+				t.Fatalf("before: %d", got.status)
+			}
+			end(w)
+			if got := v.open("/keys"); got.status != http.StatusSeeOther || got.header.Get("Location") != "/login?next=/keys&why=ended" {
+				t.Errorf("%d %v", got.status, got.header)
+			}
+		})
+	}
+}
+
+func TestAPersonWithoutTheBridgeGetsNoSession(t *testing.T) {
+	w := newConsoleWorld(t)
+	if v, got := w.logsIn("mallory"); got.status < 400 || v.open("/keys").status != http.StatusSeeOther {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
