@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,13 +58,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, s *v1alpha1.SharedServer) (c
 	if s.DeletionTimestamp != nil || s.Namespace != r.Namespace {
 		return ctrl.Result{}, nil // Its Secrets are deleted with it.
 	}
-	o, err := r.observe(ctx, s)
+	now := r.Clock.Now()
+	o, err := r.observe(ctx, s, now)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	now := r.Clock.Now()
-	after := decide(s, o, now)
-	again := o.lapse(now)
+	after, again := decide(s, o, now), o.lapse
 	if equality.Semantic.DeepEqual(s.Status, after) {
 		return ctrl.Result{RequeueAfter: again}, nil
 	}
@@ -76,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, s *v1alpha1.SharedServer) (c
 
 // observe reads what the status depends on. Envelopes of another than the current key are
 // wrapped again on the way.
-func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.SharedServer) (observed, error) {
+func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.SharedServer, now time.Time) (observed, error) {
 	var o observed
 	var all v1alpha1.SharedServerList
 	var persons v1alpha1.BridgePersonList
@@ -85,7 +85,8 @@ func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.SharedServer) (obs
 			return o, fmt.Errorf("list %T: %w", list, err)
 		}
 	}
-	o.refused, o.persons = profile.RefusesShared(s, all.Items), persons.Items
+	o.refused = profile.RefusesShared(s, all.Items)
+	o.members, o.lapse = members(s, persons.Items, now)
 	of := store.Shared(s.Namespace, s.Name, s.UID)
 	var err error
 	o.listing, _, err = r.Store.Rewrap(ctx, of)

@@ -26,7 +26,10 @@ import (
 type observed struct {
 	// refused says why the installation refuses the spec.
 	refused plan.Finding
-	persons []v1alpha1.BridgePerson
+	// members is how many there are, and lapse after which time one of them is none without a
+	// further login.
+	members int32
+	lapse   time.Duration
 	listing store.Listing
 	// unreadable are secrets that do not open.
 	unreadable []string
@@ -34,26 +37,10 @@ type observed struct {
 	notOwned bool
 }
 
-// lapse returns after which time the groups of a person end without a further login, zero for
-// never.
-func (o observed) lapse(now time.Time) time.Duration {
-	var first time.Duration
-	for i := range o.persons {
-		login := o.persons[i].Status.Login
-		if login == nil || len(login.Groups) == 0 {
-			continue
-		}
-		if left := login.Time.Add(profile.MaxAge).Sub(now); left > 0 && (first == 0 || left < first) {
-			first = left
-		}
-	}
-	return first
-}
-
 // decide returns the status.
 func decide(s *v1alpha1.SharedServer, o observed, now time.Time) v1alpha1.SharedServerStatus {
 	after := *s.Status.DeepCopy()
-	after.ObservedGeneration, after.Revision, after.Members = s.Generation, o.listing.Revision, members(s, o.persons, now)
+	after.ObservedGeneration, after.Revision, after.Members = s.Generation, o.listing.Revision, o.members
 	after.Set, after.Missing, after.KeyVersion = nil, nil, nil
 	if lowest := o.listing.Lowest(); lowest != (envelope.KeyID{}) {
 		after.KeyVersion = new(int32(lowest.Version)) //nolint:gosec // Key versions fit: package masterkey ensures it.
@@ -114,26 +101,28 @@ func (o observed) sealed(missing, elsewhere, unreadable []string, g sharing.Gran
 	return plan.Finding{}
 }
 
-// members counts the people in a group of the members.
-func members(s *v1alpha1.SharedServer, persons []v1alpha1.BridgePerson, now time.Time) int32 {
-	people, counted := access.NewPeople(persons), map[oauth.SubjectKey]bool{}
+// members counts the people in a group of the members, and returns after which time one of
+// them ends to be without a further login, zero for never.
+func members(s *v1alpha1.SharedServer, persons []v1alpha1.BridgePerson, now time.Time) (n int32, lapse time.Duration) {
+	people, seen := access.NewPeople(persons), map[oauth.SubjectKey]bool{}
 	for i := range persons {
-		if persons[i].Spec.User != "" {
+		p := &persons[i]
+		key := access.KeyOf(p)
+		if p.Spec.User != "" || seen[key] || people.Person(key).Access() != v1alpha1.AccessAllowed {
 			continue
 		}
-		key := access.KeyOf(&persons[i])
-		person := people.Person(key)
-		login := person.Login()
-		if login == nil || now.Sub(login.Time.Time) >= profile.MaxAge || person.Access() != v1alpha1.AccessAllowed {
+		seen[key] = true
+		alone := &v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{OAuth: &v1alpha1.OAuthAccess{
+			Subjects: []v1alpha1.OAuthSubject{{Issuer: p.Spec.Issuer, Subject: p.Spec.Subject}},
+		}}}
+		groups, until := profile.Groups(alone, people, now)
+		if !profile.InAny(s.Spec.Members, groups) {
 			continue
 		}
-		var groups []profile.Group
-		for _, value := range login.Groups {
-			groups = append(groups, profile.Group{Issuer: person.Issuer(), Value: value})
-		}
-		if profile.InAny(s.Spec.Members, groups) {
-			counted[key] = true
+		n++
+		if left := until.Sub(now); !until.IsZero() && (lapse == 0 || left < lapse) {
+			lapse = left
 		}
 	}
-	return int32(len(counted)) //nolint:gosec // There are fewer people.
+	return n, lapse
 }

@@ -64,24 +64,24 @@ func sharedServer(t *testing.T, name string, g *guard, members, owners string, u
 // ownersShare has an owner set a secret that a member's bridge uses, and nobody else's.
 func ownersShare(t *testing.T) {
 	name, members, leads := installed.name("pay"), installed.name("payers"), installed.name("leads")
-	member, other := newLoginTenant(t, "payer", "paula"), newLoginTenant(t, "nopayer", "nora")
+	member, other := newLoginTenant(t, "payer", "payal"), newLoginTenant(t, "nopayer", "nolan")
 	sharedServer(t, name, left, members, leads, v1alpha1.UserID(member.name), v1alpha1.UserID(other.name))
-	sayOf(t, "paula", map[string]any{"groups": []string{members, "private"}})
-	sayOf(t, "nora", map[string]any{"groups": []string{"private"}})
-	sayOf(t, "olivia", map[string]any{"groups": []string{leads}})
+	sayOf(t, "payal", map[string]any{"groups": []string{members, "private"}})
+	sayOf(t, "nolan", map[string]any{"groups": []string{"private"}})
+	sayOf(t, "olwen", map[string]any{"groups": []string{leads}})
 	a := askAs(desk, member.url())
-	got := mustLogIn(t, a, "paula")
-	paula, nora := member.as(got.Access), other.as(mustLogIn(t, askAs(desk, other.url()), "nora").Access)
+	got := mustLogIn(t, a, "payal")
+	payal, nolan := member.as(got.Access), other.as(mustLogIn(t, askAs(desk, other.url()), "nolan").Access)
 
 	// The owner alone sets the value.
 	path, value := "/shared/"+name+"/secrets/"+left.secret, left.token(t)
-	shown := newVisitor(t).logsIn(t, installed.url+"/oauth/admin", "olivia")
+	shown := newVisitor(t).logsIn(t, installed.url+"/oauth/admin", "olwen")
 	checkPage(t, shown)
 	token := tokenOnPage.FindString(shown.Text)
 	if shown.Status != http.StatusOK || token == "" || !strings.Contains(shown.Text, name) {
 		t.Fatalf("the owner's page: status %d: %.300s", shown.Status, shown.Text)
 	}
-	if page := newVisitor(t).logsIn(t, installed.url+"/oauth/admin", "paula"); page.Status != http.StatusForbidden {
+	if page := newVisitor(t).logsIn(t, installed.url+"/oauth/admin", "payal"); page.Status != http.StatusForbidden {
 		t.Errorf("a member's page: status %d", page.Status)
 	}
 	for who, key := range map[string]string{"a member's access token": got.Access, "a member's key": member.key.secret, "the admin key": admin(t).key} {
@@ -93,13 +93,13 @@ func ownersShare(t *testing.T) {
 	owner.must(t, http.StatusCreated, http.MethodPut, path, value)
 	c := newHTTPClient(false)
 	eventually(t, deliveredTimeout, "the shared server is given the owner's value", func(ctx context.Context) error {
-		return presents(ctx, c, paula, left, value)
+		return presents(ctx, c, payal, left, value)
 	})
 	t.Logf("a member's call has the value %s after it was set", time.Since(began).Round(10*time.Millisecond))
 	if text, err := inspectorCall(t, "modern", member.url(), got.Access, left.name+"_whoami"); err != nil || !strings.Contains(text, apikey.HashOf(value).String()) {
 		t.Errorf("an unmodified client: %.300s, %v", text, err)
 	}
-	if names, err := listTools(t.Context(), c, nora); err != nil || slices.ContainsFunc(names, func(tool string) bool { return strings.Contains(tool, "whoami") }) {
+	if names, err := listTools(t.Context(), c, nolan); err != nil || slices.ContainsFunc(names, func(tool string) bool { return strings.Contains(tool, "whoami") }) {
 		t.Errorf("who is no member has the tools %v, %v", names, err)
 	}
 	if list := owner.must(t, http.StatusOK, http.MethodGet, "/shared/"+name+"/secrets", ""); strings.Contains(string(list.body), value[3:20]) {
@@ -112,9 +112,9 @@ func ownersShare(t *testing.T) {
 	second := left.token(t)
 	owner.must(t, http.StatusOK, http.MethodPut, path, second)
 	eventually(t, deliveredTimeout, "the shared server is given the new value", func(ctx context.Context) error {
-		return presents(ctx, c, paula, left, second)
+		return presents(ctx, c, payal, left, second)
 	})
-	sayOf(t, "paula", map[string]any{"groups": []string{"private"}})
+	sayOf(t, "payal", map[string]any{"groups": []string{"private"}})
 	next := askTokens(t, a.refresh(got.Refresh))
 	if next.status != http.StatusOK {
 		t.Fatalf("refresh: status %d, error %q", next.status, next.Error)
@@ -142,8 +142,8 @@ func sharingIsAudited(t *testing.T, name string, since time.Time) {
 		admin(t).must(t, http.StatusOK, http.MethodGet, "/admin/audit?limit=500&from="+since.UTC().Format("2006-01-02T15:04:05Z"), "").into(t, &page)
 		var set, called bool
 		for _, e := range page.Entries {
-			set = set || e.Method == "shared/secret.set" && e.Action == name+"/"+left.secret && e.Principal.ID == logins.KeyOf(identityIssuer, "olivia").String()
-			called = called || e.Credential == "shared/"+name && e.Tool == "whoami" && e.Status == audit.Success && e.Principal.ID == logins.KeyOf(identityIssuer, "paula").String()
+			set = set || e.Method == "shared/secret.set" && e.Action == name+"/"+left.secret && e.Principal.ID == logins.KeyOf(identityIssuer, "olwen").String()
+			called = called || e.Credential == "shared/"+name && e.Tool == "whoami" && e.Status == audit.Success && e.Principal.ID == logins.KeyOf(identityIssuer, "payal").String()
 		}
 		if !set || !called {
 			return fmt.Errorf("the owner's act is there: %v, the member's call: %v", set, called)
