@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -121,8 +120,6 @@ func personChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.BridgePerson)
 		after, ok2 := e.ObjectNew.(*v1alpha1.BridgePerson)
-		return !ok || !ok2 || !equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
-			!equality.Semantic.DeepEqual(before.Status.Login, after.Status.Login) ||
-			!equality.Semantic.DeepEqual(before.Status.Directory, after.Status.Directory)
+		return !ok || !ok2 || access.Differs(before, after)
 	}}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 )
 
@@ -151,6 +151,6 @@ func sharerChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.BridgePerson)
 		after, ok2 := e.ObjectNew.(*v1alpha1.BridgePerson)
-		return !ok || !ok2 || before.Spec != after.Spec || !equality.Semantic.DeepEqual(before.Status.Login, after.Status.Login)
+		return !ok || !ok2 || access.Differs(before, after)
 	}}
 }

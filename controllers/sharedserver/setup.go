@@ -24,6 +24,7 @@ import (
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
@@ -81,7 +82,7 @@ func personChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.BridgePerson)
 		after, ok2 := e.ObjectNew.(*v1alpha1.BridgePerson)
-		return !ok || !ok2 || before.Spec != after.Spec || !equality.Semantic.DeepEqual(before.Status.Login, after.Status.Login)
+		return !ok || !ok2 || access.Differs(before, after)
 	}}
 }
 

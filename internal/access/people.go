@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -160,6 +162,14 @@ func (p Person) Login() *v1alpha1.PersonLogin {
 		}
 	}
 	return newest
+}
+
+// Differs reports whether a record of a person says something else of their access or groups
+// than before.
+func Differs(before, after *v1alpha1.BridgePerson) bool {
+	return !equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
+		!equality.Semantic.DeepEqual(before.Status.Login, after.Status.Login) ||
+		!equality.Semantic.DeepEqual(before.Status.Directory, after.Status.Directory)
 }
 
 // Directory returns in which groups a directory has the person, and whether it knows them:

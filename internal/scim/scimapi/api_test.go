@@ -18,7 +18,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/scim"
 )
 
@@ -71,6 +70,8 @@ func (s brokenStore) DeleteGroup(context.Context, *scim.Directory, string, func(
 
 // call is a request as the ingress hands it on.
 type call struct {
+	httpapi.Call // What the routes do not use.
+
 	request  *http.Request
 	writer   *httptest.ResponseRecorder
 	token    string
@@ -79,17 +80,15 @@ type call struct {
 	auditErr error
 }
 
-func (c *call) Request() *http.Request         { return c.request }
-func (c *call) Writer() http.ResponseWriter    { return c.writer }
-func (c *call) Param(string) string            { return "d-x-1" }
-func (c *call) Now() time.Time                 { return time.Time{} }
-func (c *call) Key() string                    { return c.token }
-func (c *call) Refuse(string) error            { return httpapi.New(http.StatusUnauthorized, "unauthorized", "") }
-func (c *call) LimitRate(string) error         { return nil }
-func (c *call) Body() ([]byte, error)          { return []byte(c.body), nil }
-func (c *call) Secret() ([]byte, error)        { return nil, nil }
-func (c *call) Bridge() (route.Backend, error) { return route.Backend{}, nil }
-func (c *call) Audit(a httpapi.Act) error      { c.acts = append(c.acts, a); return c.auditErr }
+func (c *call) Request() *http.Request      { return c.request }
+func (c *call) Writer() http.ResponseWriter { return c.writer }
+func (c *call) Param(string) string         { return "d-x-1" }
+func (c *call) Now() time.Time              { return time.Time{} }
+func (c *call) Key() string                 { return c.token }
+func (c *call) Refuse(string) error         { return httpapi.New(http.StatusUnauthorized, "unauthorized", "") }
+func (c *call) LimitRate(string) error      { return nil }
+func (c *call) Body() ([]byte, error)       { return []byte(c.body), nil }
+func (c *call) Audit(a httpapi.Act) error   { c.acts = append(c.acts, a); return c.auditErr }
 
 // do sends a request to the route of a path.
 func do(t *testing.T, store Store, method, path, body string, auditErr error) (*call, error) {
