@@ -46,6 +46,8 @@ type Backend struct {
 	IdleTimeout time.Duration
 	// Grants are which servers may use which secrets.
 	Grants Grants
+	// Servers is a digest of the names of the bridge's servers, 0 for none.
+	Servers uint32 `json:",omitzero"`
 	// SecretsRevision is the revision of the secrets that the bridge should
 	// have, empty while there are none.
 	SecretsRevision string
