@@ -67,8 +67,9 @@ func adminFeature(c *core, o *options) (httpapi.Feature, error) {
 	leaving := &kubestore.Leaving{
 		Client: c.cluster, Namespace: o.Namespace, Known: c.routes, Keys: keys, Note: c.audit.sink.Write, Now: time.Now, Log: c.log,
 	}
+	users := &kubestore.UserAccess{Client: c.cluster, Namespace: o.Namespace, Known: c.routes}
 	f := management.Admin(management.AdminOptions{
-		Routes: c.routes, Keys: keys, Access: &kubestore.UserAccess{Client: c.cluster, Namespace: o.Namespace, Known: c.routes},
+		Routes: c.routes, Keys: keys, Access: users, Users: users,
 		AuditIndex: c.audit.search(), Inventory: c.inventory,
 	})
 	f.Run = leaving.Run

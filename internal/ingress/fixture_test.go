@@ -74,6 +74,7 @@ type world struct {
 	keys       *fakeKeys
 	index      *fakeIndex
 	inventory  *fakeInventory
+	users      fakeUsers
 	logs       *lockedBuffer
 	registry   *prometheus.Registry
 	readiness  *graceful.Readiness
@@ -130,9 +131,10 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	}
 	deps.Features = []httpapi.Feature{
 		management.Health(w.reports, func(ctx context.Context, b route.Backend) health.Report { return w.lastReport(ctx, b) }), management.Secrets(&w.keeper),
-		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.keys, AuditIndex: w.index, Inventory: w.inventory.get}),
+		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.keys, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get}),
 		fakeCatalog{}.feature(),
 	}
+	w.users.world = w
 	change(&deps)
 	limitRates(deps.Features, config)
 	if w.server, err = New(config, deps); err != nil {

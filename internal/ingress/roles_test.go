@@ -35,6 +35,9 @@ func TestARoleAllowsItsRoutes(t *testing.T) {
 		{"GET", keysOfAlice, "", ok, ok, no, ok},
 		{"GET", "/admin/audit", "", ok, ok, no, ok},
 		{"GET", "/admin/analytics", "", ok, ok, no, ok},
+		{"GET", "/admin/users", "", ok, ok, no, ok},
+		{"GET", "/admin/users/alice", "", ok, ok, no, ok},
+		{"GET", "/admin/problems", "", ok, ok, no, ok},
 		{"POST", keysOfAlice, "{}", http.StatusCreated, no, no, no},
 		{"DELETE", keysOfAlice + "/abcdefgh", "", http.StatusNotFound, no, no, no},
 	} {

@@ -39,6 +39,8 @@ type AdminOptions struct {
 	Keys UserKeys
 	// Access is what administrators take away from users.
 	Access UserAccess
+	// Users are those whom administrators look at.
+	Users Users
 	// AuditIndex is what administrators ask for entries; NoAuditIndex where
 	// there is none.
 	AuditIndex AuditIndex
@@ -100,6 +102,7 @@ type admin struct {
 	routes    Routes
 	keys      UserKeys
 	access    UserAccess
+	users     Users
 	index     AuditIndex
 	inventory func(context.Context) (usage.Inventory, error)
 	counting  chan struct{} // Full while calls are counted.
@@ -117,11 +120,14 @@ const maxQuery = 2048
 // Admin returns the feature by which administrators manage keys and read the audit
 // trail and its figures.
 func Admin(o AdminOptions) httpapi.Feature {
-	a := &admin{routes: o.Routes, keys: o.Keys, access: o.Access, index: o.AuditIndex, inventory: o.Inventory, counting: make(chan struct{}, 1)}
+	a := &admin{routes: o.Routes, keys: o.Keys, access: o.Access, users: o.Users, index: o.AuditIndex, inventory: o.Inventory, counting: make(chan struct{}, 1)}
 	readers := []oauth.Role{oauth.RoleAuditor}
 	f := httpapi.Feature{Name: "admin", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, Routes: []httpapi.Route{
 		{Method: http.MethodGet, Path: "/admin/audit", Query: query, Roles: readers, Handle: a.queryAudit},
 		{Method: http.MethodGet, Path: "/admin/analytics", Query: query, Roles: readers, Handle: a.queryAnalytics},
+		{Method: http.MethodGet, Path: "/admin/problems", Roles: readers, Handle: a.listProblems},
+		{Method: http.MethodGet, Path: "/admin/users", Query: query, Roles: readers, Handle: a.listUsers},
+		{Method: http.MethodGet, Path: "/admin/users/:userId", Roles: readers, Handle: a.getUser},
 		{Method: http.MethodGet, Path: "/admin/users/:userId/access", Roles: readers, Handle: a.getAccess},
 		{Method: http.MethodPut, Path: "/admin/users/:userId/access", MaxBody: MaxKeyRequest, Handle: a.putAccess},
 		{Method: http.MethodGet, Path: "/admin/users/:userId/keys", Roles: readers, Handle: a.listKeys},

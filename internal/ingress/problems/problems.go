@@ -74,6 +74,7 @@ var (
 	AuditQuery         = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for audit entries.")
 	AuditIndexDisabled = httpapi.New(http.StatusServiceUnavailable, "audit_index_disabled", "This installation keeps no index of its audit trail; --audit-index names one.")
 	AuditIndexAway     = httpapi.New(http.StatusServiceUnavailable, "audit_index_unavailable", "The index of the audit trail does not answer. The trail itself is not affected.").After(RetrySoon)
+	UsersQuery         = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for users.")
 	AnalyticsQuery     = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for analytics.")
 	AnalyticsSlow      = httpapi.New(http.StatusServiceUnavailable, "analytics_too_slow", "The calls of this time could not be counted within 30 seconds. Ask for a shorter time, or one question after the other.").After(RetrySoon)
 	InventoryUnknown   = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server has not told this replica yet what there is.").After(RetrySoon)

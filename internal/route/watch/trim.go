@@ -54,10 +54,12 @@ func trimBridge(object any) (any, error) {
 		Spec: v1alpha1.HostedBridgeSpec{
 			UserID: b.Spec.UserID, Tier: b.Spec.Tier, Mode: b.Spec.Mode, Choices: trimChoices(b.Spec.Choices), DesiredState: b.Spec.DesiredState, IdleTimeout: b.Spec.IdleTimeout, APIKeys: b.Spec.APIKeys,
 			OAuth:   b.Spec.OAuth,
+			Groups:  b.Spec.Groups,
 			Servers: trimServers(b),
 		},
 		Status: v1alpha1.HostedBridgeStatus{
 			Phase: b.Status.Phase, URL: b.Status.URL, Servers: b.Status.Servers, ServerStates: b.Status.ServerStates, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
+			Profiles:  b.Status.Profiles,
 			Effective: trimEffective(b.Status.Effective),
 			Secrets:   trimSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: trimRecipes(b.Status.Recipes),
 			Outages: trimOutages(b.Status.Outages),
@@ -65,8 +67,8 @@ func trimBridge(object any) (any, error) {
 	}, nil
 }
 
-// trimPerson keeps of a person what the table is made of, and of those who leave how far
-// they are.
+// trimPerson keeps of a person what the table is made of, the groups, and of those who leave
+// how far they are.
 func trimPerson(object any) (any, error) {
 	p, ok := object.(*v1alpha1.BridgePerson)
 	if !ok {
@@ -75,9 +77,7 @@ func trimPerson(object any) (any, error) {
 	kept := &v1alpha1.BridgePerson{ObjectMeta: trimMeta(p.ObjectMeta), Spec: p.Spec}
 	kept.Status.LoginsEndedTime, kept.Status.Bridges = p.Status.LoginsEndedTime, p.Status.Bridges
 	kept.Status.Conditions, kept.Status.Audited = p.Status.Conditions, p.Status.Audited
-	if p.Status.Login != nil && p.Status.Login.User != "" {
-		kept.Status.Login = &v1alpha1.PersonLogin{Time: p.Status.Login.Time, User: p.Status.Login.User}
-	}
+	kept.Status.Login = p.Status.Login
 	return kept, nil
 }
 

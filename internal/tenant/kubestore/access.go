@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	v1alpha1ac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/overview"
 )
 
 // UserAccess reads and writes the access of users.
@@ -63,6 +65,33 @@ func (u *UserAccess) Set(ctx context.Context, user v1alpha1.UserID, to v1alpha1.
 		return access.Report{}, err
 	}
 	return u.report(ctx, user, person)
+}
+
+// State returns what is known of all users.
+func (u *UserAccess) State(ctx context.Context) (overview.State, error) {
+	persons, err := u.Known.Persons(ctx)
+	if err != nil {
+		return overview.State{}, err
+	}
+	bridges, err := u.Known.Bridges(ctx)
+	return overview.State{Bridges: bridges, Persons: persons, Now: time.Now()}, err
+}
+
+// User returns one user as the API server has them. Its error is access.ErrNoUser if no
+// bridge has the user id.
+func (u *UserAccess) User(ctx context.Context, user v1alpha1.UserID) (overview.Detail, error) {
+	state, err := u.State(ctx)
+	if err != nil {
+		return overview.Detail{}, err
+	}
+	b, err := u.bridgeOf(ctx, user)
+	switch {
+	case err != nil:
+		return overview.Detail{}, err
+	case b == nil:
+		return overview.Detail{}, access.ErrNoUser
+	}
+	return state.DetailOf(b), nil
 }
 
 // get returns the record of a user, with access if there is none.

@@ -1,0 +1,125 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package overview says what administrators see of all users: a list that can be searched,
+// one user, and what keeps users from their servers, by cause. Its types are the answers of
+// the API under /admin/users and /admin/problems, and it says the same as kubectl does.
+//
+// The package is pure.
+package overview
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/profile"
+)
+
+// User is a user in a list, with the bridge that the user id belongs to.
+type User struct {
+	User      v1alpha1.UserID `json:"user"`
+	Namespace string          `json:"namespace"`
+	Name      string          `json:"name"`
+	Phase     v1alpha1.Phase  `json:"phase"`
+	// Access is whether somebody may use the bridge, as all BridgePersons say.
+	Access v1alpha1.Access `json:"access"`
+	// Tier is the one in effect.
+	Tier string `json:"tier"`
+	// Profiles are the BridgeProfiles that select the bridge, the first to decide first.
+	Profiles []string `json:"profiles"`
+	// Groups are those that count for profiles, of the manifest and of a provider.
+	Groups []string `json:"groups"`
+	// Onboarded says that a first login made the bridge.
+	Onboarded bool `json:"onboarded"`
+	// Servers is the number of servers in effect, and Unhealthy of those that do not work.
+	Servers   int `json:"servers"`
+	Unhealthy int `json:"unhealthy"`
+	Tools     int `json:"tools"`
+	Keys      int `json:"keys"`
+	// LastActivity is when the bridge was last used, nil if it never was.
+	LastActivity *time.Time `json:"lastActivity,omitempty"`
+	Created      time.Time  `json:"created"`
+}
+
+// Detail is one user.
+type Detail struct {
+	User
+
+	URL        string                 `json:"url,omitempty"`
+	States     []v1alpha1.ServerState `json:"serverStates"`
+	Conditions []metav1.Condition     `json:"conditions"`
+	// MissingSecrets are the names of secrets that servers need and that are not set.
+	MissingSecrets []string `json:"missingSecrets"`
+}
+
+// State is what is known of the installation's users.
+type State struct {
+	Bridges []*v1alpha1.HostedBridge
+	Persons []v1alpha1.BridgePerson
+	Now     time.Time
+}
+
+// owners returns the bridges to which user ids belong, in the order of the user ids.
+func (s State) owners() []*v1alpha1.HostedBridge {
+	all := slices.DeleteFunc(slices.Clone(s.Bridges), func(b *v1alpha1.HostedBridge) bool { return b.DeletionTimestamp != nil })
+	slices.SortFunc(all, func(a, b *v1alpha1.HostedBridge) int {
+		if c := strings.Compare(string(a.User()), string(b.User())); c != 0 {
+			return c
+		}
+		if a.Precedes(b) {
+			return -1
+		}
+		return 1
+	})
+	return slices.CompactFunc(all, func(a, b *v1alpha1.HostedBridge) bool { return a.User() == b.User() })
+}
+
+func (s State) user(b *v1alpha1.HostedBridge, people *access.People) User {
+	u := User{
+		User: b.User(), Namespace: b.Namespace, Name: b.Name, Phase: b.Status.Phase, Access: people.Bridge(b), Tier: b.Spec.Tier,
+		Profiles: []string{}, Groups: []string{}, Onboarded: b.Labels[v1alpha1.LabelOnboarded] == "true",
+		Servers: len(b.Spec.Servers), Keys: len(b.Spec.APIKeys), Created: b.CreationTimestamp.UTC(),
+	}
+	for _, p := range b.Status.Profiles {
+		u.Profiles = append(u.Profiles, p.Name)
+	}
+	groups, _ := profile.Groups(b, people, s.Now)
+	for _, g := range groups {
+		u.Groups = append(u.Groups, g.Value)
+	}
+	for _, state := range b.Status.ServerStates {
+		if state.State == v1alpha1.ServerUnhealthy {
+			u.Unhealthy++
+		}
+	}
+	if t := b.Status.Tools; t != nil {
+		u.Tools = int(*t)
+	}
+	if t := b.Status.LastActivityTime; t != nil {
+		u.LastActivity = new(t.UTC())
+	}
+	return u
+}
+
+// DetailOf returns one user, of the HostedBridge with all of its status.
+func (s State) DetailOf(b *v1alpha1.HostedBridge) Detail {
+	d := Detail{
+		User: s.user(b.WithEffective(), access.NewPeople(s.Persons)), URL: b.Status.URL,
+		States: b.Status.ServerStates, Conditions: b.Status.Conditions, MissingSecrets: []string{},
+	}
+	if d.States == nil {
+		d.States = []v1alpha1.ServerState{}
+	}
+	if d.Conditions == nil {
+		d.Conditions = []metav1.Condition{}
+	}
+	if secrets := b.Status.Secrets; secrets != nil && secrets.Missing != nil {
+		d.MissingSecrets = secrets.Missing
+	}
+	return d
+}
