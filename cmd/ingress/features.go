@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/userconsole"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogapi"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
@@ -24,6 +25,9 @@ func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
 	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, adminFeature, catalogFeature}
 	if l.server != nil {
 		list = append(list, l.feature)
+	}
+	if o.Console.Enabled {
+		list = append(list, l.consoleFeature)
 	}
 	served := make([]httpapi.Feature, 0, len(list))
 	for _, open := range list {
@@ -59,7 +63,20 @@ func (l *logins) selfFeature(c *core, _ *options) (httpapi.Feature, error) {
 			return v1alpha1.ConnectURL(l.oauth.PublicURL, user, server)
 		}
 	}
-	return management.NewSelf(options).Feature(), nil
+	l.self = management.NewSelf(options)
+	return l.self.Feature(), nil
+}
+
+// consoleFeature serves the users' console, on what selfFeature has made.
+func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
+	parts := userconsole.Parts{Self: l.self, Signer: &c.identity.login, Keys: &c.identity.login, BaseURL: o.Catalog.URL, Log: c.log}
+	pages, err := o.Console.Open(parts)
+	if err != nil {
+		return httpapi.Feature{}, err
+	}
+	f := pages.Feature()
+	f.SourceRate, f.TooManyFromSource = o.Ingress.LoginRequests, problems.TooManyLogins
+	return f, nil
 }
 
 func adminFeature(c *core, o *options) (httpapi.Feature, error) {

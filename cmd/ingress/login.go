@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/jwks"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
@@ -51,6 +52,8 @@ type logins struct {
 	// installation has no authorization server of its own.
 	oauth  *authn.OAuth
 	server *authserver.Server
+	// self is what users see and do of their own bridge, once its feature is made.
+	self *management.Self
 	// run are what runs beside the servers.
 	run []func(context.Context) error
 }

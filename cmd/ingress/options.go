@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/userconsole"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
@@ -59,6 +60,7 @@ type options struct {
 	Catalog        catalogOptions
 	Seed           seedOptions
 	Login          loginOptions
+	Console        userconsole.Options
 	Ingress        ingress.Config
 }
 
@@ -86,6 +88,7 @@ func defaults() options {
 		// Some times what one organization publishes, and a part of the 10,000 that
 		// the catalog is made for.
 		Catalog: catalogOptions{MaxRecipes: 500},
+		Console: userconsole.Defaults(),
 		Ingress: ingress.Config{
 			// A pod starts within seconds; a pull of its image may take this.
 			Wait: 30 * time.Second,
@@ -146,6 +149,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	o.Catalog.registerFlags(fs)
 	o.Seed.registerFlags(fs)
 	o.Login.registerFlags(fs)
+	o.Console.RegisterFlags(fs)
 	fs.StringVar(&o.OTLPEndpoint, "otlp-endpoint", o.OTLPEndpoint, "endpoint of traces, such as http://collector.observability.svc:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT, or none)")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
@@ -221,7 +225,7 @@ func (o *options) validate() error {
 	check(ok, "audit-index", "none, sqlite:PATH, store:URL with an https URL, or postgres:FILE")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
-	return errors.Join(append(errs, o.WatchNamespaces.Validate(), o.Ingress.Validate(), o.TLS.validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate())...)
+	return errors.Join(append(errs, o.WatchNamespaces.Validate(), o.Ingress.Validate(), o.TLS.validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate(), o.Console.Validate())...)
 }
 
 func isHTTP(text string) bool {

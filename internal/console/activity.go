@@ -29,7 +29,7 @@ type activityPage struct {
 const pageOfEvents = 50
 
 // activity is the page of what was done, the newest first.
-func (c *Console) activity(v *visit) error {
+func (h *historyPages) activity(v *visit) error {
 	ctx := v.Request().Context()
 	p := &activityPage{frame: frame{Title: "Activity", Path: pathActivity}, Now: v.Now(), First: true}
 	q := audit.Query{Limit: pageOfEvents}
@@ -40,18 +40,18 @@ func (c *Console) activity(v *visit) error {
 		}
 		q.Before, p.First = &position, false
 	}
-	found, err := c.History.Activity(ctx, v.bridge, q)
+	found, err := h.History.Activity(ctx, v.bridge, q)
 	if err != nil {
-		p.Trouble = c.troubleOf(v, "What was done", err)
+		p.Trouble = h.troubleOf(v, "What was done", err)
 	}
 	p.Events, p.Next, p.Replica = found.Entries, found.Next, found.Scope == selfservice.ScopeReplica
 	if p.First {
-		usage, err := c.History.Usage(ctx, v.bridge, c.usageQuery(v))
+		usage, err := h.History.Usage(ctx, v.bridge, h.usageQuery(v))
 		if err != nil {
-			p.UsageTrouble = c.troubleOf(v, "Your quota", err)
+			p.UsageTrouble = h.troubleOf(v, "Your quota", err)
 		} else {
 			p.Usage = usageOf(usage)
 		}
 	}
-	return c.show(v, "activity", http.StatusOK, p)
+	return h.show(v, "activity", http.StatusOK, p)
 }

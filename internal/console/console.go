@@ -45,12 +45,42 @@ type Options struct {
 
 // Console is the console. It is safe for concurrent use, and keeps nothing.
 type Console struct {
+	*core
+
+	door    *door
+	home    *historyPages
+	servers *serverPages
+	secrets *secretPages
+	keys    *keyPages
+	tools   *toolPages
+}
+
+// core has what all pages share: the options, and how a page is written.
+type core struct {
 	Options
 
 	templates map[string]*template.Template
 	style     asset
 	logo      asset
 }
+
+// The pages, by what they are about. door lets people in.
+type (
+	door struct {
+		*core
+
+		home *historyPages
+	}
+	historyPages struct{ *core }
+	serverPages  struct{ *core }
+	secretPages  struct {
+		*core
+
+		servers *serverPages
+	}
+	keyPages  struct{ *core }
+	toolPages struct{ *core }
+)
 
 // New returns a Console.
 func New(o Options) (*Console, error) {
@@ -60,14 +90,15 @@ func New(o Options) (*Console, error) {
 		}
 	}
 	o.Name = cmp.Or(o.Name, "hosted-bridge")
-	c := &Console{Options: o, templates: parsePages(), style: styleAsset()}
+	c := &core{Options: o, templates: parsePages(), style: styleAsset()}
 	if len(o.Logo) > 0 {
 		var err error
 		if c.logo, err = logoAsset(o.Logo); err != nil {
 			return nil, err
 		}
 	}
-	return c, nil
+	home, servers := &historyPages{c}, &serverPages{c}
+	return &Console{c, &door{c, home}, home, servers, &secretPages{c, servers}, &keyPages{c}, &toolPages{c}}, nil
 }
 
 // The sizes of forms, in bytes.
@@ -119,47 +150,47 @@ func (c *Console) openRoutes() []httpapi.Route {
 	get, post := http.MethodGet, http.MethodPost
 	return []httpapi.Route{
 		{Method: get, Path: "/static/:file", Handle: c.serveFile},
-		{Method: get, Path: pathHome, Query: doneQuery, Handle: c.page(c.homeOrWelcome)},
-		{Method: get, Path: pathLogin, Query: nextQuery, Handle: c.page(c.loginForm)},
-		{Method: post, Path: pathLogin, MaxBody: maxForm, Handle: c.page(c.logIn)},
+		{Method: get, Path: pathHome, Query: doneQuery, Handle: c.door.page(c.door.homeOrWelcome)},
+		{Method: get, Path: pathLogin, Query: nextQuery, Handle: c.door.page(c.door.loginForm)},
+		{Method: post, Path: pathLogin, MaxBody: maxForm, Handle: c.door.page(c.door.logIn)},
 	}
 }
 
 // userRoutes are those of a person with a session.
 func (c *Console) userRoutes() []httpapi.Route {
-	get, post := http.MethodGet, http.MethodPost
+	d, get, post := c.door, http.MethodGet, http.MethodPost
 	const server, secret, key, tool = pathServers + "/:server", pathSecrets + "/:secret", pathKeys + "/:keyId", pathTools + "/:tool"
 	return []httpapi.Route{
-		{Method: post, Path: "/logout", MaxBody: maxForm, Handle: c.form(c.logOut)},
-		{Method: get, Path: pathConnect, Query: doneQuery, Handle: c.view(c.connect)},
-		{Method: get, Path: pathCatalog, Query: searchQuery, Handle: c.view(c.catalog)},
-		{Method: get, Path: server, Query: doneQuery, Handle: c.view(c.server)},
-		{Method: post, Path: server + "/choice", MaxBody: maxForm, Handle: c.form(c.choose)},
-		{Method: get, Path: server + "/disconnect", Handle: c.view(c.confirmDisconnect)},
-		{Method: post, Path: server + "/disconnect", MaxBody: maxForm, Handle: c.form(c.disconnect)},
-		{Method: get, Path: pathSecrets, Query: doneQuery, Handle: c.view(c.secrets)},
-		{Method: post, Path: pathSecrets, MaxBody: maxSecretForm, Handle: c.secretForm(c.setSecret)},
-		{Method: get, Path: secret + "/delete", Handle: c.view(c.confirmDelete)},
-		{Method: post, Path: secret + "/delete", MaxBody: maxForm, Handle: c.form(c.deleteSecret)},
-		{Method: get, Path: pathKeys, Query: doneQuery, Handle: c.view(c.keys)},
-		{Method: post, Path: pathKeys, MaxBody: maxForm, Handle: c.form(c.createKey)},
-		{Method: get, Path: key + "/revoke", Handle: c.view(c.confirmRevoke)},
-		{Method: post, Path: key + "/revoke", MaxBody: maxForm, Handle: c.form(c.revokeKey)},
-		{Method: get, Path: pathTools, Query: searchQuery, Handle: c.view(c.tools)},
-		{Method: post, Path: pathTools, MaxBody: maxForm, Handle: c.form(c.wakeTools)},
-		{Method: get, Path: tool, Handle: c.view(c.tool)},
-		{Method: post, Path: tool, MaxBody: maxForm, Handle: c.form(c.runTool)},
-		{Method: get, Path: pathActivity, Query: activityQuery, Handle: c.view(c.activity)},
+		{Method: post, Path: "/logout", MaxBody: maxForm, Handle: d.form(d.logOut)},
+		{Method: get, Path: pathConnect, Query: doneQuery, Handle: d.view(c.servers.connect)},
+		{Method: get, Path: pathCatalog, Query: searchQuery, Handle: d.view(c.servers.catalog)},
+		{Method: get, Path: server, Query: doneQuery, Handle: d.view(c.servers.server)},
+		{Method: post, Path: server + "/choice", MaxBody: maxForm, Handle: d.form(c.servers.choose)},
+		{Method: get, Path: server + "/disconnect", Handle: d.view(c.servers.confirmDisconnect)},
+		{Method: post, Path: server + "/disconnect", MaxBody: maxForm, Handle: d.form(c.servers.disconnect)},
+		{Method: get, Path: pathSecrets, Query: doneQuery, Handle: d.view(c.secrets.secrets)},
+		{Method: post, Path: pathSecrets, MaxBody: maxSecretForm, Handle: d.secretForm(c.secrets.setSecret)},
+		{Method: get, Path: secret + "/delete", Handle: d.view(c.secrets.confirmDelete)},
+		{Method: post, Path: secret + "/delete", MaxBody: maxForm, Handle: d.form(c.secrets.deleteSecret)},
+		{Method: get, Path: pathKeys, Query: doneQuery, Handle: d.view(c.keys.keys)},
+		{Method: post, Path: pathKeys, MaxBody: maxForm, Handle: d.form(c.keys.createKey)},
+		{Method: get, Path: key + "/revoke", Handle: d.view(c.keys.confirmRevoke)},
+		{Method: post, Path: key + "/revoke", MaxBody: maxForm, Handle: d.form(c.keys.revokeKey)},
+		{Method: get, Path: pathTools, Query: searchQuery, Handle: d.view(c.tools.tools)},
+		{Method: post, Path: pathTools, MaxBody: maxForm, Handle: d.form(c.tools.wakeTools)},
+		{Method: get, Path: tool, Handle: d.view(c.tools.tool)},
+		{Method: post, Path: tool, MaxBody: maxForm, Handle: d.form(c.tools.runTool)},
+		{Method: get, Path: pathActivity, Query: activityQuery, Handle: d.view(c.home.activity)},
 	}
 }
 
 // userURL returns the URL that the person's apps use.
-func (c *Console) userURL(v *visit) string {
+func (c *core) userURL(v *visit) string {
 	return v.origin(c.BaseURL) + "/u/" + string(v.user()) + "/mcp"
 }
 
 // contact returns whom to ask.
-func (c *Console) contact() string { return cmp.Or(c.Contact, "an administrator") }
+func (c *core) contact() string { return cmp.Or(c.Contact, "an administrator") }
 
 // today is how far back the figures of a day go.
 const today = 24 * time.Hour

@@ -9,12 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-
-	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
-
-// handlerCall is what the ingress calls a handler with.
-type handlerCall = httpapi.Call
 
 // fieldValue is the field of a form that has a secret.
 const fieldValue = "value"

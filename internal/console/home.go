@@ -35,15 +35,15 @@ type homePage struct {
 const latest = 5
 
 // home is the page of a person with a session.
-func (c *Console) home(v *visit) error {
+func (h *historyPages) home(v *visit) error {
 	ctx := v.Request().Context()
-	servers, err := c.Servers.Servers(ctx, v.bridge)
+	servers, err := h.Servers.Servers(ctx, v.bridge)
 	if err != nil {
 		return err
 	}
-	p := &homePage{frame: frame{Path: pathHome}, URL: c.userURL(v), Now: v.Now(), Suspended: servers.Bridge.Status == selfservice.Suspended}
+	p := &homePage{frame: frame{Path: pathHome}, URL: h.userURL(v), Now: v.Now(), Suspended: servers.Bridge.Status == selfservice.Suspended}
 	for _, s := range servers.Servers {
-		r := c.rowOf(s, servers.Bridge.Status)
+		r := h.rowOf(s, servers.Bridge.Status)
 		switch {
 		case !s.Has() && s.Choice == nil && s.Reason != selfservice.ReasonPending:
 			// It is offered, and belongs to the catalog.
@@ -55,27 +55,27 @@ func (c *Console) home(v *visit) error {
 		}
 	}
 	p.Title, p.Lead = headline(servers, len(p.Needs), len(p.Works))
-	usage, err := c.History.Usage(ctx, v.bridge, c.usageQuery(v))
+	usage, err := h.History.Usage(ctx, v.bridge, h.usageQuery(v))
 	if err != nil {
-		p.UsageTrouble = c.troubleOf(v, "Your quota", err)
+		p.UsageTrouble = h.troubleOf(v, "Your quota", err)
 	} else {
 		p.Usage = usageOf(usage)
 	}
-	c.addLatest(v, p)
-	return c.show(v, "home", http.StatusOK, p)
+	h.addLatest(v, p)
+	return h.show(v, "home", http.StatusOK, p)
 }
 
 // usageQuery asks for the figures of the last day.
-func (c *Console) usageQuery(v *visit) selfservice.UsageQuery {
+func (h *historyPages) usageQuery(v *visit) selfservice.UsageQuery {
 	now := v.Now()
 	return selfservice.UsageQuery{From: now.Add(-today).Truncate(time.Hour), To: now.Truncate(time.Hour).Add(time.Hour), Step: "hour", Top: latest}
 }
 
 // addLatest adds the latest calls.
-func (c *Console) addLatest(v *visit, p *homePage) {
-	activity, err := c.History.Activity(v.Request().Context(), v.bridge, audit.Query{Limit: audit.DefaultPage})
+func (h *historyPages) addLatest(v *visit, p *homePage) {
+	activity, err := h.History.Activity(v.Request().Context(), v.bridge, audit.Query{Limit: audit.DefaultPage})
 	if err != nil {
-		p.LatestTrouble = c.troubleOf(v, "Your latest calls", err)
+		p.LatestTrouble = h.troubleOf(v, "Your latest calls", err)
 		return
 	}
 	for _, e := range activity.Entries {

@@ -31,20 +31,20 @@ type keysPage struct {
 }
 
 // keys is the page of a person's keys.
-func (c *Console) keys(v *visit) error { return c.showKeys(v, http.StatusOK, &keysPage{}) }
+func (k *keyPages) keys(v *visit) error { return k.showKeys(v, http.StatusOK, &keysPage{}) }
 
-func (c *Console) showKeys(v *visit, status int, p *keysPage) error {
+func (k *keyPages) showKeys(v *visit, status int, p *keysPage) error {
 	p.Title, p.Path, p.Current, p.Now = "Keys", pathKeys, v.session.KeyID, v.Now()
-	found, err := c.Keys.Keys(v.Request().Context(), v.bridge)
+	found, err := k.Keys.Keys(v.Request().Context(), v.bridge)
 	if err != nil {
-		p.Trouble = c.troubleOf(v, "Your keys", err)
+		p.Trouble = k.troubleOf(v, "Your keys", err)
 	}
 	p.Keys, p.Limit = found.Keys, found.Limit
-	return c.show(v, "keys", status, p)
+	return k.show(v, "keys", status, p)
 }
 
 // createKey makes a key, and shows it once.
-func (c *Console) createKey(v *visit) error {
+func (k *keyPages) createKey(v *visit) error {
 	p := &keysPage{Entered: strings.TrimSpace(v.form.Get("name")), Expires: v.form.Get("expires")}
 	if err := userkey.CheckName(p.Entered); err != nil {
 		p.NameError = err.Error()
@@ -54,23 +54,23 @@ func (c *Console) createKey(v *visit) error {
 		p.ExpiresError = err.Error()
 	}
 	if p.NameError != "" || p.ExpiresError != "" {
-		return c.showKeys(v, http.StatusUnprocessableEntity, p)
+		return k.showKeys(v, http.StatusUnprocessableEntity, p)
 	}
-	made, err := c.Keys.CreateKey(v.Request().Context(), v, v.bridge, p.Entered, lifetime)
+	made, err := k.Keys.CreateKey(v.Request().Context(), v, v.bridge, p.Entered, lifetime)
 	if problem, mendable := refused(err); mendable {
 		p.Failed = problem.Detail
-		return c.showKeys(v, problem.Status, p)
+		return k.showKeys(v, problem.Status, p)
 	}
 	if err != nil {
 		return err
 	}
-	return c.showKeys(v, http.StatusOK, &keysPage{Made: &made})
+	return k.showKeys(v, http.StatusOK, &keysPage{Made: &made})
 }
 
 // confirmRevoke asks before a key is revoked.
-func (c *Console) confirmRevoke(v *visit) error {
+func (k *keyPages) confirmRevoke(v *visit) error {
 	id := v.Param("keyId")
-	found, err := c.Keys.Keys(v.Request().Context(), v.bridge)
+	found, err := k.Keys.Keys(v.Request().Context(), v.bridge)
 	if err != nil {
 		return err
 	}
@@ -86,15 +86,15 @@ func (c *Console) confirmRevoke(v *visit) error {
 	if id == v.session.KeyID {
 		text += " You are logged in with it here, so that your session ends too."
 	}
-	return c.show(v, "confirm", http.StatusOK, &confirmPage{
+	return k.show(v, "confirm", http.StatusOK, &confirmPage{
 		frame: frame{Title: "Revoke " + web.Plain(name) + "?", Path: pathKeys}, Text: text,
 		Action: pathKeys + "/" + id + "/revoke", Label: "Revoke key", Back: pathKeys,
 	})
 }
 
 // revokeKey revokes a key.
-func (c *Console) revokeKey(v *visit) error {
-	if err := c.Keys.RevokeKey(v.Request().Context(), v, v.bridge, v.Param("keyId")); err != nil {
+func (k *keyPages) revokeKey(v *visit) error {
+	if err := k.Keys.RevokeKey(v.Request().Context(), v, v.bridge, v.Param("keyId")); err != nil {
 		return err
 	}
 	return v.done(pathKeys, "revoked")

@@ -26,15 +26,15 @@ type loginPage struct {
 }
 
 // homeOrWelcome is the page at the address of the installation.
-func (c *Console) homeOrWelcome(v *visit) error {
-	known, err := c.resume(v)
+func (d *door) homeOrWelcome(v *visit) error {
+	known, err := d.resume(v)
 	if err != nil {
 		return err
 	}
 	if known {
-		return c.home(v)
+		return d.home.home(v)
 	}
-	return c.showLogin(v, "welcome", http.StatusOK, &loginPage{frame: frame{Title: "All your tools behind one address"}, Next: pathHome})
+	return d.showLogin(v, "welcome", http.StatusOK, &loginPage{frame: frame{Title: "All your tools behind one address"}, Next: pathHome})
 }
 
 // whyTexts say why a person has to log in again.
@@ -44,28 +44,28 @@ var whyTexts = map[string]string{
 }
 
 // loginForm is the page on which a person logs in.
-func (c *Console) loginForm(v *visit) error {
+func (d *door) loginForm(v *visit) error {
 	next := nextPage(v.query("next"))
 	f := frame{Title: "Log in", Said: whyTexts[v.query("why")]}
-	return c.showLogin(v, "login", http.StatusOK, &loginPage{frame: f, Next: next})
+	return d.showLogin(v, "login", http.StatusOK, &loginPage{frame: f, Next: next})
 }
 
 // showLogin shows a page with the form of logins. The browser gets a cookie, without
 // which the form is not taken: a form that logs a person in as somebody else is a write.
-func (c *Console) showLogin(v *visit, name string, status int, p *loginPage) error {
+func (d *door) showLogin(v *visit, name string, status int, p *loginPage) error {
 	secret := v.cookies.Visit(v.Request())
 	if !flow.IsSecret(secret) {
 		var err error
-		if secret, err = flow.NewSecret(c.Sessions.Random); err != nil {
+		if secret, err = flow.NewSecret(d.Sessions.Random); err != nil {
 			return err
 		}
 		v.cookies.SetVisit(v.Writer(), secret)
 	}
 	p.Visit, p.Next = flow.Hash(secret), nextPage(p.Next)
-	if p.Login = c.Login; p.Login != "" && p.Next != pathHome {
+	if p.Login = d.Login; p.Login != "" && p.Next != pathHome {
 		p.Login += "?next=" + p.Next
 	}
-	return c.show(v, name, status, p)
+	return d.show(v, name, status, p)
 }
 
 // errNoCookie is for a browser that did not keep what the form's page gave it.
@@ -73,7 +73,7 @@ var errNoCookie = httpapi.New(http.StatusForbidden, "no_cookie",
 	"Your browser did not send the cookie of this form back. Allow cookies for this site, and use its https:// address. Then open the page again.")
 
 // logIn begins the session of a person who entered their key.
-func (c *Console) logIn(v *visit) error {
+func (d *door) logIn(v *visit) error {
 	body, err := v.Body()
 	if err != nil {
 		return err
@@ -87,9 +87,9 @@ func (c *Console) logIn(v *visit) error {
 	}
 	who, err := v.Identify(strings.TrimSpace(v.form.Get("key")))
 	if err != nil {
-		return c.keyRefused(v, err)
+		return d.keyRefused(v, err)
 	}
-	if err := c.begin(v, who); err != nil {
+	if err := d.begin(v, who); err != nil {
 		return err
 	}
 	v.redirect(nextPage(v.form.Get("next")))
@@ -97,7 +97,7 @@ func (c *Console) logIn(v *visit) error {
 }
 
 // keyRefused shows the form again. What was typed is not repeated: it may be a key.
-func (c *Console) keyRefused(v *visit, err error) error {
+func (d *door) keyRefused(v *visit, err error) error {
 	p, ok := errors.AsType[*httpapi.Problem](err)
 	if !ok || p.Status >= http.StatusInternalServerError {
 		return err
@@ -106,11 +106,11 @@ func (c *Console) keyRefused(v *visit, err error) error {
 	if p.Status == http.StatusUnauthorized {
 		page.Error = "This key is not valid here. A key begins with hb_ and has three parts; it may have been revoked or have expired."
 	}
-	return c.showLogin(v, "login", p.Status, page)
+	return d.showLogin(v, "login", p.Status, page)
 }
 
 // logOut ends the session in this browser.
-func (c *Console) logOut(v *visit) error {
+func (d *door) logOut(v *visit) error {
 	v.cookies.RemoveSession(v.Writer())
 	v.redirect(pathLogin + "?why=out")
 	return nil

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
@@ -23,39 +22,20 @@ type secretsPage struct {
 }
 
 // secrets is the page of a person's secrets.
-func (c *Console) secrets(v *visit) error { return c.showSecrets(v, http.StatusOK, &secretsPage{}) }
+func (s *secretPages) secrets(v *visit) error { return s.showSecrets(v, http.StatusOK, &secretsPage{}) }
 
-func (c *Console) showSecrets(v *visit, status int, p *secretsPage) error {
+func (s *secretPages) showSecrets(v *visit, status int, p *secretsPage) error {
 	p.Title, p.Path = "Secrets", pathSecrets
-	found, err := c.Secrets.Secrets(v.Request().Context(), v.bridge)
+	found, err := s.Secrets.Secrets(v.Request().Context(), v.bridge)
 	if err != nil {
-		p.Trouble = c.troubleOf(v, "Your secrets", err)
+		p.Trouble = s.troubleOf(v, "Your secrets", err)
 	}
 	p.Secrets, p.Limit = found.Secrets, found.Limit
-	return c.show(v, "secrets", status, p)
-}
-
-// secretForm is form for one that has a secret: its text is read into memory that is
-// cleared, and only what is no secret becomes a form.
-func (c *Console) secretForm(handle func(v *visit, value []byte) error) func(call handlerCall) error {
-	return c.view(func(v *visit) error {
-		body, err := v.Secret()
-		if err != nil {
-			return err
-		}
-		var value []byte
-		if v.form, value, err = splitSecret(body); err != nil {
-			return errForm
-		}
-		if !flow.Same(v.form.Get(fieldCSRF), v.session.CSRF) {
-			return errForm
-		}
-		return handle(v, value)
-	})
+	return s.show(v, "secrets", status, p)
 }
 
 // setSecret keeps a secret.
-func (c *Console) setSecret(v *visit, value []byte) error {
+func (s *secretPages) setSecret(v *visit, value []byte) error {
 	name, server := v.form.Get("name"), v.form.Get("server")
 	value = bytes.TrimRight(value, "\r\n")
 	nameError, valueError := "", ""
@@ -66,7 +46,7 @@ func (c *Console) setSecret(v *visit, value []byte) error {
 		valueError = "Enter the value. It has at least one character."
 	}
 	if nameError == "" && valueError == "" {
-		_, _, err := c.Secrets.SetSecret(v.Request().Context(), v.bridge, name, value)
+		_, _, err := s.Secrets.SetSecret(v.Request().Context(), v.bridge, name, value)
 		p, mendable := refused(err)
 		switch {
 		case err == nil && server != "":
@@ -79,15 +59,15 @@ func (c *Console) setSecret(v *visit, value []byte) error {
 		valueError = p.Detail
 	}
 	if server != "" {
-		return c.showServer(v, http.StatusUnprocessableEntity, name, valueError)
+		return s.servers.showServer(v, http.StatusUnprocessableEntity, name, valueError)
 	}
-	return c.showSecrets(v, http.StatusUnprocessableEntity, &secretsPage{Entered: name, NameError: nameError, ValueError: valueError})
+	return s.showSecrets(v, http.StatusUnprocessableEntity, &secretsPage{Entered: name, NameError: nameError, ValueError: valueError})
 }
 
 // confirmDelete asks before a secret is deleted.
-func (c *Console) confirmDelete(v *visit) error {
+func (s *secretPages) confirmDelete(v *visit) error {
 	name := v.Param("secret")
-	found, err := c.Secrets.Secrets(v.Request().Context(), v.bridge)
+	found, err := s.Secrets.Secrets(v.Request().Context(), v.bridge)
 	if err != nil {
 		return err
 	}
@@ -99,15 +79,15 @@ func (c *Console) confirmDelete(v *visit) error {
 	if used := f.Set.Servers; len(used) > 0 {
 		text = "Servers that need it stop working now: " + listed(used) + ". " + text
 	}
-	return c.show(v, "confirm", http.StatusOK, &confirmPage{
+	return s.show(v, "confirm", http.StatusOK, &confirmPage{
 		frame: frame{Title: "Delete " + name + "?", Path: pathSecrets}, Text: text,
 		Action: pathSecrets + "/" + name + "/delete", Label: "Delete secret", Back: pathSecrets,
 	})
 }
 
 // deleteSecret deletes a secret.
-func (c *Console) deleteSecret(v *visit) error {
-	if err := c.Secrets.DeleteSecret(v.Request().Context(), v.bridge, v.Param("secret")); err != nil {
+func (s *secretPages) deleteSecret(v *visit) error {
+	if err := s.Secrets.DeleteSecret(v.Request().Context(), v.bridge, v.Param("secret")); err != nil {
 		return err
 	}
 	return v.done(pathSecrets, "secret-deleted")

@@ -28,8 +28,8 @@ type catalogPage struct {
 }
 
 // catalog is the page on which a person chooses servers.
-func (c *Console) catalog(v *visit) error {
-	servers, err := c.Servers.Servers(v.Request().Context(), v.bridge)
+func (h *serverPages) catalog(v *visit) error {
+	servers, err := h.Servers.Servers(v.Request().Context(), v.bridge)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (c *Console) catalog(v *visit) error {
 		if !matches(s, p.Query) {
 			continue
 		}
-		r := c.rowOf(s, servers.Bridge.Status)
+		r := h.rowOf(s, servers.Bridge.Status)
 		r.Button = switchOf(s)
 		if p.Found = true; s.Has() {
 			p.Have = append(p.Have, r)
@@ -46,7 +46,7 @@ func (c *Console) catalog(v *visit) error {
 			p.Offered = append(p.Offered, r)
 		}
 	}
-	return c.show(v, "catalog", http.StatusOK, p)
+	return h.show(v, "catalog", http.StatusOK, p)
 }
 
 func matches(s selfservice.Server, query string) bool {
@@ -90,16 +90,16 @@ type secretField struct {
 }
 
 // server is the page of one server.
-func (c *Console) server(v *visit) error { return c.showServer(v, http.StatusOK, "", "") }
+func (h *serverPages) server(v *visit) error { return h.showServer(v, http.StatusOK, "", "") }
 
 // showServer shows the page of a server, with what is wrong with the value that was
 // entered for a secret.
-func (c *Console) showServer(v *visit, status int, wrong, why string) error {
+func (h *serverPages) showServer(v *visit, status int, wrong, why string) error {
 	ctx, name := v.Request().Context(), v.Param("server")
 	if name == "" {
 		name = v.form.Get("server")
 	}
-	servers, err := c.Servers.Servers(ctx, v.bridge)
+	servers, err := h.Servers.Servers(ctx, v.bridge)
 	if err != nil {
 		return err
 	}
@@ -107,11 +107,11 @@ func (c *Console) showServer(v *visit, status int, wrong, why string) error {
 	if !ok {
 		return errNotFound
 	}
-	p := &serverPage{frame: frame{Title: s.Name, Path: pathHome}, Server: c.rowOf(s, servers.Bridge.Status), Switch: switchOf(s)}
+	p := &serverPage{frame: frame{Title: s.Name, Path: pathHome}, Server: h.rowOf(s, servers.Bridge.Status), Switch: switchOf(s)}
 	p.Clear = s.Choice != nil && (p.Switch == nil || p.Switch.Choice != choiceClear)
-	secrets, err := c.Secrets.Secrets(ctx, v.bridge)
+	secrets, err := h.Secrets.Secrets(ctx, v.bridge)
 	if err != nil {
-		p.Trouble = c.troubleOf(v, "Which secrets are set", err)
+		p.Trouble = h.troubleOf(v, "Which secrets are set", err)
 	}
 	for _, name := range s.Secrets {
 		f := fieldOf(name, secrets.Secrets)
@@ -121,14 +121,14 @@ func (c *Console) showServer(v *visit, status int, wrong, why string) error {
 		}
 		p.Secrets = append(p.Secrets, f)
 	}
-	connections, err := c.Secrets.Connections(ctx, v.bridge)
+	connections, err := h.Secrets.Connections(ctx, v.bridge)
 	if err != nil {
-		p.Trouble = c.troubleOf(v, "The account of this server", err)
+		p.Trouble = h.troubleOf(v, "The account of this server", err)
 	} else if found, ok := connections.ConnectionTo(s.Name); ok {
 		p.Connection = &found
 		p.Secrets = slices.DeleteFunc(p.Secrets, func(f secretField) bool { return f.Name == found.Secret && found.ConnectURL != "" })
 	}
-	return c.show(v, "server", status, p)
+	return h.show(v, "server", status, p)
 }
 
 func fieldOf(name string, of []selfservice.Secret) secretField {
@@ -140,9 +140,9 @@ func fieldOf(name string, of []selfservice.Secret) secretField {
 }
 
 // choose sets or removes the choice about a server.
-func (c *Console) choose(v *visit) error {
+func (h *serverPages) choose(v *visit) error {
 	ctx, name, use := v.Request().Context(), v.Param("server"), v.form.Get("use")
-	servers, err := c.Servers.Servers(ctx, v.bridge)
+	servers, err := h.Servers.Servers(ctx, v.bridge)
 	if err != nil {
 		return err
 	}
@@ -155,13 +155,13 @@ func (c *Console) choose(v *visit) error {
 	case done == "":
 		return errForm
 	case use == choiceClear:
-		_, err = c.Servers.ClearChoice(ctx, v, v.bridge, name)
+		_, err = h.Servers.ClearChoice(ctx, v, v.bridge, name)
 	default:
 		choice := selfservice.Choice{Use: use}
 		if s.Choice != nil {
 			choice.Deny = s.Choice.Deny
 		}
-		_, err = c.Servers.Choose(ctx, v, v.bridge, name, choice)
+		_, err = h.Servers.Choose(ctx, v, v.bridge, name, choice)
 	}
 	if err != nil {
 		return err
@@ -183,9 +183,9 @@ type confirmPage struct {
 }
 
 // confirmDisconnect asks before an account is disconnected.
-func (c *Console) confirmDisconnect(v *visit) error {
+func (h *serverPages) confirmDisconnect(v *visit) error {
 	name := v.Param("server")
-	connections, err := c.Secrets.Connections(v.Request().Context(), v.bridge)
+	connections, err := h.Secrets.Connections(v.Request().Context(), v.bridge)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (c *Console) confirmDisconnect(v *visit) error {
 	if !ok || !found.Connected {
 		return errNotFound
 	}
-	return c.show(v, "confirm", http.StatusOK, &confirmPage{
+	return h.show(v, "confirm", http.StatusOK, &confirmPage{
 		frame: frame{Title: "Disconnect the account of " + name + "?", Path: pathHome},
 		Text:  name + " stops working now, until you connect an account again.", Action: pathServers + "/" + name + "/disconnect",
 		Label: "Disconnect account", Back: pathServers + "/" + name,
@@ -201,9 +201,9 @@ func (c *Console) confirmDisconnect(v *visit) error {
 }
 
 // disconnect removes the tokens of a server's account.
-func (c *Console) disconnect(v *visit) error {
+func (h *serverPages) disconnect(v *visit) error {
 	name := v.Param("server")
-	if err := c.Secrets.Disconnect(v.Request().Context(), v, v.bridge, name); err != nil {
+	if err := h.Secrets.Disconnect(v.Request().Context(), v, v.bridge, name); err != nil {
 		return err
 	}
 	return v.done(pathServers+"/"+name, "disconnected")

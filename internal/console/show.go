@@ -56,7 +56,7 @@ type content interface{ framed() *frame }
 func (f *frame) framed() *frame { return f }
 
 // show answers with a page.
-func (c *Console) show(v *visit, name string, status int, data content) error {
+func (c *core) show(v *visit, name string, status int, data content) error {
 	f := data.framed()
 	f.Name, f.Contact, f.Style, f.Logo = c.Name, c.contact(), c.style.path(), c.logo.path()
 	if v.session != nil {
@@ -109,7 +109,7 @@ type message struct {
 }
 
 // showError shows an error to the person.
-func (c *Console) showError(v *visit, err error) error {
+func (c *core) showError(v *visit, err error) error {
 	if errors.Is(err, errRedirected) {
 		return nil
 	}
@@ -140,7 +140,7 @@ func titleOf(status int) string {
 }
 
 // troubleOf returns what a page says in place of a part that cannot be shown.
-func (c *Console) troubleOf(v *visit, what string, err error) string {
+func (c *core) troubleOf(v *visit, what string, err error) string {
 	detail := "It cannot be reached at the moment."
 	if p, ok := errors.AsType[*httpapi.Problem](err); ok {
 		detail = p.Detail
@@ -188,7 +188,7 @@ func (a asset) path() string {
 
 // serveFile answers with a file of the pages. One of another replica's hash is answered
 // with ours, and not kept: during an upgrade both are asked for.
-func (c *Console) serveFile(call httpapi.Call) error {
+func (c *core) serveFile(call httpapi.Call) error {
 	name := call.Param("file")
 	of := c.style
 	if strings.HasPrefix(name, "logo-") {

@@ -84,7 +84,7 @@ type button struct {
 }
 
 // rowOf returns a server as a list shows it.
-func (c *Console) rowOf(s selfservice.Server, bridge health.Status) row {
+func (c *core) rowOf(s selfservice.Server, bridge health.Status) row {
 	r := row{Server: s, Look: stateOf(s, bridge), Text: s.Message}
 	if s.Works() || s.Message == "" && s.Fix == nil {
 		r.Text = toolCount(s.Tools)
@@ -103,7 +103,7 @@ func (c *Console) rowOf(s selfservice.Server, bridge health.Status) row {
 }
 
 // buttonOf returns the button that mends a server, nil where there is nothing to press.
-func (c *Console) buttonOf(s selfservice.Server) *button {
+func (c *core) buttonOf(s selfservice.Server) *button {
 	switch s.Fix.Code {
 	case selfservice.FixSetSecret:
 		return &button{Label: "Set the secret", URL: pathServers + "/" + s.Name + "#secrets", Main: true}
@@ -125,7 +125,7 @@ func (c *Console) buttonOf(s selfservice.Server) *button {
 
 // askLink returns the link by which a person asks about a server, empty if the
 // installation names no address.
-func (c *Console) askLink(server string) template.URL {
+func (c *core) askLink(server string) template.URL {
 	switch u, err := url.Parse(c.Contact); {
 	case err == nil && u.Scheme == "https" && u.Host != "":
 		return template.URL(u.String()) //nolint:gosec // The installation's own value, of https.

@@ -42,8 +42,8 @@ type toolLink struct {
 }
 
 // tools is the page of a person's tools. It wakes nothing.
-func (c *Console) tools(v *visit) error {
-	found, err := c.Servers.Tools(v.Request().Context(), v.bridge)
+func (h *toolPages) tools(v *visit) error {
+	found, err := h.Servers.Tools(v.Request().Context(), v.bridge)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (c *Console) tools(v *visit) error {
 		group := &p.Listed[len(p.Listed)-1]
 		group.Tools = append(group.Tools, toolLink{t, toolURL(t.Name)})
 	}
-	return c.show(v, "tools", http.StatusOK, p)
+	return h.show(v, "tools", http.StatusOK, p)
 }
 
 // toolURL returns the page of a tool, empty for a name that no path can have.
@@ -72,9 +72,9 @@ func toolURL(name string) string {
 }
 
 // wakeTools wakes the bridge, so that it lists its tools.
-func (c *Console) wakeTools(v *visit) error {
+func (h *toolPages) wakeTools(v *visit) error {
 	if _, err := trial.Result(v.Exchange(trial.List(""))); err != nil && !errors.Is(err, trial.ErrTruncated) {
-		return c.callFailed(v, err)
+		return callFailed(err)
 	}
 	return v.done(pathTools, "awake")
 }
@@ -107,19 +107,19 @@ type ran struct {
 }
 
 // tool is the page of one tool.
-func (c *Console) tool(v *visit) error {
-	p, err := c.newToolPage(v)
+func (h *toolPages) tool(v *visit) error {
+	p, err := h.newToolPage(v)
 	if err != nil {
 		return err
 	}
-	return c.show(v, "tool", http.StatusOK, p)
+	return h.show(v, "tool", http.StatusOK, p)
 }
 
 // newToolPage returns the page of a tool, whose schema the bridge has.
-func (c *Console) newToolPage(v *visit) (*toolPage, error) {
+func (h *toolPages) newToolPage(v *visit) (*toolPage, error) {
 	t, err := trial.Find(v.Exchange, v.Param("tool"))
 	if err != nil {
-		return nil, c.callFailed(v, err)
+		return nil, callFailed(err)
 	}
 	if t == nil {
 		return nil, errNotFound
@@ -138,27 +138,27 @@ func schemaText(schema json.RawMessage) string {
 }
 
 // runTool calls a tool with what was entered.
-func (c *Console) runTool(v *visit) error {
-	p, err := c.newToolPage(v)
+func (h *toolPages) runTool(v *visit) error {
+	p, err := h.newToolPage(v)
 	if err != nil {
 		return err
 	}
 	arguments, right := p.read(v)
 	if !right {
 		p.Wrong = true
-		return c.show(v, "tool", http.StatusUnprocessableEntity, p)
+		return h.show(v, "tool", http.StatusUnprocessableEntity, p)
 	}
 	begun := time.Now()
 	result, err := trial.Result(v.Exchange(trial.Call(p.Tool.Name, arguments)))
 	p.Ran = &ran{Took: took(time.Since(begun).Milliseconds())}
 	if err != nil {
 		p.Ran.Problem = problemText(err)
-		return c.show(v, "tool", http.StatusOK, p)
+		return h.show(v, "tool", http.StatusOK, p)
 	}
 	p.Ran.Outcome = trial.OutcomeOf(result)
 	p.Ran.Text = web.Visible(p.Ran.Text, web.ResultLength)
 	p.Ran.Empty = p.Ran.Text == ""
-	return c.show(v, "tool", http.StatusOK, p)
+	return h.show(v, "tool", http.StatusOK, p)
 }
 
 // read returns the arguments that were entered, and whether all of it is right.
@@ -178,7 +178,7 @@ func (p *toolPage) read(v *visit) (json.RawMessage, bool) {
 }
 
 // callFailed returns what a person sees where their bridge did not answer.
-func (c *Console) callFailed(_ *visit, err error) error {
+func callFailed(err error) error {
 	return errBridge.Saying(problemText(err))
 }
 

@@ -59,11 +59,11 @@ func (v *visit) origin(configured string) string {
 type handler func(*visit) error
 
 // page returns the handler of a page that needs no session.
-func (c *Console) page(handle handler) func(httpapi.Call) error {
+func (d *door) page(handle handler) func(httpapi.Call) error {
 	return func(call httpapi.Call) error {
 		v := &visit{Call: call, cookies: session.CookiesAt(call.Request())}
 		if err := handle(v); err != nil {
-			return c.showError(v, err)
+			return d.showError(v, err)
 		}
 		return nil
 	}
@@ -71,9 +71,9 @@ func (c *Console) page(handle handler) func(httpapi.Call) error {
 
 // view returns the handler of a page of a person with a session. Others are sent to log
 // in, and come back.
-func (c *Console) view(handle handler) func(httpapi.Call) error {
-	return c.page(func(v *visit) error {
-		if err := c.enter(v); err != nil {
+func (d *door) view(handle handler) func(httpapi.Call) error {
+	return d.page(func(v *visit) error {
+		if err := d.enter(v); err != nil {
 			return err
 		}
 		return handle(v)
@@ -81,8 +81,8 @@ func (c *Console) view(handle handler) func(httpapi.Call) error {
 }
 
 // form returns the handler of a form of a person with a session.
-func (c *Console) form(handle handler) func(httpapi.Call) error {
-	return c.view(func(v *visit) error {
+func (d *door) form(handle handler) func(httpapi.Call) error {
+	return d.view(func(v *visit) error {
 		body, err := v.Body()
 		if err != nil {
 			return err
@@ -97,75 +97,94 @@ func (c *Console) form(handle handler) func(httpapi.Call) error {
 	})
 }
 
+// secretForm is form for one that has a secret: its text is read into memory that is
+// cleared, and only what is no secret becomes a form.
+func (d *door) secretForm(handle func(v *visit, value []byte) error) func(call httpapi.Call) error {
+	return d.view(func(v *visit) error {
+		body, err := v.Secret()
+		if err != nil {
+			return err
+		}
+		var value []byte
+		if v.form, value, err = splitSecret(body); err != nil {
+			return errForm
+		}
+		if !flow.Same(v.form.Get(fieldCSRF), v.session.CSRF) {
+			return errForm
+		}
+		return handle(v, value)
+	})
+}
+
 // fieldCSRF is the field by which a form shows that a page of the session sent it.
 const fieldCSRF = "csrf"
 
 // enter makes the person of the browser's session the caller.
-func (c *Console) enter(v *visit) error {
-	known, err := c.resume(v)
+func (d *door) enter(v *visit) error {
+	known, err := d.resume(v)
 	if err != nil {
 		return err
 	}
 	if !known {
-		return c.sendToLogin(v, "")
+		return d.sendToLogin(v, "")
 	}
 	return nil
 }
 
 // resume reports whether the browser has a session, and makes its person the caller.
-func (c *Console) resume(v *visit) (bool, error) {
+func (d *door) resume(v *visit) (bool, error) {
 	token := v.cookies.Session(v.Request())
 	if token == "" {
 		return false, nil
 	}
 	ctx := v.Request().Context()
-	s, err := c.Sessions.Open(ctx, token)
+	s, err := d.Sessions.Open(ctx, token)
 	if errors.Is(err, session.ErrNone) {
-		return false, c.sendToLogin(v, "ended")
+		return false, d.sendToLogin(v, "ended")
 	}
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", errAway, err)
 	}
 	if err := v.Enter(s.Identity); err != nil {
-		return false, c.notEntered(v, err)
+		return false, d.notEntered(v, err)
 	}
 	v.session = &s
 	if v.bridge, err = v.Bridge(); err != nil {
-		return false, c.notEntered(v, err)
+		return false, d.notEntered(v, err)
 	}
-	c.renew(v)
+	d.renew(v)
 	return true, nil
 }
 
 // notEntered returns what a person sees whose session gives no access now.
-func (c *Console) notEntered(v *visit, err error) error {
+func (d *door) notEntered(v *visit, err error) error {
 	if p, ok := errors.AsType[*httpapi.Problem](err); ok && (p.Status == http.StatusUnauthorized || p.Status == http.StatusNotFound) {
-		return c.sendToLogin(v, "ended")
+		return d.sendToLogin(v, "ended")
 	}
 	return err
 }
 
 // renew gives the browser another token for a session that goes on. One that cannot be had
 // now is tried for again at the next request.
-func (c *Console) renew(v *visit) {
-	if !c.Sessions.Due(*v.session) {
+func (d *door) renew(v *visit) {
+	if !d.Sessions.Due(*v.session) {
 		return
 	}
-	token, life, err := c.Sessions.Issue(v.Request().Context(), *v.session)
+	token, life, err := d.Sessions.Issue(v.Request().Context(), *v.session)
 	if err != nil {
-		c.Log.WarnContext(v.Request().Context(), "a session of the console was not renewed", slog.Any("error", err))
+		d.Log.WarnContext(v.Request().Context(), "a session of the console was not renewed", slog.Any("error", err))
 		return
 	}
 	v.cookies.SetSession(v.Writer(), token, life)
 }
 
 // begin gives the browser the session of a person who has just logged in.
-func (c *Console) begin(v *visit, who httpapi.Identity) error {
-	s, err := c.Sessions.Begin(who)
+func (d *door) begin(v *visit, who httpapi.Identity) error {
+	s, err := d.Sessions.Begin(who)
 	if err != nil {
 		return err
 	}
-	token, life, err := c.Sessions.Issue(v.Request().Context(), s)
+	token, life, err := d.Sessions.Issue(v.Request().Context(), s)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errAway, err)
 	}
@@ -178,7 +197,7 @@ var errRedirected = errors.New("the browser was sent elsewhere")
 
 // sendToLogin sends the browser to log in, and back to its page then. why is the reason,
 // empty for a browser that had no session.
-func (c *Console) sendToLogin(v *visit, why string) error {
+func (d *door) sendToLogin(v *visit, why string) error {
 	if why != "" {
 		v.cookies.RemoveSession(v.Writer())
 	}

@@ -1,0 +1,33 @@
+{{/* What the values of the console add to the ingress. */}}
+{{- define "hosted-bridge.ingress.console.args" -}}
+{{- with .Values.console -}}
+{{- if not .enabled }}
+- --console=false
+{{- else }}
+{{- with .name }}
+- {{ printf "--console-name=%s" . | quote }}
+{{- end }}
+{{- with .contact }}
+- {{ printf "--console-contact=%s" . | quote }}
+{{- end }}
+{{- if .logo.existingConfigMap }}
+- --console-logo-file=/etc/hosted-bridge/console/logo
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "hosted-bridge.ingress.console.mounts" -}}
+{{- if and .Values.console.enabled .Values.console.logo.existingConfigMap -}}
+- {name: console-logo, mountPath: /etc/hosted-bridge/console, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "hosted-bridge.ingress.console.volumes" -}}
+{{- if and .Values.console.enabled .Values.console.logo.existingConfigMap -}}
+- name: console-logo
+  configMap:
+    name: {{ .Values.console.logo.existingConfigMap }}
+    items: [{key: {{ .Values.console.logo.key | quote }}, path: logo}]
+{{- end }}
+{{- end }}

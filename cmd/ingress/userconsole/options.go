@@ -1,0 +1,95 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package userconsole makes the users' console of what the ingress has.
+package userconsole
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/console"
+	"github.com/hostedbridge/hostedbridge/internal/console/session"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/web"
+)
+
+// Options are the flags of the console.
+type Options struct {
+	Enabled       bool
+	Name, Contact string
+	LogoFile      string
+}
+
+// Defaults returns the options of an installation as it is shipped.
+func Defaults() Options { return Options{Enabled: true} }
+
+// maxName is how long a name or contact may be: they are on each page.
+const maxName = 120
+
+// RegisterFlags binds the options to flags.
+func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Enabled, "console", o.Enabled, "serve the users' console at /")
+	fs.StringVar(&o.Name, "console-name", o.Name, "name of the installation on its pages (default: that of the logins, or hosted-bridge)")
+	fs.StringVar(&o.Contact, "console-contact", o.Contact, "whom users are told to ask: a name, an e-mail address or an https URL (default: an administrator)")
+	fs.StringVar(&o.LogoFile, "console-logo-file", o.LogoFile, "logo of the console's pages, PNG or SVG of at most 64 KiB")
+}
+
+// Validate returns everything that is wrong with the options, by flag.
+func (o *Options) Validate() error {
+	var errs []error
+	for flag, text := range map[string]string{"console-name": o.Name, "console-contact": o.Contact} {
+		if web.Visible(text, maxName) != text {
+			errs = append(errs, fmt.Errorf("--%s must be at most %d printable characters", flag, maxName))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Parts are what the console stands on.
+type Parts struct {
+	Self *management.Self
+	// Signer signs sessions by keys of which Keys has the public halves.
+	Signer flow.Signer
+	Keys   flow.KeySet
+	// BaseURL is where users reach the installation, and Name what it is called if the
+	// options do not say.
+	BaseURL, Name string
+	// Login is the page on which people log in at a provider, empty where there is none.
+	Login string
+	Log   *slog.Logger
+}
+
+// Open returns the console.
+func (o *Options) Open(p Parts) (*console.Console, error) {
+	made := console.Options{Name: o.Name, Contact: o.Contact, BaseURL: p.BaseURL, Login: p.Login, Log: p.Log,
+		Servers: p.Self, Keys: p.Self, Secrets: p.Self, History: p.Self,
+		Sessions: session.NewKeeper(session.Options{Issuer: issuerOf(p.BaseURL), Signer: p.Signer, Keys: p.Keys, Random: rand.Reader, Now: time.Now})}
+	if made.Name == "" {
+		made.Name = p.Name
+	}
+	if o.LogoFile != "" {
+		logo, err := os.ReadFile(o.LogoFile)
+		if err != nil {
+			return nil, fmt.Errorf("--console-logo-file: %w", err)
+		}
+		made.Logo = logo
+	}
+	return console.New(made)
+}
+
+// issuerOf returns the issuer of sessions. An installation that does not know its address
+// has one all the same: the keybroker's keys tell it from others.
+func issuerOf(baseURL string) string {
+	if baseURL == "" {
+		return "hosted-bridge"
+	}
+	return baseURL
+}
