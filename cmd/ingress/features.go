@@ -53,8 +53,13 @@ func secretsFeature(c *core, _ *options) (httpapi.Feature, error) {
 
 // selfFeature serves what users see and do of their own bridge.
 func (l *logins) selfFeature(c *core, _ *options) (httpapi.Feature, error) {
+	return l.self(c).Feature(), nil
+}
+
+// self returns what users see and do of their own bridge.
+func (l *logins) self(c *core) *management.Self {
 	options := management.SelfOptions{
-		Bridge: c.routes.Bridge, Reports: c.prober, Last: c.status.LastReport, ListTools: c.bridges.Tools,
+		Bridge: c.routes.KnownBridge, Reports: c.prober, Last: c.status.LastReport, ListTools: c.bridges.Tools,
 		Keys: kubestore.NewKeys(c.cluster, rand.Reader, time.Now), Choices: &kubestore.Choices{Client: c.cluster}, Secrets: &c.identity.secrets,
 		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.audit.search(),
 	}
@@ -63,18 +68,20 @@ func (l *logins) selfFeature(c *core, _ *options) (httpapi.Feature, error) {
 			return v1alpha1.ConnectURL(l.oauth.PublicURL, user, server)
 		}
 	}
-	l.self = management.NewSelf(options)
-	return l.self.Feature(), nil
+	return management.NewSelf(options)
 }
 
-// consoleFeature serves the users' console, on what selfFeature has made.
+// consoleFeature serves the users' console.
 func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
-	parts := userconsole.Parts{Self: l.self, Signer: &c.identity.login, Keys: &c.identity.login, BaseURL: o.Catalog.URL, Log: c.log}
-	pages, err := o.Console.Open(parts)
-	if err != nil {
+	parts := userconsole.Parts{Self: l.self(c), Signer: &c.identity.login, Keys: &c.identity.login, BaseURL: o.Catalog.URL, Server: l.server, Log: c.log}
+	if l.oauth != nil {
+		parts.BaseURL, parts.Name = l.oauth.PublicURL, l.oauth.Name
+	}
+	var err error
+	if l.console, err = o.Console.Open(parts); err != nil {
 		return httpapi.Feature{}, err
 	}
-	f := pages.Feature()
+	f := l.console.Feature()
 	f.SourceRate, f.TooManyFromSource = o.Ingress.LoginRequests, problems.TooManyLogins
 	return f, nil
 }

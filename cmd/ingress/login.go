@@ -18,11 +18,12 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/userconsole"
 	"github.com/hostedbridge/hostedbridge/internal/authserver"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/jwks"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
@@ -52,8 +53,8 @@ type logins struct {
 	// installation has no authorization server of its own.
 	oauth  *authn.OAuth
 	server *authserver.Server
-	// self is what users see and do of their own bridge, once its feature is made.
-	self *management.Self
+	// console is the users' console, once its feature is made; nil for none.
+	console *console.Console
 	// run are what runs beside the servers.
 	run []func(context.Context) error
 }
@@ -79,7 +80,7 @@ func (o *loginOptions) read() (*settings.Settings, error) {
 }
 
 // open makes what the configuration says.
-func (o *loginOptions) open(ctx context.Context, c *core) (*logins, error) {
+func (o *loginOptions) open(ctx context.Context, c *core, pages *userconsole.Options) (*logins, error) {
 	found, err := o.read()
 	if err != nil || found == nil {
 		return &logins{}, err
@@ -119,7 +120,7 @@ func (o *loginOptions) open(ctx context.Context, c *core) (*logins, error) {
 	if found.Server == nil {
 		return l, nil
 	}
-	own := ownServer{found: found, core: c, roots: roots}
+	own := ownServer{found: found, core: c, roots: roots, pages: pages}
 	return l, own.open(ctx, l)
 }
 

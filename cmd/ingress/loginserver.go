@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/userconsole"
 	"github.com/hostedbridge/hostedbridge/internal/authserver"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/provider"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
@@ -31,6 +33,7 @@ type ownServer struct {
 	found *settings.Settings
 	core  *core
 	roots *x509.CertPool
+	pages *userconsole.Options
 }
 
 // open adds the server to l.
@@ -53,8 +56,18 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
+	contact, logo, err := o.pages.Look()
+	if err != nil {
+		return err
+	}
+	var toConsole authserver.ConsoleLogin
+	if o.pages.Enabled {
+		toConsole = func(c httpapi.Call, who httpapi.Identity, next string) error {
+			return l.console.BeginLogin(c, who, next)
+		}
+	}
 	server, err := authserver.New(authserver.Options{
-		Issuer: o.found.PublicURL, Name: of.Name,
+		Issuer: o.found.PublicURL, Name: of.Name, Contact: contact, Logo: logo, Console: toConsole,
 		Store: entries, Signer: keys, Keys: keys, Users: users,
 		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents, Connections: newConnections(o.core),
 		Registration:    client.Registration{Enabled: of.Registration.Enabled, MaxClients: of.Registration.MaxClients, Lifetime: of.Registration.Lifetime},

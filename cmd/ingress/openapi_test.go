@@ -4,22 +4,71 @@
 package main
 
 import (
+	"crypto/rand"
+	"log/slog"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogapi"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
-// TestUsersAndAdministratorsRoutesAreDescribed compares the routes that the ingress
-// serves beside the catalog with their description, both ways.
-func TestUsersAndAdministratorsRoutesAreDescribed(t *testing.T) {
+// What an authorization server stands on. Nobody calls it.
+type (
+	noStore       struct{ flow.Store }
+	noSigner      struct{ flow.Signer }
+	noKeys        struct{ flow.KeySet }
+	noUsers       struct{ flow.Users }
+	noConnections struct{ flow.Connections }
+	noProvider    struct{ flow.Provider }
+	noCatalog     struct{ catalogapi.Store }
+)
+
+func (noProvider) ID() string { return "idp" }
+
+// allRoutes returns every route that an ingress can serve to programs, in whatever
+// configuration. The pages of the console are for people.
+func allRoutes(t *testing.T) []httpapi.Route {
+	t.Helper()
+	logins, err := authserver.New(authserver.Options{
+		Issuer: "https://bridges.example.com", Store: noStore{}, Signer: noSigner{}, Keys: noKeys{}, Users: noUsers{}, Connections: noConnections{},
+		Providers: []flow.Provider{noProvider{}}, Registration: client.Registration{Enabled: true}, Invitations: true,
+		Roles:  []authserver.Role{{Role: oauth.RoleAdmin, Issuer: "https://idp.example.com", Group: "admins"}},
+		Random: rand.Reader, Now: time.Now, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := catalogapi.New(catalogapi.Options{Store: noCatalog{}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := ingress.OwnRoutes()
+	for _, f := range []httpapi.Feature{
+		management.Health(nil, nil), management.Secrets(nil), management.NewSelf(management.SelfOptions{}).Feature(),
+		management.Admin(management.AdminOptions{}), catalog.Feature(), logins.Feature(),
+	} {
+		routes = append(routes, f.Routes...)
+	}
+	return routes
+}
+
+// TestEachRouteIsDescribed compares all routes with their description, both ways.
+func TestEachRouteIsDescribed(t *testing.T) {
 	text, err := os.ReadFile("../../internal/catalog/catalogapi/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -30,30 +79,33 @@ func TestUsersAndAdministratorsRoutesAreDescribed(t *testing.T) {
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
-	var described []string
+	var described, served []string
 	for path, item := range doc.Paths {
-		for method, operation := range item {
-			o, _ := operation.(map[string]any) // The others are parameters of all methods.
-			tags, _ := o["tags"].([]any)
-			if slices.Contains(tags, any("installation")) || slices.Contains(tags, any("user")) {
+		for method := range item {
+			if method != "parameters" { // They are those of all methods.
 				described = append(described, strings.ToUpper(method)+" "+path)
 			}
 		}
 	}
-	served := []string{
-		"POST /mcp", "GET /mcp", "DELETE /mcp",
-		"POST /u/{userId}/mcp", "GET /u/{userId}/mcp", "DELETE /u/{userId}/mcp",
-		"GET /u/{userId}/sse", "POST /u/{userId}/sse",
-	}
 	part := regexp.MustCompile(`:([A-Za-z]+)`)
-	for _, f := range []httpapi.Feature{management.Health(nil, nil), management.Secrets(nil), management.Admin(management.AdminOptions{})} {
-		for _, r := range f.Routes {
-			served = append(served, r.Method+" "+part.ReplaceAllString(r.Path, "{$1}"))
-		}
+	for _, r := range allRoutes(t) {
+		served = append(served, r.Method+" "+part.ReplaceAllString(r.Path, "{$1}"))
 	}
 	slices.Sort(described)
 	slices.Sort(served)
 	if diff := cmp.Diff(served, described); diff != "" {
 		t.Errorf("routes (-served +described):\n%s", diff)
+	}
+}
+
+// TestTheFeaturesAreAllThatIsServed holds that allRoutes has the features that are opened.
+func TestTheFeaturesAreAllThatIsServed(t *testing.T) {
+	text, err := os.ReadFile("features.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := regexp.MustCompile(`newFeature\{([^}]*)\}`).FindSubmatch(text)
+	if opened == nil || string(opened[1]) != "healthFeature, secretsFeature, l.selfFeature, adminFeature, catalogFeature" {
+		t.Errorf("the features are %s: describe what is served, and add it to allRoutes", opened)
 	}
 }

@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -75,6 +76,28 @@ func (i *installation) opened(what string, of tenant) {
 	}
 }
 
+// expectSelf asks what the tenant may see of their bridge.
+func (i *installation) expectSelf(of tenant, status int, paths ...string) {
+	i.t.Helper()
+	for _, path := range paths {
+		if got, body := i.call("GET", "/u/"+string(of.user)+"/"+path, of.key); got != status || status == http.StatusServiceUnavailable && !strings.Contains(body, "cluster_unavailable") {
+			i.t.Errorf("%s is answered %d %s, want %d", path, got, body, status)
+		}
+	}
+}
+
+// expectChangesRefused has the tenant try changes without an API server.
+func (i *installation) expectChangesRefused(of tenant) {
+	i.t.Helper()
+	self := "/u/" + string(of.user)
+	for path, body := range map[string]string{"/keys": "{}", "/servers/docs/choice": `{"use":"On"}`} {
+		method := map[string]string{"/keys": "POST"}[path]
+		if got, body := i.send(cmp.Or(method, "PUT"), self+path, of.key, body); got != http.StatusServiceUnavailable || !strings.Contains(body, "Running bridges go on") {
+			i.t.Errorf("%s without an API server is answered %d %s", path, got, body)
+		}
+	}
+}
+
 // awaitKept returns when the directory has the tenant's route to a ready pod
 // and a certificate.
 func (i *installation) awaitKept(of tenant) {
@@ -135,6 +158,8 @@ func TestARestartWhileTheAPIServerIsAwayLosesNoCall(t *testing.T) {
 	p.Stop()
 	i.broker.Close()
 	i.opened("the process that was there before", alice)
+	i.expectSelf(alice, http.StatusOK, "servers", "keys", "usage")
+	i.expectChangesRefused(alice)
 	i.end()
 	launched := time.Now()
 	i.launch()
@@ -143,6 +168,8 @@ func TestARestartWhileTheAPIServerIsAwayLosesNoCall(t *testing.T) {
 	if !i.ready() {
 		t.Error("not ready after a restart")
 	}
+	i.expectSelf(alice, http.StatusServiceUnavailable, "servers", "tools", "connections")
+	i.expectSelf(alice, http.StatusOK, "usage")
 	t.Logf("answers %s after the start", time.Since(launched).Round(time.Millisecond))
 	if status, _ := i.call("POST", "/u/alice/mcp", "hb_wrong"); status != http.StatusUnauthorized {
 		t.Errorf("a wrong key is answered %d", status)

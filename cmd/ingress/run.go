@@ -79,7 +79,7 @@ func newService(ctx context.Context, o *options, c *core) (*graceful.Service, er
 
 // newServer returns the public server with its features.
 func newServer(ctx context.Context, o *options, c *core) (*ingress.Server, error) {
-	l, err := o.Login.open(ctx, c)
+	l, err := o.Login.open(ctx, c, &o.Console)
 	if err != nil {
 		return nil, err
 	}

@@ -223,6 +223,7 @@ $KUBECTL port-forward --namespace=$system service/hosted-bridge-ingress 8080:80
 EOF
     fi
     cat <<EOF
+Console      $BASE_URL/    (open it in a browser and log in with alice's key)
 URL          $BASE_URL/u/alice/mcp
 alice's key  $alice_key
 bob's key    $bob_key    (for $BASE_URL/u/bob/mcp)

@@ -25,6 +25,7 @@ const (
 	parameterError       = "error"
 	parameterIssuer      = "iss"
 	parameterLogin       = "login"
+	parameterNext        = "next"
 	parameterMethod      = "code_challenge_method"
 	parameterMode        = "response_mode"
 	parameterRedirect    = "redirect_uri"

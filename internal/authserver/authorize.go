@@ -89,6 +89,8 @@ func (s *providerLogin) chooseProvider(c httpapi.Call, p loginSession) error {
 		data.Client = p.Ask.Client.ShownName()
 	case p.Administers:
 		data.Administers = true
+	case p.Console:
+		data.Console = true
 	case p.Connect != nil:
 		data.Server = p.Connect.Server
 	default:

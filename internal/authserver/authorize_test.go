@@ -132,6 +132,7 @@ func TestRequestsThatAreGood(t *testing.T) {
 		scope, resource string
 	}{
 		{"with all that there is", url.Values{"scope": {"mcp:call mcp:read"}, "response_mode": {"query"}}, "mcp:read mcp:call", alices},
+		{"with the scope to change the bridge", url.Values{"scope": {"bridge:manage mcp:read"}}, "mcp:read bridge:manage", alices},
 		{"without a scope", nil, "mcp:read mcp:call", alices},
 		{"with one scope", url.Values{"scope": {"mcp:read"}}, "mcp:read", alices},
 		{"with a scope of going on without the person", url.Values{"scope": {"mcp:read offline_access"}}, "mcp:read", alices},
@@ -157,10 +158,35 @@ func TestRequestsThatAreGood(t *testing.T) {
 			if a.json("scope") != test.scope {
 				t.Fatalf("scope %q: status %d, %s", a.json("scope"), a.status, a.json("error_description"))
 			}
-			if _, err := w.verify(a.json("access_token"), test.resource); err != nil {
-				t.Error(err)
+			token, err := w.verify(a.json("access_token"), test.resource)
+			if err != nil || token.Manage != strings.Contains(test.scope, "bridge:manage") {
+				t.Errorf("%+v, %v", token, err)
 			}
 		})
+	}
+}
+
+// TestThePersonIsAskedBeforeAClientMayChangeTheirBridge reads the page, and has a client
+// refresh that has the scope and one that has not.
+func TestThePersonIsAskedBeforeAClientMayChangeTheirBridge(t *testing.T) {
+	const says = "make and revoke API keys"
+	w := newWorld(t)
+	c := deskFor(alices)
+	if asked := w.browser().comesTo(c, "alice"); strings.Contains(asked.body, says) {
+		t.Error("the page names a scope that was not asked for")
+	}
+	_, refresh := w.logIn(c, "alice")
+	form := c.refreshes(refresh)
+	form.Set("scope", "mcp:read bridge:manage")
+	refused(t, w.program(pathToken, form), http.StatusBadRequest, codeInvalidScope)
+	c.more = url.Values{"scope": {"mcp:read bridge:manage"}}
+	if asked := w.browser().comesTo(c, "alice"); !strings.Contains(asked.body, says) {
+		t.Errorf("the page does not name the scope: %s", asked.body)
+	}
+	_, refresh = w.logIn(c, "alice")
+	access, _ := w.mustRedeem(c.refreshes(refresh))
+	if token, err := w.verify(access, alices); err != nil || !token.Manage || token.Call {
+		t.Errorf("after a refresh the token is %+v, %v", token, err)
 	}
 }
 

@@ -91,7 +91,12 @@ func notGiven(err error, who flow.Identity) error {
 // is the one that they were offered. If they may choose another one now, they did not
 // agree to that.
 func (s *consentHandler) agreedTo(ctx context.Context, p loginSession, chosen string) (flow.Bridge, error) {
-	may, err := s.choiceFor(ctx, *p.Who, p.Ask.Resource)
+	return s.agreedAt(ctx, p, p.Ask.Resource, chosen)
+}
+
+// agreedAt is agreedTo for a resource.
+func (s *consentHandler) agreedAt(ctx context.Context, p loginSession, resource, chosen string) (flow.Bridge, error) {
+	may, err := s.choiceFor(ctx, *p.Who, resource)
 	if err != nil {
 		return flow.Bridge{}, err
 	}

@@ -43,6 +43,7 @@ type loginHandler struct {
 	*connectHandler
 	*consentHandler
 	*administerHandler
+	*consoleHandler
 }
 
 // login sends the person to the provider that they chose.
@@ -115,6 +116,8 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 	switch {
 	case p.Administers:
 		return s.showToken(c, who)
+	case p.Console:
+		return s.enterConsole(c, p, who)
 	case p.Connect != nil:
 		return s.askAccount(c, p, who)
 	case p.Ask == nil:

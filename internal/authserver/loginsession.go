@@ -35,6 +35,8 @@ const (
 	// stageAccount that they are there.
 	stageConnect stage = "connect"
 	stageAccount stage = "account"
+	// stageConsole is that they are asked which bridge they want to see.
+	stageConsole stage = "console"
 )
 
 // loginSession is a login that is under way. Between two requests it is in a cookie of
@@ -57,6 +59,10 @@ type loginSession struct {
 	Offered v1alpha1.UserID `json:"offered,omitempty"`
 	// Administers is whether the login is for a token of an administrator, without an Ask.
 	Administers bool `json:"administers,omitempty"`
+	// Console is whether the login is for the users' console, without an Ask, and Next the
+	// page of it to which it leads.
+	Console bool   `json:"console,omitempty"`
+	Next    string `json:"next,omitempty"`
 	// Connect is a server whose account the login is to connect, without an Ask.
 	Connect *connection `json:"connect,omitempty"`
 

@@ -27,6 +27,7 @@ const (
 	stepConnect    step = "connect"
 	stepConnected  step = "connected"
 	stepAdminister step = "administer"
+	stepConsole    step = "console"
 )
 
 // The outcomes of a step. Refused is what a person or a client is at fault for, or
@@ -54,7 +55,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Help: "Grants that were ended because their code or a refresh token came a second time, which is how a stolen one is noticed.",
 		}, []string{"what"}),
 	}
-	for _, s := range []step{stepAuthorize, stepLogin, stepCallback, stepConsent, stepToken, stepRevoke, stepRegister, stepInvitation, stepConnect, stepConnected, stepAdminister} {
+	for _, s := range []step{stepAuthorize, stepLogin, stepCallback, stepConsent, stepToken, stepRevoke, stepRegister, stepInvitation, stepConnect, stepConnected, stepAdminister, stepConsole} {
 		for _, outcome := range []string{outcomeDone, outcomeRefused, outcomeFailed} {
 			m.steps.WithLabelValues(string(s), outcome)
 		}

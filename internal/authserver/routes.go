@@ -31,6 +31,9 @@ const (
 	pathCommon     = "/mcp"
 )
 
+// ConsolePath is where a login to the users' console begins.
+const ConsolePath = "/oauth/console"
+
 // The sizes of bodies, in bytes.
 const (
 	// maxForm holds a code or a token, a redirect URI, a client's URL and a
@@ -73,6 +76,11 @@ func (s *Server) Routes() []httpapi.Route {
 	}
 	if len(s.Roles) > 0 {
 		routes = append(routes, httpapi.Route{Method: get, Path: pathAdminister, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administer)})
+	}
+	if s.Console != nil {
+		routes = append(routes,
+			httpapi.Route{Method: get, Path: ConsolePath, Access: httpapi.Page, Handle: s.htmlEndpoint(stepConsole, s.console)},
+			httpapi.Route{Method: post, Path: ConsolePath, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(stepConsole, s.chooseBridge)})
 	}
 	if s.Invitations {
 		routes = append(routes,
@@ -120,6 +128,8 @@ func (s *Server) Target(path string) (query *regexp.Regexp, ok bool) {
 		return nil, s.Connections != nil
 	case path == pathAdminister:
 		return nil, len(s.Roles) > 0
+	case path == ConsolePath:
+		return queryForm, s.Console != nil
 	case returning.MatchString(path):
 		return queryForm, s.Connections != nil
 	}

@@ -30,8 +30,11 @@ type Options struct {
 	// https, or http on this machine.
 	Issuer string
 	// Name is what people read that the installation is called.
-	Name  string
-	Store flow.Store
+	Name string
+	// Contact is whom people are told to ask, and Logo the path of a picture of this host;
+	// both may be empty.
+	Contact, Logo string
+	Store         flow.Store
 	// Signer signs access tokens by keys of which Keys has the public halves.
 	Signer flow.Signer
 	Keys   flow.KeySet
@@ -53,6 +56,8 @@ type Options struct {
 	// Roles are those of people who administer the installation. Without any, nobody gets
 	// tokens for that.
 	Roles []Role
+	// Console begins sessions of the users' console, nil where there is none.
+	Console ConsoleLogin
 	// RedirectSchemes are the private-use schemes that clients may be answered at,
 	// such as cursor.
 	RedirectSchemes []string
@@ -91,6 +96,7 @@ type Server struct {
 	*connectHandler
 	*consentHandler
 	*administerHandler
+	*consoleHandler
 	*loginHandler
 	*authorizeHandler
 	*tokenHandler
@@ -121,7 +127,7 @@ func New(o Options) (*Server, error) {
 	c.grants = &grant.Grants{Store: o.Store, Random: o.Random, Now: o.Now, Lifetime: o.RefreshToken, Idle: o.RefreshIdle}
 	c.cookie = logincookie.Of(o.Issuer)
 	c.metadata = c.newMetadata()
-	c.pages = webpage.New(c.Name)
+	c.pages = webpage.New(webpage.Look{Installation: c.Name, Contact: c.Contact, Logo: c.Logo})
 	var err error
 	if c.metrics, err = newMetrics(c.Metrics); err != nil {
 		return nil, err
@@ -137,12 +143,13 @@ func newServer(c *core) *Server {
 	connect := &connectHandler{c, sessions, provider}
 	consent := &consentHandler{c, sessions}
 	administer := &administerHandler{c, sessions, provider}
+	console := &consoleHandler{c, sessions, provider, consent}
 	return &Server{
 		core: c, registerHandler: &registerHandler{c}, invitationHandler: invitation, connectHandler: connect, consentHandler: consent,
-		administerHandler: administer,
-		loginHandler:      &loginHandler{c, sessions, provider, invitation, connect, consent, administer},
-		authorizeHandler:  &authorizeHandler{c, sessions, provider},
-		tokenHandler:      &tokenHandler{c},
+		administerHandler: administer, consoleHandler: console,
+		loginHandler:     &loginHandler{c, sessions, provider, invitation, connect, consent, administer, console},
+		authorizeHandler: &authorizeHandler{c, sessions, provider},
+		tokenHandler:     &tokenHandler{c},
 	}
 }
 

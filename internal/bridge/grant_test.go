@@ -206,7 +206,7 @@ func TestAServerWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 				client := r.connect(t, clientEra, opts)
 				outOfService := func() {
 					t.Helper()
-					if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != f.says || got.Tools != 0 {
+					if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != f.says || got.Tools != 0 || (got.Reason == health.ReasonSecretMissing) != strings.HasSuffix(f.says, "is not set") {
 						t.Errorf("health = %+v, want unhealthy at once: %s", got, f.says)
 					}
 					if diff := cmp.Diff([]string{"two_echo"}, toolNames(t, client)); diff != "" {

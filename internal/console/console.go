@@ -11,6 +11,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"html/template"
 	"log/slog"
@@ -40,6 +41,9 @@ type Options struct {
 	History selfservice.History
 	// Login is the page on which people log in at a provider, empty where there is none.
 	Login string
+	// Ended reports whether an administrator has ended the logins for a user's bridge since
+	// a login began, nil where there are none.
+	Ended func(ctx context.Context, user v1alpha1.UserID, since time.Time) (bool, error)
 	Log   *slog.Logger
 }
 
@@ -99,6 +103,29 @@ func New(o Options) (*Console, error) {
 	}
 	home, servers := &historyPages{c}, &serverPages{c}
 	return &Console{c, &door{c, home}, home, servers, &secretPages{c, servers}, &keyPages{c}, &toolPages{c}}, nil
+}
+
+// BeginLogin begins the session of a person who logged in at a provider, and sends their
+// browser to a page of the console.
+func (c *Console) BeginLogin(call httpapi.Call, who httpapi.Identity, next string) error {
+	v := &visit{Call: call, cookies: session.CookiesAt(call.Request())}
+	if err := c.door.awaitBridge(v, who); err != nil {
+		return err
+	}
+	if err := c.door.begin(v, who); err != nil {
+		return err
+	}
+	v.redirect(nextPage(next))
+	return nil
+}
+
+// LogoPath returns the path of a logo, empty for none.
+func LogoPath(content []byte) (string, error) {
+	if len(content) == 0 {
+		return "", nil
+	}
+	a, err := logoAsset(content)
+	return a.path(), err
 }
 
 // The sizes of forms, in bytes.

@@ -34,6 +34,9 @@ func splitSecret(body []byte) (form url.Values, value []byte, err error) {
 		}
 	}
 	form, err = url.ParseQuery(string(bytes.Join(rest, []byte("&"))))
+	if err == nil && form.Has(fieldValue) {
+		err = errEscape // Its name is escaped, which no browser does.
+	}
 	return form, value, err
 }
 

@@ -5,6 +5,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
@@ -146,8 +148,7 @@ func (d *door) resume(v *visit) (bool, error) {
 	if v.bridge, err = v.Bridge(); err != nil {
 		return false, d.notEntered(v, err)
 	}
-	d.renew(v)
-	return true, nil
+	return true, d.renew(v)
 }
 
 // notEntered returns what a person sees whose session gives no access now.
@@ -158,18 +159,63 @@ func (d *door) notEntered(v *visit, err error) error {
 	return err
 }
 
-// renew gives the browser another token for a session that goes on. One that cannot be had
-// now is tried for again at the next request.
-func (d *door) renew(v *visit) {
+// renew gives the browser another token for a session that goes on, unless its login was
+// ended. One that cannot be had now is tried for again at the next request.
+func (d *door) renew(v *visit) error {
 	if !d.Sessions.Due(*v.session) {
-		return
+		return nil
 	}
-	token, life, err := d.Sessions.Issue(v.Request().Context(), *v.session)
+	ctx := v.Request().Context()
+	ended, err := d.isEnded(ctx, v.session)
+	if ended {
+		return d.sendToLogin(v, "ended")
+	}
+	var token string
+	var life time.Duration
+	if err == nil {
+		token, life, err = d.Sessions.Issue(ctx, *v.session)
+	}
 	if err != nil {
-		d.Log.WarnContext(v.Request().Context(), "a session of the console was not renewed", slog.Any("error", err))
-		return
+		d.Log.WarnContext(ctx, "a session of the console was not renewed", slog.Any("error", err))
+		return nil
 	}
 	v.cookies.SetSession(v.Writer(), token, life)
+	return nil
+}
+
+// isEnded reports whether an administrator has ended the login of a session.
+func (d *door) isEnded(ctx context.Context, s *session.Session) (bool, error) {
+	if s.Subject == nil || d.Ended == nil {
+		return false, nil
+	}
+	return d.Ended(ctx, s.User, s.Since)
+}
+
+const (
+	// bridgePatience is how long a login waits for a bridge that was just made to be known
+	// here, which takes some milliseconds, and bridgePause is between two looks.
+	bridgePatience = 3 * time.Second
+	bridgePause    = 50 * time.Millisecond
+)
+
+// awaitBridge waits until a person who logged in may use their bridge.
+func (d *door) awaitBridge(v *visit, who httpapi.Identity) error {
+	ctx, cancel := context.WithTimeout(v.Request().Context(), bridgePatience)
+	defer cancel()
+	look := time.NewTicker(bridgePause)
+	defer look.Stop()
+	for {
+		err := v.Enter(who)
+		p, ok := errors.AsType[*httpapi.Problem](err)
+		if !ok || p.Status != http.StatusUnauthorized {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errAway
+		case <-look.C:
+		}
+	}
 }
 
 // begin gives the browser the session of a person who has just logged in.
@@ -181,6 +227,13 @@ func (d *door) begin(v *visit, who httpapi.Identity) error {
 	token, life, err := d.Sessions.Issue(v.Request().Context(), s)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errAway, err)
+	}
+	act := httpapi.Act{Self: true, Name: "console.login", UserKey: who.KeyID, User: string(who.User)}
+	if who.Subject != nil {
+		act.Login = who.Subject.String()
+	}
+	if err := v.Audit(act); err != nil {
+		return err
 	}
 	v.cookies.SetSession(v.Writer(), token, life)
 	return nil

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
@@ -49,7 +51,7 @@ func newFakeSelf() *fakeSelf {
 	return &fakeSelf{secrets: map[string]string{}, servers: map[v1alpha1.UserID]selfservice.Servers{
 		"alice": {Bridge: selfservice.Bridge{Status: health.Healthy, Tools: 3, Tier: testTier}, Servers: []selfservice.Server{
 			{Name: "search", State: health.Healthy, Tools: 3, Actions: []selfservice.Action{}},
-			{Name: "github", State: health.Unhealthy, Reason: selfservice.ReasonSecretMissing, Message: "It waits for a secret.", Secrets: []string{"GITHUB_TOKEN"},
+			{Name: "github", State: health.Unhealthy, Reason: health.ReasonSecretMissing, Message: "It waits for a secret.", Secrets: []string{"GITHUB_TOKEN"},
 				Fix: &selfservice.Fix{Code: selfservice.FixSetSecret, Text: "Set GITHUB_TOKEN.", Secrets: []string{"GITHUB_TOKEN"}}},
 			{Name: "docs", State: selfservice.ServerOff, Reason: selfservice.ReasonOff, Profile: "engineering", Use: v1alpha1.ServerOptional,
 				Fix: &selfservice.Fix{Code: selfservice.FixTurnOn, Text: "Turn the server on."}, Actions: []selfservice.Action{selfservice.ActionTurnOn}},
@@ -185,6 +187,10 @@ type consoleWorld struct {
 
 	self       *fakeSelf
 	alice, bob string
+	// came is who comes back from a provider.
+	came httpapi.Identity
+	// ended is whether the store of logins says that they were ended.
+	ended atomic.Bool
 
 	mu    sync.Mutex
 	later time.Duration
@@ -214,6 +220,7 @@ func newConsoleWorld(t *testing.T, more ...func(*console.Options)) *consoleWorld
 	o := console.Options{
 		Name: "Example bridges", Contact: "ask@example.com", Log: slog.New(slog.DiscardHandler),
 		Sessions: session.NewKeeper(session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Random: rand.Reader, Now: cw.now}),
+		Ended:    func(context.Context, v1alpha1.UserID, time.Time) (bool, error) { return cw.ended.Load(), nil },
 		Servers:  cw.self, Keys: cw.self, Secrets: cw.self, History: cw.self,
 	}
 	for _, change := range more {
@@ -223,7 +230,16 @@ func newConsoleWorld(t *testing.T, more ...func(*console.Options)) *consoleWorld
 	if err != nil {
 		t.Fatal(err)
 	}
-	cw.world = newWorldWith(t, defaults(), func(d *Deps) { d.Features = append(d.Features, pages.Feature()) })
+	// What the authorization server does when somebody comes back from a provider.
+	came := httpapi.Feature{Name: routeLogin, MaxPath: maxPath, Routes: []httpapi.Route{{
+		Method: http.MethodGet, Path: "/oauth/came", Access: httpapi.Page, Handle: func(c httpapi.Call) error {
+			return pages.BeginLogin(c, cw.came, "/keys")
+		},
+	}}}
+	cw.world = newWorldWith(t, defaults(), func(d *Deps) {
+		d.Features = append(d.Features, pages.Feature(), came)
+		d.OAuth = &authn.OAuth{PublicURL: publicURL, Name: "Bridges", Tokens: &fakeTokens{}, TrustedNamespaces: []string{"tenants"}}
+	})
 	cw.alice, cw.bob = cw.addUser("alice"), cw.addUser("bob")
 	return cw
 }

@@ -19,7 +19,10 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/console"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
@@ -510,7 +513,7 @@ func TestAToolIsCalledFromItsPage(t *testing.T) {
 	if len(calls) != 1 || !strings.Contains(calls[0], `"arguments":{"query":"report","limit":5}`) || !strings.HasPrefix(calls[0], "tools/call search_query ") {
 		t.Errorf("the bridge was asked %q", calls)
 	}
-	entries := w.audit.all()
+	entries := slices.DeleteFunc(w.audit.all(), func(e audit.Entry) bool { return e.Method == "user/console.login" })
 	if len(entries) != 1 || entries[0].UserID != "alice" || entries[0].Method != audit.MethodCallTool || entries[0].Principal.Kind != audit.KindUserKey {
 		t.Errorf("the audit trail has %+v", entries)
 	}
@@ -532,5 +535,78 @@ func TestACallFromAPageIsBoundedAsAnyOther(t *testing.T) {
 	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.Tier, b.Spec.DesiredState = testTier, v1alpha1.StateSuspended })
 	if got := v.open("/tools/search_query"); got.status != http.StatusBadGateway || !strings.Contains(got.body, "suspended") {
 		t.Errorf("suspended: %d %s", got.status, got.body)
+	}
+}
+
+// logsIn returns a person who came back from the provider to alice's bridge.
+func (w *consoleWorld) logsIn(subject string) (*visitor, reply) {
+	w.t.Helper()
+	key := oauth.KeyOf(issuerURL, subject)
+	w.came = httpapi.Identity{User: "alice", Subject: &key, Since: w.now()}
+	v := w.visitor()
+	return v, v.open("/oauth/came")
+}
+
+func TestAPersonLogsInAtAProvider(t *testing.T) {
+	w := newConsoleWorld(t, func(o *console.Options) { o.Login = "/oauth/console" })
+	if got := w.visitor().open("/login?next=/keys"); !strings.Contains(got.body, `href="/oauth/console?next=/keys"`) {
+		t.Errorf("the page does not lead to the providers: %s", got.body)
+	}
+	w.bindSubject("alice", "ann")
+	v, got := w.logsIn("ann")
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/keys" {
+		t.Fatalf("%d %v %s", got.status, got.header, got.body)
+	}
+	if got := v.open("/keys"); got.status != http.StatusOK {
+		t.Errorf("the page: %d", got.status)
+	}
+	if got := v.submit("/keys", "/keys", "name", "laptop"); got.status != http.StatusOK {
+		t.Errorf("a form: %d %s", got.status, got.body)
+	}
+	entries := w.audit.all()
+	if len(entries) != 1 || entries[0].Method != "user/console.login" || entries[0].UserID != "alice" || entries[0].Principal.ID != oauth.KeyOf(issuerURL, "ann").String() {
+		t.Errorf("the audit trail has %+v", entries)
+	}
+}
+
+func TestASessionOfALoginEnds(t *testing.T) {
+	person := func(edit func(*v1alpha1.BridgePerson)) func(*consoleWorld) {
+		return func(w *consoleWorld) {
+			record := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Name: "ann"}, Spec: v1alpha1.BridgePersonSpec{Issuer: issuerURL, Subject: "ann"}}
+			edit(record)
+			w.setPeople(record)
+		}
+	}
+	for name, end := range map[string]func(w *consoleWorld){
+		"when the person is suspended":  person(func(p *v1alpha1.BridgePerson) { p.Spec.Access = v1alpha1.AccessSuspended }),
+		"when the person is offboarded": person(func(p *v1alpha1.BridgePerson) { p.Spec.Access = v1alpha1.AccessOffboarded }),
+		"when their logins were ended": person(func(p *v1alpha1.BridgePerson) {
+			p.Spec.Access, p.Status.LoginsEndedTime = v1alpha1.AccessAllowed, &metav1.Time{Time: time.Now().Add(time.Second)}
+		}),
+		"when they are taken off the bridge": func(w *consoleWorld) { w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.OAuth = nil }) },
+		"when the store says that logins were ended": func(w *consoleWorld) {
+			w.ended.Store(true)
+			w.wait(11 * time.Minute)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newConsoleWorld(t)
+			w.bindSubject("alice", "ann")
+			v, _ := w.logsIn("ann")
+			if got := v.open("/keys"); got.status != http.StatusOK {
+				t.Fatalf("before: %d", got.status)
+			}
+			end(w)
+			if got := v.open("/keys"); got.status != http.StatusSeeOther || got.header.Get("Location") != "/login?next=/keys&why=ended" {
+				t.Errorf("%d %v", got.status, got.header)
+			}
+		})
+	}
+}
+
+func TestAPersonWithoutTheBridgeGetsNoSession(t *testing.T) {
+	w := newConsoleWorld(t)
+	if v, got := w.logsIn("mallory"); got.status < 400 || v.open("/keys").status != http.StatusSeeOther {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 }

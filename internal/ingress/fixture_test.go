@@ -75,18 +75,20 @@ type world struct {
 	index      *fakeIndex
 	inventory  *fakeInventory
 	users      fakeUsers
-	logs       *lockedBuffer
-	registry   *prometheus.Registry
-	readiness  *graceful.Readiness
-	ways       *bridgeclient.Client
-	tiers      atomic.Pointer[quota.Tiers]
-	adminKey   []byte
-	server     *Server
-	addr       string
-	probeAddr  string
-	stop       context.CancelFunc
-	ended      chan error
-	client     *http.Client
+	// away keeps the API server from answering, and changing choices.
+	away      atomic.Bool
+	logs      *lockedBuffer
+	registry  *prometheus.Registry
+	readiness *graceful.Readiness
+	ways      *bridgeclient.Client
+	tiers     atomic.Pointer[quota.Tiers]
+	adminKey  []byte
+	server    *Server
+	addr      string
+	probeAddr string
+	stop      context.CancelFunc
+	ended     chan error
+	client    *http.Client
 
 	mu      sync.Mutex
 	bridges []*v1alpha1.HostedBridge
@@ -132,6 +134,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	deps.Features = []httpapi.Feature{
 		management.Health(w.reports, func(ctx context.Context, b route.Backend) health.Report { return w.lastReport(ctx, b) }), management.Secrets(&w.keeper),
 		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.keys, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get}),
+		management.NewSelf(w.selfOptions(deps.Quotas)).Feature(),
 		fakeCatalog{}.feature(),
 	}
 	w.users.world = w

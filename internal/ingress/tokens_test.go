@@ -201,15 +201,15 @@ func sameChallenge(a, b string) bool {
 
 func TestWhoPresentsNothingIsToldWhereToLogIn(t *testing.T) {
 	w, _, _ := loginWorld(t)
-	for path, resource := range map[string]string{"/u/alice/mcp": "/u/alice/mcp", "/u/nobody/sse": "/u/nobody/sse", "/mcp": "/mcp"} {
+	for path, resource := range map[string]string{"/u/alice/mcp": "/u/alice/mcp", "/u/nobody/sse": "/u/nobody/sse", "/mcp": "/mcp", "/u/nobody/secrets": "/u/nobody/mcp", "/u/alice/servers": "/u/alice/mcp"} {
 		got := w.do(w.request(http.MethodGet, path, "", ""))
 		want := `Bearer resource_metadata="https://bridges.example.com/.well-known/oauth-protected-resource` + resource + `", scope="mcp:read mcp:call"`
 		if said := got.header.Get("Www-Authenticate"); got.status != http.StatusUnauthorized || !sameChallenge(said, want) {
 			t.Errorf("%s: %d %q, want %q", path, got.status, said, want)
 		}
 	}
-	if said := w.do(w.request(http.MethodGet, "/u/alice/secrets", "", "")).header.Get("Www-Authenticate"); said != `Bearer realm="hosted-bridge"` {
-		t.Errorf("secrets, for which there are no tokens: %q", said)
+	if said := w.do(w.request(http.MethodGet, keysOfAlice, "", "")).header.Get("Www-Authenticate"); said != `Bearer realm="hosted-bridge"` {
+		t.Errorf("keys, for which there are no tokens of users: %q", said)
 	}
 }
 

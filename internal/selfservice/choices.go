@@ -34,6 +34,7 @@ type Choice struct {
 const (
 	maxDenied   = 256
 	maxToolName = 128
+	maxChoices  = 64
 )
 
 // Check returns an error that says what a choice must be.
@@ -84,6 +85,9 @@ func Permit(b *v1alpha1.HostedBridge, server string, c Choice) error {
 		return &Refusal{Text: "The profile " + e.Profile + " requires the server " + server + ", so it stays on."}
 	case v1alpha1.ReasonServerShadowed:
 		return &Refusal{Text: "The HostedBridge has a server " + server + " of its own, which takes the place of the profile's. An administrator can change it."}
+	}
+	if wanted := b.Spec.Choices; wanted != nil && len(wanted.Servers) >= maxChoices && ChoiceOf(b, server) == nil {
+		return &Refusal{Text: fmt.Sprintf("There are %d choices already. Clear one that has no effect.", maxChoices)}
 	}
 	return nil
 }

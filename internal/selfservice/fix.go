@@ -108,6 +108,8 @@ func fixUnhealthy(v View, s Server) *Fix {
 		return &Fix{Code: FixConnectAccount, Text: "Connect your account.", URL: page}
 	case len(missing) > 0:
 		return &Fix{Code: FixSetSecret, Text: "Set " + strings.Join(missing, ", ") + ".", Secrets: missing}
+	case s.Reason == health.ReasonSecretMissing:
+		return &Fix{Code: FixSetSecret, Text: "Set " + strings.Join(s.Secrets, ", ") + ".", Secrets: s.Secrets}
 	case s.Reason == health.ReasonCredentialsRefused && page != "":
 		return &Fix{Code: FixConnectAccount, Text: "Connect your account again.", URL: page}
 	case s.Reason == health.ReasonCredentialsRefused && len(s.Secrets) > 0, s.Reason == health.ReasonLoginRequired:

@@ -29,10 +29,9 @@ const (
 	ReasonShadowed      = "shadowed"
 	ReasonNoRoom        = "no_room"
 	ReasonChoiceIgnored = "choice_ignored"
+	reasonOutOfService  = "out_of_service"
 	// ReasonPending: the operator has not acted on the choice yet.
 	ReasonPending = "pending"
-	// ReasonSecretMissing: a secret that the server needs is not set.
-	ReasonSecretMissing = "secret_missing"
 )
 
 // Servers are the servers of a bridge, and those that its profiles offer.
@@ -181,8 +180,8 @@ func complete(v View, s Server) Server {
 	} else if s.Choice != nil {
 		s.Actions = []Action{ActionClear}
 	}
-	if missing := v.missing(s); len(missing) > 0 && s.State == health.Unhealthy && s.Reason == "" {
-		s.Reason = ReasonSecretMissing
+	if s.State == health.Unhealthy && s.Reason == "" {
+		s.Reason = reasonOutOfService // As in the status.
 	}
 	s.Message = cmp.Or(s.Message, offMessage(v, s))
 	s.Fix = fixOf(v, s)

@@ -68,19 +68,21 @@ func TestWhatUsersSeeOfAServerThatTheBridgeHas(t *testing.T) {
 		change func(*View)
 		want   string
 	}{
-		"it works":                      {health.Server{Status: health.Healthy, Tools: 3}, nil, "s healthy/ - []"},
-		"it connects":                   {health.Server{Status: health.Connecting}, nil, "s connecting/ wait []"},
-		"its secret is missing":         {health.Server{Status: health.Unhealthy, Error: "secret TOKEN is not set"}, missing("TOKEN"), "s unhealthy/secret_missing set_secretTOKEN []"},
-		"another server's is missing":   {health.Server{Status: health.Unhealthy, Error: "?", Since: &lately}, missing("OTHER"), "s unhealthy/ wait []"},
-		"its secret is refused":         {health.Server{Status: health.Unhealthy, Reason: health.ReasonCredentialsRefused}, nil, "s unhealthy/credentials_refused set_secretTOKEN []"},
-		"it wants credentials":          {health.Server{Status: health.Unhealthy, Reason: health.ReasonCredentialsRefused}, withoutSecrets, "s unhealthy/credentials_refused ask_admin []"},
-		"its account is not connected":  {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired, ConnectURL: "https://page"}, nil, "s unhealthy/login_required connect_accounthttps://page []"},
-		"the same while it is asleep":   {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, login, "s unhealthy/login_required connect_accounthttps://connect/s []"},
-		"no page to connect it":         {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, nil, "s unhealthy/login_required set_secretTOKEN []"},
-		"its tools changed":             {health.Server{Status: health.Unhealthy, Reason: health.ReasonToolsChanged}, nil, "s unhealthy/tools_changed ask_admin []"},
-		"its recipe cannot run here":    {health.Server{Status: health.Unhealthy, Reason: "not_hostable"}, nil, "s unhealthy/not_hostable ask_admin []"},
-		"it does not answer, lately":    {health.Server{Status: health.Unhealthy, Reason: health.ReasonTimedOut, Since: &lately}, nil, "s unhealthy/timed_out wait []"},
-		"it does not answer, for hours": {health.Server{Status: health.Unhealthy, Reason: health.ReasonTimedOut, Since: &long}, nil, "s unhealthy/timed_out ask_admin []"},
+		"it works":                            {health.Server{Status: health.Healthy, Tools: 3}, nil, "s healthy/ - []"},
+		"it connects":                         {health.Server{Status: health.Connecting}, nil, "s connecting/ wait []"},
+		"its secret is missing":               {health.Server{Status: health.Unhealthy, Reason: health.ReasonSecretMissing, Error: "secret TOKEN is not set"}, missing("TOKEN"), "s unhealthy/secret_missing set_secretTOKEN []"},
+		"the bridge is of an earlier release": {health.Server{Status: health.Unhealthy, Error: "secret TOKEN is not set"}, missing("TOKEN"), "s unhealthy/out_of_service set_secretTOKEN []"},
+		"the keybroker has not said it yet":   {health.Server{Status: health.Unhealthy, Reason: health.ReasonSecretMissing, Error: "secret TOKEN is not set"}, nil, "s unhealthy/secret_missing set_secretTOKEN []"},
+		"another server's is missing":         {health.Server{Status: health.Unhealthy, Error: "?", Since: &lately}, missing("OTHER"), "s unhealthy/out_of_service wait []"},
+		"its secret is refused":               {health.Server{Status: health.Unhealthy, Reason: health.ReasonCredentialsRefused}, nil, "s unhealthy/credentials_refused set_secretTOKEN []"},
+		"it wants credentials":                {health.Server{Status: health.Unhealthy, Reason: health.ReasonCredentialsRefused}, withoutSecrets, "s unhealthy/credentials_refused ask_admin []"},
+		"its account is not connected":        {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired, ConnectURL: "https://page"}, nil, "s unhealthy/login_required connect_accounthttps://page []"},
+		"the same while it is asleep":         {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, login, "s unhealthy/login_required connect_accounthttps://connect/s []"},
+		"no page to connect it":               {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, nil, "s unhealthy/login_required set_secretTOKEN []"},
+		"its tools changed":                   {health.Server{Status: health.Unhealthy, Reason: health.ReasonToolsChanged}, nil, "s unhealthy/tools_changed ask_admin []"},
+		"its recipe cannot run here":          {health.Server{Status: health.Unhealthy, Reason: "not_hostable"}, nil, "s unhealthy/not_hostable ask_admin []"},
+		"it does not answer, lately":          {health.Server{Status: health.Unhealthy, Reason: health.ReasonTimedOut, Since: &lately}, nil, "s unhealthy/timed_out wait []"},
+		"it does not answer, for hours":       {health.Server{Status: health.Unhealthy, Reason: health.ReasonTimedOut, Since: &long}, nil, "s unhealthy/timed_out ask_admin []"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := viewOf("s", "", "")
@@ -207,6 +209,21 @@ func TestChoicesThatAreRefused(t *testing.T) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestThereAreNoMoreChoicesThanASpecTakes(t *testing.T) {
+	v := viewOf("", "Optional may:Off", "")
+	v.Bridge.Spec.Choices = &v1alpha1.Choices{}
+	for n := range 64 {
+		v.Bridge.Spec.Choices.Servers = append(v.Bridge.Spec.Choices.Servers, v1alpha1.ServerChoice{Name: fmt.Sprint("s", n)})
+	}
+	if err := Permit(v.Bridge, "may", Choice{Use: "On"}); err == nil || !strings.Contains(err.Error(), "64 choices") {
+		t.Errorf("one more is answered %v", err)
+	}
+	v.Bridge.Spec.Choices.Servers[0].Name = "may"
+	if err := Permit(v.Bridge, "may", Choice{Use: "On"}); err != nil {
+		t.Errorf("another one about the same server: %v", err)
 	}
 }
 

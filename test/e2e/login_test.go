@@ -63,6 +63,8 @@ func TestLogin(t *testing.T) {
 			"groups of the provider":         groupsDecide,
 			"administrators with a role":     administratorsLogIn,
 			"people who leave":               peopleLeave,
+			"the users' console":             consoleLeadsToATool,
+			"the console by a login":         consoleByLogin,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

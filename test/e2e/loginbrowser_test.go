@@ -43,6 +43,8 @@ type view struct {
 	// Focused is what a keyboard went over to do something.
 	Focused []focus
 	Cookies []cookie
+	// Wide is whether the page is wider than the window.
+	Wide  bool
 	Error   string
 }
 
@@ -82,6 +84,8 @@ type browser struct {
 	Hosts   map[string]string `json:"hosts,omitempty"`
 	Ours    string            `json:"ours,omitempty"`
 	Stops   []string          `json:"stops,omitempty"`
+	// Plain is a narrow browser in which no page runs a script.
+	Plain bool `json:"plain,omitempty"`
 }
 
 // person sits before a browser of their own, with no cookies.
@@ -202,6 +206,9 @@ func checkPage(t *testing.T, v view) {
 	}
 	for _, violation := range v.Violations {
 		t.Errorf("%s: axe: %s", where, violation)
+	}
+	if v.Wide {
+		t.Errorf("%s: the page is wider than the window", where)
 	}
 	for _, complaint := range v.Complaints {
 		t.Errorf("%s: the browser complains: %.300s", where, complaint)

@@ -167,7 +167,7 @@ func (n newcomer) allows(t *testing.T, a asking, none bool) tokens {
 	p := newVisitor(t)
 	v := p.logsInAt(t, n.at, a.url(), n.name)
 	checkPage(t, v)
-	if !strings.Contains(v.Text, n.of.Name) || strings.Contains(v.Text, "is made for you when you allow this") != none {
+	if !strings.Contains(v.Text, n.of.Name) || strings.Contains(v.Text, "is made for you when you go on") != none {
 		t.Errorf("the page does not name %s, or whether it is to be made (%t): %s", n.of.Name, none, v.Text)
 	}
 	got := askTokens(t, a.redeem(p.does(t, "press", "Allow").answer(t).Get("code")))

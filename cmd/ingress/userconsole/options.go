@@ -5,6 +5,7 @@
 package userconsole
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
@@ -62,34 +64,44 @@ type Parts struct {
 	// BaseURL is where users reach the installation, and Name what it is called if the
 	// options do not say.
 	BaseURL, Name string
-	// Login is the page on which people log in at a provider, empty where there is none.
-	Login string
-	Log   *slog.Logger
+	// Server logs people in, nil where there are no logins.
+	Server *authserver.Server
+	Log    *slog.Logger
+}
+
+// Look returns what the pages of logins show of these options: the contact, and the path of
+// the logo.
+func (o *Options) Look() (contact, logo string, err error) {
+	content, err := o.readLogo()
+	if err != nil || !o.Enabled {
+		return o.Contact, "", err
+	}
+	logo, err = console.LogoPath(content)
+	return o.Contact, logo, err
+}
+
+func (o *Options) readLogo() ([]byte, error) {
+	if o.LogoFile == "" {
+		return nil, nil
+	}
+	logo, err := os.ReadFile(o.LogoFile)
+	if err != nil {
+		return nil, fmt.Errorf("--console-logo-file: %w", err)
+	}
+	return logo, nil
 }
 
 // Open returns the console.
 func (o *Options) Open(p Parts) (*console.Console, error) {
-	made := console.Options{Name: o.Name, Contact: o.Contact, BaseURL: p.BaseURL, Login: p.Login, Log: p.Log,
-		Servers: p.Self, Keys: p.Self, Secrets: p.Self, History: p.Self,
-		Sessions: session.NewKeeper(session.Options{Issuer: issuerOf(p.BaseURL), Signer: p.Signer, Keys: p.Keys, Random: rand.Reader, Now: time.Now})}
-	if made.Name == "" {
-		made.Name = p.Name
+	logo, err := o.readLogo()
+	if err != nil {
+		return nil, err
 	}
-	if o.LogoFile != "" {
-		logo, err := os.ReadFile(o.LogoFile)
-		if err != nil {
-			return nil, fmt.Errorf("--console-logo-file: %w", err)
-		}
-		made.Logo = logo
+	made := console.Options{Name: cmp.Or(o.Name, p.Name), Contact: o.Contact, Logo: logo, BaseURL: p.BaseURL, Log: p.Log,
+		Servers: p.Self, Keys: p.Self, Secrets: p.Self, History: p.Self,
+		Sessions: session.NewKeeper(session.Options{Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Signer: p.Signer, Keys: p.Keys, Random: rand.Reader, Now: time.Now})}
+	if p.Server != nil {
+		made.Login, made.Ended = authserver.ConsolePath, p.Server.LoginEnded
 	}
 	return console.New(made)
-}
-
-// issuerOf returns the issuer of sessions. An installation that does not know its address
-// has one all the same: the keybroker's keys tell it from others.
-func issuerOf(baseURL string) string {
-	if baseURL == "" {
-		return "hosted-bridge"
-	}
-	return baseURL
 }

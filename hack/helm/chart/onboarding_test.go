@@ -44,7 +44,7 @@ func creators(t *testing.T, text string) []string {
 }
 
 func TestTheIngressCreatesHostedBridgesWhereFirstLoginsDoAlone(t *testing.T) {
-	const off, invite, auto = "apiKeys alone", "the subjects in oauth alone", "the ingress makes HostedBridges in the namespace"
+	const off, invite, auto = "apiKeys and choices.servers alone", "the subjects in oauth alone", "the ingress makes HostedBridges in the namespace"
 	const reserved = "user ids of u- and 16 characters are those of first logins"
 	for _, test := range []struct {
 		name, values string

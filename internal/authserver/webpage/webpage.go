@@ -7,6 +7,7 @@ package webpage
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -19,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/web"
 )
 
 const (
@@ -31,22 +33,33 @@ var pageFiles embed.FS
 
 // Pages are what people see. There is no script in them.
 type Pages struct {
-	installation                                                   string
+	look                                                           Look
 	MessagePage, ChoosePage, ConsentPage, InvitedPage, ConnectPage *template.Template
-	AdministratorPage                                              *template.Template
+	AdministratorPage, ConsolePage                                 *template.Template
 	// style is the hash of the style sheet, by which the policy lets it in.
 	style string
 }
 
-// New returns the pages of an installation of that name.
-func New(installation string) *Pages {
-	p := &Pages{installation: installation}
-	layout := template.Must(template.ParseFS(pageFiles, "pages/layout.html", "pages/style.html", "pages/bridge.html"))
+// Look is what pages of an installation have in common.
+type Look struct {
+	// Installation is what people read that it is called, and Contact whom they are told to
+	// ask, empty for an administrator.
+	Installation, Contact string
+	// Logo is the path of a picture of this host, empty for the product's.
+	Logo string
+}
+
+// New returns the pages of an installation.
+func New(look Look) *Pages {
+	look.Contact = cmp.Or(look.Contact, "an administrator")
+	p := &Pages{look: look}
+	layout := template.Must(template.New("layout.html").Funcs(web.Funcs()).ParseFS(pageFiles, "pages/layout.html", "pages/bridge.html"))
+	template.Must(layout.New("style").Parse(web.Style))
 	of := func(name string) *template.Template {
 		return template.Must(template.Must(layout.Clone()).ParseFS(pageFiles, "pages/"+name+".html"))
 	}
 	p.MessagePage, p.ChoosePage, p.ConsentPage, p.InvitedPage, p.ConnectPage = of("message"), of("choose"), of("consent"), of("invited"), of("connect")
-	p.AdministratorPage = of("administrator")
+	p.AdministratorPage, p.ConsolePage = of("administrator"), of("console")
 	sum := sha256.Sum256(styleOf(p.MessagePage))
 	p.style = base64.StdEncoding.EncodeToString(sum[:])
 	return p
@@ -66,7 +79,8 @@ func styleOf(page *template.Template) []byte {
 
 // Heading is what all pages have.
 type Heading struct {
-	Title, Installation string
+	Title string
+	Look
 }
 
 // Message says something. Code is for whoever looks into it, and Who what
@@ -88,11 +102,12 @@ type BackLink struct {
 // Choose asks where to log in.
 type Choose struct {
 	Heading
-	Client      string
-	Server      string
-	Invited     v1alpha1.UserID
-	Administers bool
-	Providers   []ProviderLink
+	Client  string
+	Server  string
+	Invited v1alpha1.UserID
+	// Administers and Console say what else the login is for.
+	Administers, Console bool
+	Providers            []ProviderLink
 }
 
 // ProviderLink is a provider to log in at.
@@ -165,7 +180,7 @@ type Connect struct {
 }
 
 // Titled returns a page's Heading.
-func (p *Pages) Titled(title string) Heading { return Heading{title, p.installation} }
+func (p *Pages) Titled(title string) Heading { return Heading{title, p.look} }
 
 // Show answers with a page. forms is where its forms may lead, empty where it has
 // none.
@@ -184,14 +199,18 @@ func (p *Pages) Show(c httpapi.Call, page *template.Template, status int, forms 
 // SetHeader sets what browsers keep to. There is no opener policy: a client that
 // opens the login in a window of its own waits there for the answer, which one
 // would cut off. No referrer goes to other sites; with none to our own either,
-// browsers would send forms without their origin. The one image is an empty icon,
-// so that browsers ask for none.
+// browsers would send forms without their origin. Images are the logo and an empty icon,
+// so that browsers ask for no other.
 func (p *Pages) SetHeader(h http.Header, forms string) {
 	if forms == "" {
 		forms = "'none'"
 	}
+	images := "data:"
+	if p.look.Logo != "" {
+		images = "'self' data:"
+	}
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", "default-src 'none'; img-src data:; style-src 'sha256-"+p.style+"'; form-action "+forms+"; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; img-src "+images+"; style-src 'sha256-"+p.style+"'; form-action "+forms+"; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("X-Content-Type-Options", "nosniff")

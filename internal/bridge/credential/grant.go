@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,8 @@ type Grant struct {
 	View secret.View
 	// Fault says why the server is out of service; empty if it is not.
 	Fault string
+	// Lacking says that a secret which the server needs is not set.
+	Lacking bool
 	// Waiting says that the secrets have not arrived yet. Unconnected says that the server uses a
 	// login and the user has not logged in.
 	Waiting, Unconnected bool
@@ -84,6 +87,10 @@ func New(ctx context.Context, s mcpserver.Server, set *secret.Set, next http.Rou
 	}
 	if g.Usable() {
 		g.Fault, g.Unconnected = faultOf(s, g.View), unconnected(s, g.View)
+		g.Lacking = slices.ContainsFunc(s.Required(), func(name string) bool {
+			_, set := g.View.Lookup(name)
+			return !set && !g.View.Unreadable(name)
+		})
 	}
 	headers := http.Header{}
 	if g.Usable() {

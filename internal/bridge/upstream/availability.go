@@ -53,11 +53,14 @@ func (a *Availability) LoginEnded(err error) {
 	}
 }
 
-// addLogin adds to the health report whether the user must log in, and where. The caller holds
-// u.mu.
+// addLogin adds to the health report whether the user must log in, and where, or set a secret. The
+// caller holds u.mu.
 func (a *Availability) addLogin(h health.Server) health.Server {
-	if a.loginMissing() {
+	switch {
+	case a.loginMissing():
 		h.Reason, h.ConnectURL = health.ReasonLoginRequired, a.server.Config.ConnectURL
+	case a.server.grant.Lacking:
+		h.Reason = health.ReasonSecretMissing
 	}
 	return h
 }

@@ -24,7 +24,7 @@ type document struct {
 }
 
 func newDocument() (document, error) {
-	b, err := yaml.YAMLToJSON(openAPI)
+	b, err := yaml.YAMLToJSONStrict(openAPI)
 	if err != nil {
 		return document{}, fmt.Errorf("read the OpenAPI document: %w", err)
 	}

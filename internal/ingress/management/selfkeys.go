@@ -32,7 +32,7 @@ func (s *Self) Keys(ctx context.Context, of route.Backend) (selfservice.Keys, er
 // CreateKey implements selfservice.KeyActions.
 func (s *Self) CreateKey(ctx context.Context, by selfservice.Actor, of route.Backend, name string, lifetime time.Duration) (selfservice.CreatedKey, error) {
 	if err := userkey.CheckName(name); err != nil {
-		return selfservice.CreatedKey{}, problems.KeyRequest.Saying(sentence(err))
+		return selfservice.CreatedKey{}, problems.KeyRequest.Saying(err.Error())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
 	defer cancel()

@@ -68,7 +68,7 @@ func (s *Self) Tools(ctx context.Context, of route.Backend) (selfservice.Tools, 
 // Choose implements selfservice.ServerActions.
 func (s *Self) Choose(ctx context.Context, by selfservice.Actor, of route.Backend, server string, c selfservice.Choice) (selfservice.Server, error) {
 	if err := c.Check(); err != nil {
-		return selfservice.Server{}, problems.ChoiceRequest.Saying(sentence(err) + " " + problems.ChoiceRequest.Detail)
+		return selfservice.Server{}, problems.ChoiceRequest.Saying(err.Error() + ". " + problems.ChoiceRequest.Detail)
 	}
 	act := httpapi.Act{Self: true, Name: "servers.choose", Target: strings.TrimSpace(server + " " + c.Use), User: string(of.User)}
 	return s.setChoice(ctx, by, of, server, choiceAct{act, &c, func(b *v1alpha1.HostedBridge) error {
@@ -133,10 +133,4 @@ func choiceProblem(err error) error {
 		p = problems.ServerNotFound
 	}
 	return fmt.Errorf("%w: %w", p, err)
-}
-
-// sentence returns the text of an error as a sentence.
-func sentence(err error) string {
-	text := err.Error()
-	return strings.ToUpper(text[:1]) + text[1:] + "."
 }

@@ -33,6 +33,10 @@ const ReasonToolsChanged = "tools_changed"
 // again. It is out of service until then.
 const ReasonLoginRequired = "login_required"
 
+// ReasonSecretMissing is the reason of a server that needs a secret which is not set. It is out of
+// service until then.
+const ReasonSecretMissing = "secret_missing"
+
 // The reasons of a server that was asked and has failed.
 const (
 	// ReasonCredentialsRefused: the server answers with the HTTP status 401 or 403.

@@ -163,7 +163,9 @@ func TestAServerOfAProfileIsReportedWithIt(t *testing.T) {
 	b := &v1alpha1.HostedBridge{
 		Spec: v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{{Name: "own"}, {Name: "given"}}},
 		Status: v1alpha1.HostedBridgeStatus{
-			Effective:    &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{{Name: "given", Profile: "engineering", Use: v1alpha1.ServerRequired}}},
+			Effective: &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{
+				{Name: "given", Profile: "engineering", Use: v1alpha1.ServerRequired}, {Name: "own", Profile: "engineering", Use: v1alpha1.ServerDefault, Reason: v1alpha1.ReasonServerShadowed},
+			}},
 			ServerStates: []v1alpha1.ServerState{{Name: "given", State: v1alpha1.ServerHealthy, Profile: "former"}},
 		},
 	}

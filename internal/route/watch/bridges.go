@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
 // ErrUnknown says that the API server has not sent all objects yet.
@@ -33,6 +34,15 @@ func (w *Watcher) Bridges(ctx context.Context) ([]*v1alpha1.HostedBridge, error)
 		bridges[i] = &list.Items[i]
 	}
 	return bridges, nil
+}
+
+// KnownBridge returns the bridge of a backend as Bridge does, and waits for nothing: before the
+// API server has told of all bridges, the error is ErrUnknown.
+func (w *Watcher) KnownBridge(ctx context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
+	if !w.isFollowed() {
+		return nil, ErrUnknown
+	}
+	return w.Bridge(ctx, b)
 }
 
 // Persons returns all BridgePersons of the installation, as Bridges returns bridges.

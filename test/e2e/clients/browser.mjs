@@ -7,6 +7,7 @@
 //   program  the Chromium to run
 //   hosts    {"name:port": "address:port"}: where names lead that only the cluster knows
 //   ours     the origin whose pages are looked at by axe
+//   plain    whether pages run no scripts, in a window of 360 pixels
 //   stops    URLs, with * for anything, that the browser does not go to: where they would go is seen
 
 import { readFileSync } from "node:fs";
@@ -24,10 +25,15 @@ const browser = await chromium.launch({
   args: rules.length ? [`--host-resolver-rules=${rules.join(",")}`] : [],
 });
 // The identity provider's certificate is of an authority of this run.
-const context = await browser.newContext({ ignoreHTTPSErrors: true });
+const context = await browser.newContext({
+  ignoreHTTPSErrors: true,
+  ...(settings.plain ? { viewport: { width: 360, height: 740 } } : {}),
+});
 context.setDefaultTimeout(timeout);
 const page = await context.newPage();
 const devtools = await context.newCDPSession(page);
+const run = (scripts) => devtools.send("Emulation.setScriptExecutionDisabled", { value: !scripts });
+await run(!settings.plain);
 
 // What the browser complained of, and where it would have gone.
 let complaints = [];
@@ -70,11 +76,13 @@ async function leave(act) {
 
 /** In the page, whose policy binds what it runs itself and not a developer. */
 async function inPage(expression) {
+  await run(true);
   const { result, exceptionDetails } = await devtools.send("Runtime.evaluate", {
     expression,
     awaitPromise: true,
     returnByValue: true,
   });
+  await run(!settings.plain);
   if (exceptionDetails) {
     throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
   }
@@ -91,11 +99,15 @@ async function look() {
     choices: [...document.querySelectorAll("input[type=radio]")].map((r) => r.labels[0].innerText.trim()),
     links: [...document.querySelectorAll("a[href]")].map((a) => a.innerText),
     text: document.body?.innerText ?? "",
+    wide: document.documentElement?.scrollWidth > innerWidth,
   })`);
   if (new URL(seen.url).origin === settings.ours) {
     await inPage(axe);
-    seen.violations = await inPage(`axe.run().then(({ violations }) =>
-      violations.map((v) => v.id + ": " + v.help + ": " + v.nodes.map((n) => n.html).join(" ")))`);
+    for (const colorScheme of ["dark", "light"]) {
+      await page.emulateMedia({ colorScheme });
+      seen.violations = [...(seen.violations ?? []), ...(await inPage(`axe.run().then(({ violations }) =>
+        violations.map((v) => "${colorScheme}: " + v.id + ": " + v.help + ": " + v.nodes.map((n) => n.html).join(" ")))`))];
+    }
   }
   const said = { ...seen, status, stopped, complaints };
   complaints = [];

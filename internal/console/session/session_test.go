@@ -1,0 +1,197 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+)
+
+// keybroker signs as the keybroker does, and counts how often it is asked for keys.
+type keybroker struct {
+	keys  signing.Keys
+	now   func() time.Time
+	away  bool
+	asked int
+}
+
+var errAway = errors.New("away")
+
+func (k *keybroker) Sign(_ context.Context, claims []byte) (string, error) {
+	if k.away {
+		return "", errAway
+	}
+	return k.keys.Sign(claims, k.now())
+}
+
+func (k *keybroker) Keys(context.Context) (jose.JSONWebKeySet, error) {
+	k.asked++
+	if k.away {
+		return jose.JSONWebKeySet{}, errAway
+	}
+	return k.keys.Public(k.now())
+}
+
+// clock is a time that tests move.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func newKeeper(t *testing.T, issuer string, secret byte) (*Keeper, *keybroker, *clock) {
+	t.Helper()
+	authority, err := pki.NewAuthority([32]byte{secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &clock{time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)}
+	k := &keybroker{keys: signing.Of(authority, 1), now: c.now}
+	return NewKeeper(Options{Issuer: issuer, Signer: k, Keys: k, Random: rand.Reader, Now: c.now}), k, c
+}
+
+const issuer = "https://bridges.example.com"
+
+func issue(t *testing.T, k *Keeper) string {
+	t.Helper()
+	s, err := k.Begin(httpapi.Identity{User: "alice", KeyID: "abcdefgh", KeyDigest: "digest", Since: k.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, life, err := k.Issue(context.Background(), s)
+	if err != nil || life != Idle {
+		t.Fatalf("%v %v", life, err)
+	}
+	return token
+}
+
+func TestASessionIsOpenedByEachReplica(t *testing.T) {
+	one, _, _ := newKeeper(t, issuer, 1)
+	other, _, _ := newKeeper(t, issuer, 1)
+	got, err := other.Open(context.Background(), issue(t, one))
+	if err != nil || got.User != "alice" || got.KeyID != "abcdefgh" || !flow.IsSecret(got.CSRF) {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+func TestASessionOfAnotherIsNone(t *testing.T) {
+	here, _, _ := newKeeper(t, issuer, 1)
+	elsewhere, _, _ := newKeeper(t, "https://other.example.com", 1)
+	stranger, _, _ := newKeeper(t, issuer, 2)
+	access, err := here.Signer.Sign(context.Background(), flow.Encode(map[string]any{
+		"iss": issuer, "sub": "console", "aud": []string{issuer + "/mcp"}, "jti": "x", "iat": here.Now().Unix(), "exp": here.Now().Add(time.Hour).Unix(),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range map[string]string{
+		"of another installation": issue(t, elsewhere), "of another keybroker": issue(t, stranger), "an access token": access,
+		"nothing": "", "no token": "x.y.z", "long": strings.Repeat("a", maxToken+1),
+	} {
+		if _, err := here.Open(context.Background(), token); !errors.Is(err, ErrNone) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestHowLongASessionLasts(t *testing.T) {
+	k, _, c := newKeeper(t, issuer, 1)
+	token := issue(t, k)
+	c.at = c.at.Add(Idle - time.Second)
+	s, err := k.Open(context.Background(), token)
+	if err != nil || !k.Due(s) {
+		t.Fatalf("just before its end: %v", err)
+	}
+	renewed, _, err := k.Issue(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.at = c.at.Add(time.Second)
+	if _, err := k.Open(context.Background(), token); !errors.Is(err, ErrNone) {
+		t.Errorf("after an hour: %v", err)
+	}
+	again, err := k.Open(context.Background(), renewed)
+	if err != nil || again.CSRF != s.CSRF || k.Due(again) {
+		t.Errorf("renewed: %v", err)
+	}
+	c.at = again.Since.Add(Longest - time.Minute)
+	if _, life, err := k.Issue(context.Background(), again); err != nil || life != time.Minute {
+		t.Errorf("near its end it is good for %v: %v", life, err)
+	}
+	c.at = again.Since.Add(Longest)
+	if _, _, err := k.Issue(context.Background(), again); !errors.Is(err, ErrNone) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+func TestSessionsGoOnWithoutTheKeybroker(t *testing.T) {
+	k, broker, c := newKeeper(t, issuer, 1)
+	token := issue(t, k)
+	broker.away = true
+	if _, err := k.Open(context.Background(), token); !errors.Is(err, ErrAway) {
+		t.Errorf("before its keys are known: %v", err)
+	}
+	broker.away = false
+	if _, err := k.Open(context.Background(), token); err != nil {
+		t.Fatal(err)
+	}
+	broker.away = true
+	c.at = c.at.Add(50 * time.Minute)
+	if _, err := k.Open(context.Background(), token); err != nil {
+		t.Errorf("with keys that are known: %v", err)
+	}
+}
+
+func TestUnknownKeysAreNotAskedForEachTime(t *testing.T) {
+	k, broker, _ := newKeeper(t, issuer, 1)
+	stranger, _, _ := newKeeper(t, issuer, 2)
+	token := issue(t, stranger)
+	for range 100 {
+		if _, err := k.Open(context.Background(), token); !errors.Is(err, ErrNone) {
+			t.Fatal(err)
+		}
+	}
+	if broker.asked > 2 {
+		t.Errorf("the keybroker was asked %d times", broker.asked)
+	}
+}
+
+func TestACookieIsOfItsHostOverTLS(t *testing.T) {
+	for host, plain := range map[string]bool{
+		"127.0.0.1:8080": true, "localhost": true, "[::1]:80": true, "bridges.example.com": false, "localhost.example.com": false, "10.0.0.1": false, "127.0.0.1.example.com": false,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		CookiesAt(r).SetSession(w, "token", time.Hour)
+		c := w.Result().Cookies()[0]
+		if c.Secure == plain || strings.HasPrefix(c.Name, "__Host-") == plain || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" {
+			t.Errorf("%s: %v", host, c)
+		}
+	}
+}
+
+func TestOfTwoCookiesNoneCounts(t *testing.T) {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Host = "bridges.example.com"
+	r.AddCookie(&http.Cookie{Name: "__Host-hb-console", Value: "one"})
+	if got := CookiesAt(r).Session(r); got != "one" {
+		t.Errorf("one: %q", got)
+	}
+	r.AddCookie(&http.Cookie{Name: "__Host-hb-console", Value: "two"})
+	if got := CookiesAt(r).Session(r); got != "" {
+		t.Errorf("two: %q", got)
+	}
+}

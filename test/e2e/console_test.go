@@ -1,0 +1,148 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// offerServer offers the tenant a server that they may turn on.
+func offerServer(t *testing.T, n tenant, name string) {
+	t.Helper()
+	group := installed.name(name)
+	p := &v1alpha1.BridgeProfile{
+		ObjectMeta: bridge(group, nil).ObjectMeta,
+		Spec: v1alpha1.BridgeProfileSpec{
+			Who:     v1alpha1.ProfileSubjects{Namespaces: []string{installed.namespace}, Users: []v1alpha1.UserID{v1alpha1.UserID(n.name)}},
+			Servers: []v1alpha1.ProfileServer{{Use: v1alpha1.ServerOptional, Server: bridge("", nil, name).Spec.Servers[0]}},
+		},
+	}
+	p.Namespace = systemNamespace
+	if err := installed.client.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(installed.client.Delete(context.WithoutCancel(t.Context()), p)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// sees has the person open a page of the console until it says the words.
+func (p *person) sees(t *testing.T, path, words string) (v view) {
+	t.Helper()
+	eventually(t, readyTimeout, path+" says "+words, func(context.Context) error {
+		var err error
+		if v, err = p.try("open", installed.url+path); err == nil && !strings.Contains(v.Text, words) {
+			err = fmt.Errorf("status %d: it says %.600s", v.Status, v.Text)
+		}
+		return err
+	})
+	return v
+}
+
+// says fails the test unless the page has the words, and everybody can use it.
+func (p *person) says(t *testing.T, v view, words ...string) {
+	t.Helper()
+	v.Complaints = slices.DeleteFunc(v.Complaints, isOfStatus)
+	checkPage(t, v)
+	for _, word := range words {
+		if !strings.Contains(v.Text, word) {
+			t.Errorf("%s does not say %q: %.800s", v.path(), word, v.Text)
+		}
+	}
+	if dir := os.Getenv("HB_PICTURES"); dir != "" {
+		name := strings.NewReplacer("/", "-", ":", "-").Replace(strings.TrimPrefix(v.path(), "127.0.0.1")) + ".png"
+		p.does(t, "picture", filepath.Join(dir, name))
+	}
+}
+
+// consoleLeadsToATool leads a person from a first visit to a call of a tool, with a key, a
+// keyboard, no scripts and a window of 360 pixels.
+func consoleLeadsToATool(t *testing.T) {
+	n := newGuardedTenant(t, "console", left)
+	offerServer(t, n, "team")
+	other := newTenant(t, "console-other", "private")
+	p := newPerson(t, browser{Ours: installed.url, Plain: true})
+	v := p.does(t, "open", installed.url+"/keys")
+	p.says(t, v, "Log in")
+	p.does(t, "fill", "API key", "hb_not_a_key")
+	p.says(t, p.does(t, "type", "Log in with a key"), "This key is not valid here")
+	p.does(t, "fill", "API key", n.key.secret)
+	p.says(t, p.does(t, "type", "Log in with a key"), "Your keys", "you are logged in with it")
+
+	p.says(t, p.sees(t, "/", "Needs a secret"), "Set the secret", n.url())
+	p.says(t, p.does(t, "type", "Set the secret"), left.secret)
+	p.does(t, "fill", left.secret, left.token(t))
+	p.says(t, p.does(t, "type", "Set "+left.secret), "Secret saved")
+	p.says(t, p.sees(t, "/servers/"+left.name, "Works"))
+
+	p.says(t, p.sees(t, "/catalog", "Turn on team"))
+	p.says(t, p.does(t, "type", "Turn on team"), "The server is being turned on")
+	p.says(t, p.sees(t, "/tools", "team_"+tool), left.name+"_whoami")
+	p.says(t, p.does(t, "open", installed.url+"/tools/team_"+tool), "Try it")
+	p.says(t, p.does(t, "type", "Run team_"+tool), "Done", "Result")
+	eventually(t, readyTimeout, "an app that is connected has the tool", func(ctx context.Context) error { return callNamed(ctx, n, "team_"+tool) })
+	p.says(t, p.sees(t, "/activity", "team "+tool), "Your quota")
+	for _, path := range []string{"/connect", "/secrets", "/keys", "/servers/team"} {
+		p.says(t, p.does(t, "open", installed.url+path))
+	}
+	p.does(t, "fill", "Name", "laptop")
+	v = p.does(t, "type", "Make a key")
+	p.says(t, v, "Copy this key now", "laptop")
+
+	nothing, foreign := p.does(t, "open", installed.url+"/servers/nothing"), p.does(t, "open", installed.url+"/servers/private")
+	if nothing.Status != http.StatusNotFound || foreign.Status != nothing.Status || foreign.Text != nothing.Text {
+		t.Errorf("another user's server is told from none: %d %s, and %d %s", nothing.Status, nothing.Text, foreign.Status, foreign.Text)
+	}
+	if strings.Contains(p.does(t, "open", installed.url+"/").Text, other.name) {
+		t.Error("the first page shows another user's things")
+	}
+	for _, c := range p.does(t, "cookies").Cookies {
+		if !c.HTTPOnly || c.SameSite != "Lax" || c.Path != "/" {
+			t.Errorf("cookie %+v, want one that no script and no other site has", c)
+		}
+	}
+	change(t, n.name, func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = b.Spec.APIKeys[1:] })
+	p.says(t, p.sees(t, "/keys", "Your session ended"), "Log in with a key")
+}
+
+// consoleByLogin has a person log in at the identity provider, and an administrator end
+// what they may use.
+func consoleByLogin(t *testing.T) {
+	n := newLoginTenant(t, "console-login", "carla")
+	p := newVisitor(t)
+	v := p.does(t, "open", installed.url+"/tools")
+	p.says(t, v, "Log in", "Or use a key")
+	p.says(t, p.does(t, "type", "Log in"), "Log in to see your bridge")
+	v, err := p.saysWho(p.does(t, "press", atIdentity.link()), "carla")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(v.Buttons, "Continue") {
+		p.says(t, v, n.name)
+		v = p.does(t, "press", "Continue")
+	}
+	if !strings.HasSuffix(v.path(), "/tools") {
+		t.Errorf("the login leads to %s", v.path())
+	}
+	p.says(t, v, "Tools")
+	p.says(t, p.sees(t, "/", "Your server works"), n.url())
+	p.says(t, p.does(t, "press", "Connect an app"), "Claude Code", "log in")
+	changeSubjects(t, n, nil)
+	p.says(t, p.sees(t, "/keys", "Your session ended"), "Log in")
+}
