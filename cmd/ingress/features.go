@@ -22,12 +22,15 @@ type newFeature func(c *core, o *options) (httpapi.Feature, error)
 // features returns what is served beside users' bridges. What they run is added to
 // the background.
 func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
-	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, adminFeature, catalogFeature}
+	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, l.adminFeature, catalogFeature}
 	if l.server != nil {
 		list = append(list, l.feature)
 	}
 	if o.Console.Enabled {
 		list = append(list, l.consoleFeature)
+	}
+	if o.Console.ServesAdministrators() {
+		list = append(list, l.administratorsFeature)
 	}
 	served := make([]httpapi.Feature, 0, len(list))
 	for _, open := range list {
@@ -86,16 +89,18 @@ func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
 	return f, nil
 }
 
-func adminFeature(c *core, o *options) (httpapi.Feature, error) {
+// adminFeature serves administrators.
+func (l *logins) adminFeature(c *core, o *options) (httpapi.Feature, error) {
 	keys := kubestore.NewKeys(c.cluster, rand.Reader, time.Now)
 	leaving := &kubestore.Leaving{
 		Client: c.cluster, Namespace: o.Namespace, Known: c.routes, Keys: keys, Note: c.audit.sink.Write, Now: time.Now, Log: c.log,
 	}
 	users := &kubestore.UserAccess{Client: c.cluster, Namespace: o.Namespace, Known: c.routes}
-	f := management.Admin(management.AdminOptions{
+	l.administration = management.NewAdministration(management.AdminOptions{
 		Routes: c.routes, Keys: keys, Access: users, Users: users,
 		AuditIndex: c.audit.search(), Inventory: c.inventory,
 	})
+	f := l.administration.Feature()
 	f.Run = leaving.Run
 	return f, nil
 }

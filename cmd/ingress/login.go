@@ -23,7 +23,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/console"
+	"github.com/hostedbridge/hostedbridge/internal/console/admin"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/jwks"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
@@ -55,6 +57,13 @@ type logins struct {
 	server *authserver.Server
 	// console is the users' console, once its feature is made; nil for none.
 	console *console.Console
+	// administration is what administrators see and do, and administrators their console,
+	// once its feature is made; nil for none.
+	administration *management.Administration
+	administrators *admin.Console
+	// namesGroups is whether a provider or an issuer names groups, so that the ingress may
+	// read BridgeProfiles, and hasRoles whether groups have roles.
+	namesGroups, hasRoles bool
 	// run are what runs beside the servers.
 	run []func(context.Context) error
 }
@@ -107,9 +116,10 @@ func (o *loginOptions) open(ctx context.Context, c *core, pages *userconsole.Opt
 			PublicURL: found.PublicURL, Name: resourceName, Scopes: scopesOf(found, verifier),
 			TrustedNamespaces: found.Trusted(), Tokens: verifier,
 		},
-		run: []func(context.Context) error{keys.Run},
+		run:         []func(context.Context) error{keys.Run},
+		namesGroups: namesGroups(found),
 	}
-	if slices.ContainsFunc(found.Issuers, func(i settings.Issuer) bool { return i.Groups.Claim != "" }) {
+	if issuersNameGroups(found) {
 		recorder := kubestore.NewGroupRecorder(verifier, personsOf(c), c.log)
 		l.oauth.Tokens = recorder
 		l.run = append(l.run, recorder.Run)
@@ -122,6 +132,16 @@ func (o *loginOptions) open(ctx context.Context, c *core, pages *userconsole.Opt
 	}
 	own := ownServer{found: found, core: c, roots: roots, pages: pages}
 	return l, own.open(ctx, l)
+}
+
+func issuersNameGroups(found *settings.Settings) bool {
+	return slices.ContainsFunc(found.Issuers, func(i settings.Issuer) bool { return i.Groups.Claim != "" })
+}
+
+// namesGroups reports whether an issuer or a provider names groups.
+func namesGroups(found *settings.Settings) bool {
+	return issuersNameGroups(found) ||
+		found.Server != nil && slices.ContainsFunc(found.Server.Providers, func(p settings.Provider) bool { return p.Groups.Claim != "" })
 }
 
 // warnOfIssuers logs the issuers at which clients of MCP cannot log in.

@@ -66,8 +66,14 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 			return l.console.BeginLogin(c, who, next)
 		}
 	}
+	var toAdministrators authserver.AdministratorLogin
+	if o.pages.ServesAdministrators() {
+		toAdministrators = func(c httpapi.Call, who httpapi.Administrator, next string) error {
+			return l.administrators.Begin(c, who, next)
+		}
+	}
 	server, err := authserver.New(authserver.Options{
-		Issuer: o.found.PublicURL, Name: of.Name, Contact: contact, Logo: logo, Console: toConsole,
+		Issuer: o.found.PublicURL, Name: of.Name, Contact: contact, Logo: logo, Console: toConsole, Administrators: toAdministrators,
 		Store: entries, Signer: keys, Keys: keys, Users: users,
 		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents, Connections: newConnections(o.core),
 		Registration:    client.Registration{Enabled: of.Registration.Enabled, MaxClients: of.Registration.MaxClients, Lifetime: of.Registration.Lifetime},
@@ -81,7 +87,7 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
-	l.oauth.Name, l.server = of.Name, server
+	l.oauth.Name, l.server, l.hasRoles = of.Name, server, len(of.Roles) > 0
 	return nil
 }
 

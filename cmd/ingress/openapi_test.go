@@ -105,7 +105,7 @@ func TestTheFeaturesAreAllThatIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened := regexp.MustCompile(`newFeature\{([^}]*)\}`).FindSubmatch(text)
-	if opened == nil || string(opened[1]) != "healthFeature, secretsFeature, l.selfFeature, adminFeature, catalogFeature" {
+	if opened == nil || string(opened[1]) != "healthFeature, secretsFeature, l.selfFeature, l.adminFeature, catalogFeature" {
 		t.Errorf("the features are %s: describe what is served, and add it to allRoutes", opened)
 	}
 }

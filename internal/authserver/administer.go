@@ -43,6 +43,45 @@ func (s *administerHandler) administer(c httpapi.Call) error {
 	return s.chooseProvider(c, p)
 }
 
+// AdministratorsPath is where a login to the administrators' console begins.
+const AdministratorsPath = pathAdminister + "/console"
+
+// AdministratorLogin begins a session of the administrators' console for a person who logged
+// in, and sends the browser to a page of it.
+type AdministratorLogin func(c httpapi.Call, who httpapi.Administrator, next string) error
+
+// administerConsole is where an administrator begins who wants the console.
+func (s *administerHandler) administerConsole(c httpapi.Call) error {
+	q, ok := parseParameters(c.Request().URL.RawQuery)
+	if !ok || q.repeated(parameterNext) {
+		return errNoStep
+	}
+	p, err := s.newSession(c)
+	if err != nil {
+		return err
+	}
+	p.Administers, p.Console, p.Next = true, true, q.get(parameterNext)
+	return s.chooseProvider(c, p)
+}
+
+// enterAdministrator begins the session of an administrator who logged in. Their roles are
+// those of the groups that the provider has just named, and end with the session.
+func (s *administerHandler) enterAdministrator(c httpapi.Call, p loginSession, who flow.Identity) error {
+	names := s.rolesOf(who)
+	if len(names) == 0 {
+		return errNoRole.withPerson(who)
+	}
+	key := oauth.KeyOf(who.Issuer, who.Subject)
+	a := httpapi.Administrator{Subject: &key, Since: s.Now()}
+	for _, name := range names {
+		a.Roles = append(a.Roles, oauth.Role(name))
+	}
+	if err := c.Audit(s.loginAct(actAdminister, who, strings.Join(names, ","), oauth.Resource(s.Issuer, "/console"))); err != nil {
+		return err
+	}
+	return s.Administrators(c, a, p.Next)
+}
+
 // showToken shows a token to an administrator who logged in. Their roles are those of the
 // groups that the provider has just named.
 func (s *administerHandler) showToken(c httpapi.Call, who flow.Identity) error {

@@ -106,3 +106,55 @@ func TestNoClientAsksForTheTokenOfAnAdministrator(t *testing.T) {
 		t.Errorf("status %d, to %s", got.status, to)
 	}
 }
+
+// administratorsWorld returns a world with roles and the administrators' console, and who
+// came to it.
+func administratorsWorld(t *testing.T) (w *world, came *[]httpapi.Administrator, next *[]string) {
+	t.Helper()
+	came, next = &[]httpapi.Administrator{}, &[]string{}
+	w = newWorld(t, func(o *Options) {
+		o.Roles = []Role{{oauth.RoleAuditor, "https://idp.example", "security"}, {oauth.RoleAdmin, "https://idp.example", "platform"}}
+		o.Administrators = func(c httpapi.Call, who httpapi.Administrator, to string) error {
+			*came, *next = append(*came, who), append(*next, to)
+			c.Writer().WriteHeader(http.StatusNoContent)
+			return nil
+		}
+	})
+	w.provider.change(func() { w.provider.groups = map[string][]string{} })
+	return w, came, next
+}
+
+func TestAnAdministratorComesToTheConsole(t *testing.T) {
+	w, came, next := administratorsWorld(t)
+	w.provider.change(func() { w.provider.groups["ann"] = []string{"security", "platform", "other"} })
+	b := w.browser()
+	got := b.get(back(t, b.get(AdministratorsPath+"?next=/console/people"), "ann"))
+	key := oauth.KeyOf("https://idp.example", "ann")
+	want := []httpapi.Administrator{{Subject: &key, Roles: []oauth.Role{oauth.RoleAdmin, oauth.RoleAuditor}, Since: w.now()}}
+	if diff := cmp.Diff(want, *came); diff != "" || got.status != http.StatusNoContent || (*next)[0] != "/console/people" {
+		t.Errorf("%d %s to %v\n%s", got.status, got.body, *next, diff)
+	}
+	if diff := cmp.Diff([]httpapi.Act{{Name: "administer", Target: "admin,auditor", Login: key.String()}}, w.audited()); diff != "" {
+		t.Errorf("audit trail (-want +got):\n%s", diff)
+	}
+	if tokenInPage.MatchString(got.body) {
+		t.Error("there is a token too")
+	}
+}
+
+func TestWhoHasNoRoleDoesNotComeToTheConsole(t *testing.T) {
+	w, came, _ := administratorsWorld(t)
+	b := w.browser()
+	page(t, b.get(back(t, b.get(AdministratorsPath), "ann")), http.StatusForbidden, "You are no administrator here")
+	w.auditErr = errFake
+	w.provider.change(func() { w.provider.groups["ann"] = []string{"platform"} })
+	b = w.browser()
+	if got := b.get(back(t, b.get(AdministratorsPath), "ann")); got.status < 500 || len(*came) > 0 {
+		t.Errorf("without its audit entry: %d, and %v came", got.status, *came)
+	}
+	for _, s := range rolesWorld(t).replicas {
+		if _, ok := s.Target(AdministratorsPath); ok {
+			t.Error("there is a login to a console that there is not")
+		}
+	}
+}

@@ -114,6 +114,8 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 	}
 	s.recordGroups(c.Request().Context(), provider, who)
 	switch {
+	case p.Administers && p.Console:
+		return s.enterAdministrator(c, p, who)
 	case p.Administers:
 		return s.showToken(c, who)
 	case p.Console:

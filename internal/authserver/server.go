@@ -58,6 +58,9 @@ type Options struct {
 	Roles []Role
 	// Console begins sessions of the users' console, nil where there is none.
 	Console ConsoleLogin
+	// Administrators begins sessions of the administrators' console for people with a role,
+	// nil where there is none.
+	Administrators AdministratorLogin
 	// RedirectSchemes are the private-use schemes that clients may be answered at,
 	// such as cursor.
 	RedirectSchemes []string

@@ -134,7 +134,7 @@ func newAdminWorld(t testing.TB) *adminWorld {
 		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Trail: does,
 		Catalog: w.recipes, Profiles: w.readProfiles,
 		Health: func(context.Context) admin.Health {
-			return admin.Health{Version: "v1.2.3", Confirmed: time.Now(), KeyVersions: map[int64]int{1: 3, 2: 40}, Index: "sqlite", Quotas: "store", CatalogKnown: true}
+			return admin.Health{Version: "v1.2.3", Confirmed: time.Now(), KeyVersions: map[int32]int{1: 3, 2: 40}, Index: "sqlite", Quotas: "store", CatalogKnown: true}
 		},
 		Log: slog.New(slog.DiscardHandler),
 	})

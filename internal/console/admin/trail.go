@@ -138,7 +138,7 @@ type Health struct {
 	// Confirmed is when the API server last vouched for what the replica knows.
 	Confirmed time.Time
 	// KeyVersions are how many bridges have secrets under which version of the master key.
-	KeyVersions map[int64]int
+	KeyVersions map[int32]int
 	// Certificate is when the replica's own certificate ends, zero if it has none.
 	Certificate time.Time
 	// Index is the kind of the audit index, and Quotas that of the store of quotas.
@@ -164,7 +164,7 @@ type healthPage struct {
 
 // keyVersion is how many bridges have a version of the master key.
 type keyVersion struct {
-	Version int64
+	Version int32
 	Bridges int
 	// Old is whether a later version is in use, so that a rotation goes on.
 	Old bool
@@ -179,7 +179,7 @@ func (t *trailPages) health(v *visit) error {
 	known := t.Health(v.Request().Context())
 	page := &healthPage{frame: frame{Title: "Health", Path: pathHealth}, Health: known, Now: v.Now()}
 	page.Stale = v.Now().Sub(known.Confirmed) > staleAfter
-	versions := slices.SortedFunc(maps.Keys(known.KeyVersions), func(a, b int64) int { return cmp.Compare(b, a) })
+	versions := slices.SortedFunc(maps.Keys(known.KeyVersions), func(a, b int32) int { return cmp.Compare(b, a) })
 	for i, version := range versions {
 		page.Keys = append(page.Keys, keyVersion{version, known.KeyVersions[version], i > 0})
 	}

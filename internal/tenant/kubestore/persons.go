@@ -47,18 +47,18 @@ type NamedGroups struct {
 func (p *Persons) Record(ctx context.Context, n NamedGroups) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var profiles v1alpha1.BridgeProfileList
-	if err := p.Client.List(ctx, &profiles, client.InNamespace(p.Namespace)); err != nil {
-		return fmt.Errorf("list BridgeProfiles: %w", err)
+	profiles, err := (&Profiles{p.Client, p.Namespace}).List(ctx)
+	if err != nil {
+		return err
 	}
-	named := profile.Named(profiles.Items, n.Issuer)
+	named := profile.Named(profiles, n.Issuer)
 	kept := slices.DeleteFunc(slices.Clone(n.Groups), func(g string) bool { return !slices.Contains(named, g) })
 	slices.Sort(kept)
 	kept = slices.Compact(kept)
 
 	name := types.NamespacedName{Namespace: p.Namespace, Name: access.PersonName(oauth.KeyOf(n.Issuer, n.Subject))}
 	known := &v1alpha1.BridgePerson{}
-	err := p.Client.Get(ctx, name, known)
+	err = p.Client.Get(ctx, name, known)
 	switch {
 	case apierrors.IsNotFound(err) && len(named) == 0:
 		return nil
