@@ -5,8 +5,10 @@ package ingress
 
 import (
 	"errors"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -495,5 +497,39 @@ func TestEachPageOfAdministratorsHasThePolicy(t *testing.T) {
 		if strings.Count(got.body, "<h1") != 1 {
 			t.Errorf("%s has %d first headings", name, strings.Count(got.body, "<h1"))
 		}
+	}
+}
+
+var (
+	rowOfPerson = regexp.MustCompile(`<a class="name" href="/console/people/([a-z0-9-]+)"`)
+	nextLink    = regexp.MustCompile(`<a class="action" href="([^"]+)">Next</a>`)
+)
+
+func TestTheListOfPeopleHasEachOnceOnPagesThatAreSmall(t *testing.T) {
+	w := newAdminWorld(t)
+	const many = 118
+	w.change(func() {
+		for i := range many {
+			w.bridges = append(w.bridges, manyth(i))
+		}
+	})
+	v := w.administrator()
+	var seen []string
+	pages := 0
+	for path := "/console/people"; path != ""; pages++ {
+		got := v.open(path)
+		if got.status != http.StatusOK || len(got.body) > 40_000 {
+			t.Fatalf("%s: %d, %d bytes", path, got.status, len(got.body))
+		}
+		for _, found := range rowOfPerson.FindAllStringSubmatch(got.body, -1) {
+			seen = append(seen, found[1])
+		}
+		path = ""
+		if next := nextLink.FindStringSubmatch(got.body); next != nil {
+			path = html.UnescapeString(next[1])
+		}
+	}
+	if len(seen) != many+2 || len(slices.Compact(seen)) != many+2 || !slices.IsSorted(seen) || pages != 3 {
+		t.Errorf("%d people on %d pages: %q", len(seen), pages, seen)
 	}
 }
