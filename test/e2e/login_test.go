@@ -65,6 +65,8 @@ func TestLogin(t *testing.T) {
 			"people who leave":               peopleLeave,
 			"the users' console":             consoleLeadsToATool,
 			"the console by a login":         consoleByLogin,
+			"the administrators' console":    adminConsoleEndsAccess,
+			"a console for auditors":         auditorsSeeTheConsole,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
