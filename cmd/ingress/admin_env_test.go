@@ -31,15 +31,15 @@ const testAdminKey = "an-admin-key-of-tests"
 
 // startTwo runs two replicas that share an admin key. Each has an audit index
 // of its own.
-func startTwo(t *testing.T) (first, second *installation) {
+func startTwo(t *testing.T, flags ...string) (first, second *installation) {
 	t.Helper()
 	dir := t.TempDir()
 	keyFile := filepath.Join(dir, "admin-key")
 	if err := os.WriteFile(keyFile, []byte(testAdminKey+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	first = startAt(t, testenv.Client(t), testenv.Kubeconfig(t), 8443,
-		"--admin-key-file="+keyFile, "--audit-file="+filepath.Join(dir, "trail"), "--audit-index=sqlite:"+filepath.Join(dir, "index"))
+	flags = append(flags, "--admin-key-file="+keyFile, "--audit-file="+filepath.Join(dir, "trail"), "--audit-index=sqlite:"+filepath.Join(dir, "index"))
+	first = startAt(t, testenv.Client(t), testenv.Kubeconfig(t), 8443, flags...)
 	other := *first
 	other.options.Audit.Sink.Path, other.options.AuditIndex = "", indexNone
 	other.launch()

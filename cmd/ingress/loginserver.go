@@ -62,7 +62,7 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	}
 	var toConsole authserver.ConsoleLogin
 	if o.pages.Enabled {
-		toConsole = func(c httpapi.Call, who httpapi.Identity, next string) error {
+		toConsole = func(c httpapi.Call, who httpapi.Identity, next string) error { //nolint:contextcheck // A call has the context of its request.
 			return l.console.BeginLogin(c, who, next)
 		}
 	}

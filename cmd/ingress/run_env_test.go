@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -167,7 +168,7 @@ func (i *installation) send(method, path, key, body string) (int, string) {
 func (i *installation) keybroker() string {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/certificates" {
-			i.secrets.serveKeybroker(w, r)
+			i.serveKeybroker(w, r)
 			return
 		}
 		csr, _ := io.ReadAll(r.Body)
@@ -186,6 +187,28 @@ func (i *installation) keybroker() string {
 	i.t.Cleanup(server.Close)
 	i.broker = server
 	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+}
+
+// serveKeybroker answers what is asked beside certificates.
+func (i *installation) serveKeybroker(w http.ResponseWriter, r *http.Request) {
+	keys := signing.Of(i.authority, 1)
+	switch r.URL.Path {
+	case "/v1/login/keys":
+		set, err := keys.Public(time.Now())
+		if err != nil {
+			i.t.Error(err)
+		}
+		_ = json.NewEncoder(w).Encode(set)
+	case "/v1/login/sign":
+		claims, _ := io.ReadAll(r.Body)
+		token, err := keys.Sign(claims, time.Now())
+		if err != nil {
+			i.t.Error(err)
+		}
+		_, _ = io.WriteString(w, token)
+	default:
+		i.secrets.serveKeybroker(w, r)
+	}
 }
 
 // publishCA does what the keybroker does at its start.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
@@ -141,55 +140,18 @@ func redirect(c httpapi.Call, to string) {
 	c.Writer().WriteHeader(http.StatusSeeOther)
 }
 
-// parameters are those of a query or a form.
-type parameters struct{ values url.Values }
-
-// parseParameters reads a query or a form. One that is sent without a value counts
-// as not sent (RFC 6749, section 3.1).
-func parseParameters(raw string) (parameters, bool) {
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return parameters{}, false
-	}
-	for name, all := range values {
-		kept := all[:0]
-		for _, value := range all {
-			if value != "" {
-				kept = append(kept, value)
-			}
-		}
-		values[name] = kept
-	}
-	return parameters{values}, true
-}
-
-func (p parameters) get(name string) string { return p.values.Get(name) }
-
-// repeated reports whether one of the names was sent several times. Which of the
-// values counts, two readers may see differently.
-func (p parameters) repeated(names ...string) bool {
-	for _, name := range names {
-		if len(p.values[name]) > 1 {
-			return true
-		}
-	}
-	return false
-}
-
 // form returns the parameters of a program's body.
-func form(c httpapi.Call) (parameters, error) {
+func form(c httpapi.Call) (flow.Parameters, error) {
 	body, err := c.Body()
 	if err != nil {
-		return parameters{}, err
+		return flow.Parameters{}, err
 	}
-	p, ok := parseParameters(string(body))
+	p, ok := flow.ParseParameters(string(body))
 	if !ok {
-		return parameters{}, newJSONError(codeInvalidRequest, "The body is not a form.")
+		return flow.Parameters{}, newJSONError(codeInvalidRequest, "The body is not a form.")
 	}
-	for name := range p.values {
-		if name != parameterResource && p.repeated(name) {
-			return parameters{}, newJSONError(codeInvalidRequest, "A parameter is there several times.")
-		}
+	if p.RepeatedBut(parameterResource) {
+		return flow.Parameters{}, newJSONError(codeInvalidRequest, "A parameter is there several times.")
 	}
 	return p, nil
 }

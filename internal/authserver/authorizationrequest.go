@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -81,29 +82,29 @@ const maxState = 2048
 var challengeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
 // complete reads what the client of a asks for, whose redirect URI is known.
-func (a *authorizationRequest) complete(p parameters, issuer string) error {
+func (a *authorizationRequest) complete(p flow.Parameters, issuer string) error {
 	refuse := func(code, description string) error { return &clientError{*a, code, description} }
-	if p.repeated(parameterState) {
+	if p.Repeated(parameterState) {
 		return refuse(codeInvalidRequest, "state is there several times.")
 	}
-	if state := p.get(parameterState); len(state) > maxState || !stateForm.MatchString(state) {
+	if state := p.Get(parameterState); len(state) > maxState || !stateForm.MatchString(state) {
 		return refuse(codeInvalidRequest, "state must be at most 2048 characters of printable ASCII.")
 	}
-	a.State = p.get(parameterState)
-	if p.repeated(parameterType, parameterMode, parameterScope, parameterChallenge, parameterMethod) {
+	a.State = p.Get(parameterState)
+	if p.Repeated(parameterType, parameterMode, parameterScope, parameterChallenge, parameterMethod) {
 		return refuse(codeInvalidRequest, "A parameter is there several times.")
 	}
-	for _, check := range []func(parameters) (code, description string){requestProblem, challengeProblem} {
+	for _, check := range []func(flow.Parameters) (code, description string){requestProblem, challengeProblem} {
 		if code, description := check(p); code != "" {
 			return refuse(code, description)
 		}
 	}
-	a.Challenge = p.get(parameterChallenge)
+	a.Challenge = p.Get(parameterChallenge)
 	var ok bool
-	if a.Resource, ok = resourceOf(p.values[parameterResource], issuer); !ok {
+	if a.Resource, ok = resourceOf(p.All(parameterResource), issuer); !ok {
 		return refuse(codeInvalidTarget, "resource must be the URL of one bridge of this installation, as its metadata has it.")
 	}
-	if a.Scopes, ok = scopesOf(p.get(parameterScope), oauth.AllScopes(), oauth.Scopes()); !ok {
+	if a.Scopes, ok = scopesOf(p.Get(parameterScope), oauth.AllScopes(), oauth.Scopes()); !ok {
 		return refuse(codeInvalidScope, "The scopes are "+strings.Join(oauth.AllScopes(), ", ")+".")
 	}
 	return nil
@@ -111,17 +112,17 @@ func (a *authorizationRequest) complete(p parameters, issuer string) error {
 
 // requestProblem returns what is wrong with the kind of a request, empty for
 // nothing.
-func requestProblem(p parameters) (code, description string) {
+func requestProblem(p flow.Parameters) (code, description string) {
 	switch {
-	case p.get("request") != "":
+	case p.Get("request") != "":
 		return codeNoRequestObject, "Request objects are not taken."
-	case p.get("request_uri") != "":
+	case p.Get("request_uri") != "":
 		return codeNoRequestURI, "Request objects are not taken."
-	case p.get(parameterType) == "":
+	case p.Get(parameterType) == "":
 		return codeInvalidRequest, "response_type is missing."
-	case p.get(parameterType) != responseCode:
+	case p.Get(parameterType) != responseCode:
 		return codeUnsupportedType, "response_type must be code."
-	case p.get(parameterMode) != "" && p.get(parameterMode) != responseQuery:
+	case p.Get(parameterMode) != "" && p.Get(parameterMode) != responseQuery:
 		return codeInvalidRequest, "response_mode must be query."
 	}
 	return "", ""
@@ -129,13 +130,13 @@ func requestProblem(p parameters) (code, description string) {
 
 // challengeProblem returns what is wrong with a request's PKCE. A challenge without
 // a method is a plain one (RFC 7636, section 4.3), which hides nothing.
-func challengeProblem(p parameters) (code, description string) {
+func challengeProblem(p flow.Parameters) (code, description string) {
 	switch {
-	case p.get(parameterChallenge) == "":
+	case p.Get(parameterChallenge) == "":
 		return codeInvalidRequest, "code_challenge is missing."
-	case p.get(parameterMethod) != methodS256:
+	case p.Get(parameterMethod) != methodS256:
 		return codeInvalidRequest, "code_challenge_method must be S256."
-	case !challengeForm.MatchString(p.get(parameterChallenge)):
+	case !challengeForm.MatchString(p.Get(parameterChallenge)):
 		return codeInvalidRequest, "code_challenge is not a SHA-256 hash in base64url."
 	}
 	return "", ""

@@ -46,11 +46,11 @@ func (s *authorizeHandler) authorize(c httpapi.Call) error {
 
 // readRequest returns what the client asks for.
 func (s *authorizeHandler) readRequest(c httpapi.Call) (authorizationRequest, error) {
-	q, ok := parseParameters(c.Request().URL.RawQuery)
-	if !ok || q.repeated(parameterClient, parameterRedirect) {
+	q, ok := flow.ParseParameters(c.Request().URL.RawQuery)
+	if !ok || q.Repeated(parameterClient, parameterRedirect) {
 		return authorizationRequest{}, errAskForm
 	}
-	found, err := s.clients.LookUp(c.Request().Context(), q.get(parameterClient))
+	found, err := s.clients.LookUp(c.Request().Context(), q.Get(parameterClient))
 	switch {
 	case errors.Is(err, client.ErrNotFound):
 		return authorizationRequest{}, errAskClient
@@ -59,7 +59,7 @@ func (s *authorizeHandler) readRequest(c httpapi.Call) (authorizationRequest, er
 	case err != nil:
 		return authorizationRequest{}, err
 	}
-	uri := q.get(parameterRedirect)
+	uri := q.Get(parameterRedirect)
 	// A document's URIs are checked as those of clients that register.
 	if s.redirects.Check(uri) != nil || !client.IsRegistered(found.RedirectURIs, uri) {
 		return authorizationRequest{}, errAskRedirect

@@ -159,7 +159,7 @@ func TestRequestsThatAreGood(t *testing.T) {
 				t.Fatalf("scope %q: status %d, %s", a.json("scope"), a.status, a.json("error_description"))
 			}
 			token, err := w.verify(a.json("access_token"), test.resource)
-			if err != nil || token.Manage != strings.Contains(test.scope, "bridge:manage") {
+			if err != nil || token.Manages() != strings.Contains(test.scope, "bridge:manage") {
 				t.Errorf("%+v, %v", token, err)
 			}
 		})
@@ -185,7 +185,7 @@ func TestThePersonIsAskedBeforeAClientMayChangeTheirBridge(t *testing.T) {
 	}
 	_, refresh = w.logIn(c, "alice")
 	access, _ := w.mustRedeem(c.refreshes(refresh))
-	if token, err := w.verify(access, alices); err != nil || !token.Manage || token.Call {
+	if token, err := w.verify(access, alices); err != nil || !token.Manages() || token.Call {
 		t.Errorf("after a refresh the token is %+v, %v", token, err)
 	}
 }

@@ -122,18 +122,18 @@ func (s *connectHandler) goToAccount(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	q, ok := parseParameters(string(body))
-	if !ok || q.repeated(parameterAnswer, parameterLogin) || q.get(parameterAnswer) != answerConnect {
+	q, ok := flow.ParseParameters(string(body))
+	if !ok || q.Repeated(parameterAnswer, parameterLogin) || q.Get(parameterAnswer) != answerConnect {
 		return errOver
 	}
-	p, err := s.resume(c, q.get(parameterLogin), stageConnect)
+	p, err := s.resume(c, q.Get(parameterLogin), stageConnect)
 	if err != nil {
 		return err
 	}
 	if p.Connect == nil || p.Connect.Of == nil {
 		return errOver // It is of a client.
 	}
-	if err := s.finish(c, q.get(parameterLogin), p); err != nil {
+	if err := s.finish(c, q.Get(parameterLogin), p); err != nil {
 		return err
 	}
 	secrets, err := s.secrets(2)
@@ -180,24 +180,24 @@ func placeOf(authorization string) string {
 // What they bring is the bridge's to make tokens of: it alone has what proves the
 // client, and what it gets passes nobody else.
 func (s *connectHandler) connected(c httpapi.Call) error {
-	q, ok := parseParameters(c.Request().URL.RawQuery)
-	if !ok || q.repeated(parameterState, parameterCode, parameterError) {
+	q, ok := flow.ParseParameters(c.Request().URL.RawQuery)
+	if !ok || q.Repeated(parameterState, parameterCode, parameterError) {
 		return errOver
 	}
-	p, err := s.resume(c, q.get(parameterState), stageAccount)
+	p, err := s.resume(c, q.Get(parameterState), stageAccount)
 	if err != nil {
 		return err
 	}
 	if p.Connect == nil || p.Connect.Of == nil || placeOf(p.Connect.Of.AuthorizationURL) != c.Param("place") {
 		return errOver
 	}
-	if err := s.finish(c, q.get(parameterState), p); err != nil {
+	if err := s.finish(c, q.Get(parameterState), p); err != nil {
 		return err
 	}
-	if q.get(parameterError) != "" || q.get(parameterCode) == "" {
+	if q.Get(parameterError) != "" || q.Get(parameterCode) == "" {
 		return errNoAccount
 	}
-	if err := s.storeConnection(c, p, q.get(parameterCode)); err != nil {
+	if err := s.storeConnection(c, p, q.Get(parameterCode)); err != nil {
 		return err
 	}
 	return s.pages.Show(c, s.pages.MessagePage, http.StatusOK, "", webpage.Message{

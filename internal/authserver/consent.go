@@ -220,18 +220,18 @@ func (s *consentHandler) readAnswer(c httpapi.Call) (a consentAnswer, err error)
 	if err != nil {
 		return consentAnswer{}, err
 	}
-	q, ok := parseParameters(string(body))
-	a.text = q.get(parameterAnswer)
-	if !ok || q.repeated(parameterAnswer, parameterLogin, parameterBridge) || a.text != answerAllow && a.text != answerDeny {
+	q, ok := flow.ParseParameters(string(body))
+	a.text = q.Get(parameterAnswer)
+	if !ok || q.Repeated(parameterAnswer, parameterLogin, parameterBridge) || a.text != answerAllow && a.text != answerDeny {
 		return consentAnswer{}, errOver
 	}
-	login := q.get(parameterLogin)
+	login := q.Get(parameterLogin)
 	if a.login, err = s.resume(c, login, stageAgree); err != nil {
 		return consentAnswer{}, err
 	}
 	// What takes its time and may fail comes first: the person can press again.
 	if a.text == answerAllow {
-		if a.bridge, err = s.agreedTo(c.Request().Context(), a.login, q.get(parameterBridge)); err != nil {
+		if a.bridge, err = s.agreedTo(c.Request().Context(), a.login, q.Get(parameterBridge)); err != nil {
 			return consentAnswer{}, linkedToClient(err, a.login.Ask)
 		}
 	}

@@ -30,15 +30,15 @@ type consoleHandler struct {
 
 // console is where a login to the console begins.
 func (s *consoleHandler) console(c httpapi.Call) error {
-	q, ok := parseParameters(c.Request().URL.RawQuery)
-	if !ok || q.repeated(parameterNext) {
+	q, ok := flow.ParseParameters(c.Request().URL.RawQuery)
+	if !ok || q.Repeated(parameterNext) {
 		return errNoStep
 	}
 	p, err := s.newSession(c)
 	if err != nil {
 		return err
 	}
-	p.Console, p.Next = true, q.get(parameterNext)
+	p.Console, p.Next = true, q.Get(parameterNext)
 	return s.chooseProvider(c, p)
 }
 
@@ -68,16 +68,16 @@ func (s *consoleHandler) chooseBridge(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	q, ok := parseParameters(string(body))
-	if !ok || q.repeated(parameterLogin, parameterBridge) {
+	q, ok := flow.ParseParameters(string(body))
+	if !ok || q.Repeated(parameterLogin, parameterBridge) {
 		return errOver
 	}
-	login := q.get(parameterLogin)
+	login := q.Get(parameterLogin)
 	p, err := s.resume(c, login, stageConsole)
 	if err != nil {
 		return err
 	}
-	b, err := s.chosen(c.Request().Context(), p, q.get(parameterBridge))
+	b, err := s.agreedAt(c.Request().Context(), p, oauth.Resource(s.Issuer, pathCommon), q.Get(parameterBridge))
 	if err != nil {
 		return err
 	}
@@ -85,12 +85,6 @@ func (s *consoleHandler) chooseBridge(c httpapi.Call) error {
 		return err
 	}
 	return s.Console(c, s.identityOf(*p.Who, b.User), p.Next)
-}
-
-// chosen returns the bridge that a person chose, and makes it if it is the one that they
-// were offered.
-func (s *consoleHandler) chosen(ctx context.Context, p loginSession, value string) (flow.Bridge, error) {
-	return s.agreedAt(ctx, p, oauth.Resource(s.Issuer, pathCommon), value)
 }
 
 func (s *core) identityOf(who flow.Identity, user v1alpha1.UserID) httpapi.Identity {

@@ -74,11 +74,11 @@ func (s *invitationHandler) putInvitation(ctx context.Context, key string, i inv
 // invitation is the page of an invitation. It always asks where to log in: to go
 // on from there is to accept, and no other site's link can do that.
 func (s *invitationHandler) invitation(c httpapi.Call) error {
-	q, ok := parseParameters(c.Request().URL.RawQuery)
-	if !ok || q.repeated(parameterCode) || !flow.IsSecret(q.get(parameterCode)) {
+	q, ok := flow.ParseParameters(c.Request().URL.RawQuery)
+	if !ok || q.Repeated(parameterCode) || !flow.IsSecret(q.Get(parameterCode)) {
 		return errInvitation
 	}
-	key := flow.Hash(q.get(parameterCode))
+	key := flow.Hash(q.Get(parameterCode))
 	i, err := s.invitationAt(c.Request().Context(), key, s.Store.Get)
 	if err != nil {
 		return err

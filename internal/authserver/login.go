@@ -49,12 +49,12 @@ type loginHandler struct {
 // login sends the person to the provider that they chose.
 func (s *loginHandler) login(c httpapi.Call) error {
 	provider, ok := s.providers[c.Param("provider")]
-	q, parsed := parseParameters(c.Request().URL.RawQuery)
+	q, parsed := flow.ParseParameters(c.Request().URL.RawQuery)
 	if !ok || !parsed {
 		return errNoStep
 	}
 	// They may come back and choose another, so that the choice stays.
-	p, err := s.resume(c, q.get(parameterLogin), stageChoose)
+	p, err := s.resume(c, q.Get(parameterLogin), stageChoose)
 	if err != nil {
 		return err
 	}
@@ -89,14 +89,14 @@ func (s *providerLogin) callbackOf(provider flow.Provider) string {
 // callback is where a provider sends people back to.
 func (s *loginHandler) callback(c httpapi.Call) error {
 	provider, ok := s.providers[c.Param("provider")]
-	q, parsed := parseParameters(c.Request().URL.RawQuery)
+	q, parsed := flow.ParseParameters(c.Request().URL.RawQuery)
 	if !ok || !parsed {
 		return errNoStep
 	}
-	if q.repeated(parameterState, parameterCode, parameterIssuer, parameterError) {
+	if q.Repeated(parameterState, parameterCode, parameterIssuer, parameterError) {
 		return errOver
 	}
-	p, err := s.resume(c, q.get(parameterState), stageAway)
+	p, err := s.resume(c, q.Get(parameterState), stageAway)
 	if err != nil {
 		return err
 	}
@@ -109,10 +109,15 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.finish(c, q.get(parameterState), p), s.checkAccess(c.Request().Context(), who)); err != nil {
+	if err := errors.Join(s.finish(c, q.Get(parameterState), p), s.checkAccess(c.Request().Context(), who)); err != nil {
 		return err
 	}
 	s.recordGroups(c.Request().Context(), provider, who)
+	return s.goOn(c, p, provider, who)
+}
+
+// goOn takes a person who came back to what their login is for.
+func (s *loginHandler) goOn(c httpapi.Call, p loginSession, provider flow.Provider, who flow.Identity) error {
 	switch {
 	case p.Administers && p.Console:
 		return s.enterAdministrator(c, p, who)
@@ -142,15 +147,15 @@ func (s *loginHandler) checkAccess(ctx context.Context, who flow.Identity) error
 }
 
 // identify returns who came back.
-func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *loginSession, q parameters) (flow.Identity, error) {
-	if q.get(parameterError) == codeAccessDenied && p.Ask != nil {
+func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *loginSession, q flow.Parameters) (flow.Identity, error) {
+	if q.Get(parameterError) == codeAccessDenied && p.Ask != nil {
 		return flow.Identity{}, &clientError{*p.Ask, codeAccessDenied, "The person did not log in."}
 	}
-	if q.get(parameterCode) == "" {
+	if q.Get(parameterCode) == "" {
 		return flow.Identity{}, errNoLogin.withRequest(p.Ask)
 	}
 	who, err := provider.Finish(c.Request().Context(), flow.LoginAnswer{
-		Code: q.get(parameterCode), Iss: q.get(parameterIssuer),
+		Code: q.Get(parameterCode), Iss: q.Get(parameterIssuer),
 		Nonce: p.Nonce, Verifier: p.Verifier, RedirectURL: s.callbackOf(provider),
 	})
 	switch {

@@ -26,7 +26,7 @@ func (s *tokenHandler) revoke(c httpapi.Call) (jsonAnswer, error) {
 	if err != nil {
 		return jsonAnswer{}, err
 	}
-	token := p.get("token")
+	token := p.Get("token")
 	if token == "" {
 		return jsonAnswer{}, errNoToken
 	}

@@ -69,7 +69,7 @@ func (s *tokenHandler) token(c httpapi.Call) (jsonAnswer, error) {
 	if err != nil {
 		return jsonAnswer{}, err
 	}
-	switch p.get("grant_type") {
+	switch p.Get("grant_type") {
 	case grantCode:
 		return s.redeem(c, p, clientID)
 	case grantRefresh:
@@ -84,16 +84,16 @@ func (s *tokenHandler) token(c httpapi.Call) (jsonAnswer, error) {
 // programForm returns what a client sends, and its id. A client that sends a
 // secret takes us for another server, or itself for another client; it is refused
 // before anything is used up, since some try one way after the other.
-func programForm(c httpapi.Call) (p parameters, clientID string, err error) {
+func programForm(c httpapi.Call) (p flow.Parameters, clientID string, err error) {
 	p, err = form(c)
 	if err != nil {
-		return parameters{}, "", err
+		return flow.Parameters{}, "", err
 	}
-	if c.Request().Header.Get("Authorization") != "" || p.get("client_secret") != "" || p.get("client_assertion") != "" {
-		return parameters{}, "", errSecret
+	if c.Request().Header.Get("Authorization") != "" || p.Get("client_secret") != "" || p.Get("client_assertion") != "" {
+		return flow.Parameters{}, "", errSecret
 	}
-	if clientID = p.get(parameterClient); clientID == "" {
-		return parameters{}, "", errNoClientID
+	if clientID = p.Get(parameterClient); clientID == "" {
+		return flow.Parameters{}, "", errNoClientID
 	}
 	return p, clientID, nil
 }
@@ -104,8 +104,8 @@ var verifierForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 // redeem gives tokens for a code (RFC 6749, section 4.1.3). What is not good is
 // refused before the code is used up, so that whoever has a code and nothing else
 // cannot keep the client from its tokens.
-func (s *tokenHandler) redeem(c httpapi.Call, p parameters, clientID string) (jsonAnswer, error) {
-	presented, err := grant.ParseCredential(grant.Code, p.get(parameterCode))
+func (s *tokenHandler) redeem(c httpapi.Call, p flow.Parameters, clientID string) (jsonAnswer, error) {
+	presented, err := grant.ParseCredential(grant.Code, p.Get(parameterCode))
 	if err != nil {
 		return jsonAnswer{}, errCode
 	}
@@ -149,8 +149,8 @@ func (s *tokenHandler) checkRedeemable(ctx context.Context, g *grant.Stored) err
 // checkCode returns why a code is not good for a request. OAuth 2.1 has no
 // redirect_uri here, for which PKCE stands; one that is sent must be that of the
 // authorization request.
-func (s *tokenHandler) checkCode(g grant.Grant, p parameters, clientID string) error {
-	uri, verifier := p.get(parameterRedirect), p.get("code_verifier")
+func (s *tokenHandler) checkCode(g grant.Grant, p flow.Parameters, clientID string) error {
+	uri, verifier := p.Get(parameterRedirect), p.Get("code_verifier")
 	if !verifierForm.MatchString(verifier) {
 		return errVerifier
 	}
@@ -164,8 +164,8 @@ func (s *tokenHandler) checkCode(g grant.Grant, p parameters, clientID string) e
 }
 
 // checkTarget refuses a request that is about another resource than the grant.
-func checkTarget(g grant.Grant, p parameters) error {
-	for _, resource := range p.values[parameterResource] {
+func checkTarget(g grant.Grant, p flow.Parameters) error {
+	for _, resource := range p.All(parameterResource) {
 		if resource != g.Resource {
 			return errTarget
 		}
@@ -174,8 +174,8 @@ func checkTarget(g grant.Grant, p parameters) error {
 }
 
 // refresh gives tokens for a refresh token (RFC 6749, section 6).
-func (s *tokenHandler) refresh(c httpapi.Call, p parameters, clientID string) (jsonAnswer, error) {
-	presented, err := grant.ParseCredential(grant.Refresh, p.get("refresh_token"))
+func (s *tokenHandler) refresh(c httpapi.Call, p flow.Parameters, clientID string) (jsonAnswer, error) {
+	presented, err := grant.ParseCredential(grant.Refresh, p.Get("refresh_token"))
 	if err != nil {
 		return jsonAnswer{}, errRefresh
 	}
@@ -195,7 +195,7 @@ func (s *tokenHandler) refresh(c httpapi.Call, p parameters, clientID string) (j
 	if err := checkTarget(g.Grant, p); err != nil {
 		return jsonAnswer{}, err
 	}
-	scopes, ok := scopesOf(p.get(parameterScope), g.Scopes, g.Scopes)
+	scopes, ok := scopesOf(p.Get(parameterScope), g.Scopes, g.Scopes)
 	if !ok {
 		return jsonAnswer{}, errScope
 	}

@@ -31,8 +31,8 @@ type connectPage struct {
 }
 
 // connect is the page on which a person sets an app up.
-func (s *serverPages) connect(v *visit) error {
-	p := &connectPage{frame: frame{Title: "Connect an app", Path: pathConnect}, URL: s.userURL(v), Logins: s.Login != "", AppName: appName(s.Name)}
+func (h *serverPages) connect(v *visit) error {
+	p := &connectPage{frame: frame{Title: "Connect an app", Path: pathConnect}, URL: h.userURL(v), Logins: h.Login != "", AppName: appName(h.Name)}
 	p.Local = strings.HasPrefix(p.URL, "http://")
 	if p.Logins {
 		p.Cursor = template.URL("cursor://anysphere.cursor-deeplink/mcp/install?name=" + url.QueryEscape(p.AppName) + "&config=" + //nolint:gosec // All of it is escaped.
@@ -43,7 +43,7 @@ func (s *serverPages) connect(v *visit) error {
 	if !p.Logins {
 		p.ClaudeCode += ` --header "Authorization: Bearer $KEY"`
 	}
-	return s.show(v, "connect", http.StatusOK, p)
+	return h.show(v, "connect", http.StatusOK, p)
 }
 
 var notOfAppName = regexp.MustCompile(`[^a-z0-9]+`)

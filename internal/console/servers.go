@@ -109,26 +109,42 @@ func (h *serverPages) showServer(v *visit, status int, wrong, why string) error 
 	}
 	p := &serverPage{frame: frame{Title: s.Name, Path: pathHome}, Server: h.rowOf(s, servers.Bridge.Status), Switch: switchOf(s)}
 	p.Clear = s.Choice != nil && (p.Switch == nil || p.Switch.Choice != choiceClear)
-	secrets, err := h.Secrets.Secrets(ctx, v.bridge)
+	h.addSecrets(v, p)
+	h.addConnection(v, p)
+	for i := range p.Secrets {
+		if f := &p.Secrets[i]; f.Name == wrong {
+			f.Error = why
+		}
+	}
+	return h.show(v, "server", status, p)
+}
+
+// addSecrets adds the forms of a server's secrets.
+func (h *serverPages) addSecrets(v *visit, p *serverPage) {
+	secrets, err := h.Secrets.Secrets(v.Request().Context(), v.bridge)
 	if err != nil {
 		p.Trouble = h.troubleOf(v, "Which secrets are set", err)
 	}
-	for _, name := range s.Secrets {
+	for _, name := range p.Server.Secrets {
 		f := fieldOf(name, secrets.Secrets)
-		f.Server, f.Missing = s.Name, s.Fix != nil && slices.Contains(s.Fix.Secrets, name)
-		if name == wrong {
-			f.Error = why
-		}
+		f.Server, f.Missing = p.Server.Name, p.Server.Fix != nil && slices.Contains(p.Server.Fix.Secrets, name)
 		p.Secrets = append(p.Secrets, f)
 	}
-	connections, err := h.Secrets.Connections(ctx, v.bridge)
+}
+
+// addConnection adds the account of a server. Its tokens are no secret that a person types.
+func (h *serverPages) addConnection(v *visit, p *serverPage) {
+	connections, err := h.Secrets.Connections(v.Request().Context(), v.bridge)
 	if err != nil {
 		p.Trouble = h.troubleOf(v, "The account of this server", err)
-	} else if found, ok := connections.ConnectionTo(s.Name); ok {
-		p.Connection = &found
-		p.Secrets = slices.DeleteFunc(p.Secrets, func(f secretField) bool { return f.Name == found.Secret && found.ConnectURL != "" })
+		return
 	}
-	return h.show(v, "server", status, p)
+	found, ok := connections.ConnectionTo(p.Server.Name)
+	if !ok {
+		return
+	}
+	p.Connection = &found
+	p.Secrets = slices.DeleteFunc(p.Secrets, func(f secretField) bool { return f.Name == found.Secret && found.ConnectURL != "" })
 }
 
 func fieldOf(name string, of []selfservice.Secret) secretField {

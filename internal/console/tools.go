@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/console/trial"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 	"github.com/hostedbridge/hostedbridge/internal/web"
@@ -58,7 +59,11 @@ func (h *toolPages) tools(v *visit) error {
 			p.Listed = append(p.Listed, toolGroup{Server: t.Server})
 		}
 		group := &p.Listed[len(p.Listed)-1]
-		group.Tools = append(group.Tools, toolLink{t, toolURL(t.Name)})
+		link := toolLink{Tool: t}
+		if found.Mode != v1alpha1.ModeRouter { // There the bridge lists one tool, which calls the others.
+			link.URL = toolURL(t.Name)
+		}
+		group.Tools = append(group.Tools, link)
 	}
 	return h.show(v, "tools", http.StatusOK, p)
 }

@@ -381,8 +381,8 @@ func TestOthersOfEachRouteSeeTheSameAsOfNobody(t *testing.T) {
 func TestATokenManagesABridgeByItsScopeAlone(t *testing.T) {
 	w, tokens, key := loginWorld(t)
 	calls := tokens.add("calls", "alice", "/u/alice/mcp", nil)
-	manages := tokens.add("manages", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Manage = true })
-	blind := tokens.add("blind", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Read, t.Manage = false, true })
+	manages := tokens.add("manages", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Scopes = []string{oauth.ScopeManage} })
+	blind := tokens.add("blind", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Read, t.Scopes = false, []string{oauth.ScopeManage} })
 	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
 		b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{{Name: "may", Profile: "team", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff}}}
 	})

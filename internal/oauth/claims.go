@@ -92,7 +92,6 @@ func (c *claims) token(i *Issuer) (Token, error) {
 		return Token{}, Malformed
 	}
 	t.Read, t.Call = hasAll(t.Scopes, i.ReadScopes), hasAll(t.Scopes, i.CallScopes)
-	t.Manage = slices.Contains(t.Scopes, ScopeManage)
 	return t, nil
 }
 

@@ -71,11 +71,12 @@ type Token struct {
 	Expires time.Time
 	// Read and Call say what it allows. Neither includes the other.
 	Read, Call bool
-	// Manage is whether the token has ScopeManage, which no issuer gives unasked.
-	Manage bool
 	// Scopes are the token's scopes, in its order.
 	Scopes []string
 }
+
+// Manages reports whether the token has ScopeManage, which no issuer gives unasked.
+func (t Token) Manages() bool { return slices.Contains(t.Scopes, ScopeManage) }
 
 // Verifier verifies access tokens. It is safe for concurrent use.
 type Verifier struct {

@@ -33,7 +33,8 @@ type Event struct {
 	// Target is what the act was about, such as the id of a key.
 	Target string `json:"target,omitempty"`
 	Server string `json:"server,omitempty"`
-	// Tool is the server's own name of the tool.
+	// Tool is the server's own name of the tool; if Server is empty, the name by which the
+	// client called it.
 	Tool      string       `json:"tool,omitempty"`
 	Status    audit.Status `json:"status"`
 	ErrorType string       `json:"errorType,omitempty"`

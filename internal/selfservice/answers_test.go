@@ -77,8 +77,8 @@ func TestAnAccountIsConnectedIfItsTokensAreStored(t *testing.T) {
 
 func TestWhatIsLeftOfATier(t *testing.T) {
 	tier := quota.Tier{PerMinute: 60, PerHour: 100, PerDay: 1000, Burst: 10}
-	state, verdict := quota.Take(quota.State{}, tier, now, 3)
-	_, verdict = quota.Take(state, tier, now.Add(1500*time.Millisecond), 0)
+	state, _ := quota.Take(quota.State{}, tier, now, 3)
+	_, verdict := quota.Take(state, tier, now.Add(1500*time.Millisecond), 0)
 	got := QuotaOf(tier, verdict, now.Add(1500*time.Millisecond))
 	at := func(s int) *time.Time { t := now.Add(time.Duration(s) * time.Second); return &t }
 	want := []Quota{

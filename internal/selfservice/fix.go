@@ -58,7 +58,7 @@ func fixOf(v View, s Server) *Fix {
 	}
 	switch s.State {
 	case ServerOff:
-		return fixOff(v, s)
+		return fixOff(s)
 	case health.Unhealthy:
 		return fixUnhealthy(v, s)
 	case health.Connecting:
@@ -70,7 +70,7 @@ func fixOf(v View, s Server) *Fix {
 	return nil
 }
 
-func fixOff(v View, s Server) *Fix {
+func fixOff(s Server) *Fix {
 	switch s.Reason {
 	case ReasonOff:
 		return &Fix{Code: FixTurnOn, Text: "Turn the server on."}
@@ -102,20 +102,10 @@ var askAdmin = map[string]string{
 var unusableRecipes = []string{"not_found", "not_accepted", "version_unknown", "local_only", "not_hostable"}
 
 func fixUnhealthy(v View, s Server) *Fix {
-	missing := v.missing(s)
-	switch page := v.page(s); {
-	case s.Reason == health.ReasonLoginRequired && page != "":
-		return &Fix{Code: FixConnectAccount, Text: "Connect your account.", URL: page}
-	case len(missing) > 0:
-		return &Fix{Code: FixSetSecret, Text: "Set " + strings.Join(missing, ", ") + ".", Secrets: missing}
-	case s.Reason == health.ReasonSecretMissing:
-		return &Fix{Code: FixSetSecret, Text: "Set " + strings.Join(s.Secrets, ", ") + ".", Secrets: s.Secrets}
-	case s.Reason == health.ReasonCredentialsRefused && page != "":
-		return &Fix{Code: FixConnectAccount, Text: "Connect your account again.", URL: page}
-	case s.Reason == health.ReasonCredentialsRefused && len(s.Secrets) > 0, s.Reason == health.ReasonLoginRequired:
-		return &Fix{Code: FixSetSecret, Text: "Replace " + strings.Join(s.Secrets, ", ") + ".", Secrets: s.Secrets}
-	case s.Reason == health.ReasonCredentialsRefused:
-		return &Fix{Code: FixAskAdmin, Text: "Ask an administrator to give the server credentials."}
+	if fix := fixCredentials(v, s); fix != nil {
+		return fix
+	}
+	switch {
 	case slices.Contains(unusableRecipes, s.Reason) && useOf(s.Choice) == v1alpha1.ChoiceOn:
 		return &Fix{Code: FixRemove, Text: "Remove the server, or ask an administrator, because its recipe cannot be used."}
 	case askAdmin[s.Reason] != "":
@@ -124,6 +114,27 @@ func fixUnhealthy(v View, s Server) *Fix {
 		return &Fix{Code: FixAskAdmin, Text: fmt.Sprintf("Ask an administrator, because the server has not worked since %s.", s.Since.UTC().Format("2 January 15:04 MST"))}
 	}
 	return &Fix{Code: FixWait, Text: "Wait: the bridge tries the server again every minute."}
+}
+
+// fixCredentials returns what mends a server that lacks a secret or a login, or whose server
+// refuses them; nil for any other.
+func fixCredentials(v View, s Server) *Fix {
+	refused := s.Reason == health.ReasonCredentialsRefused
+	page, missing := v.page(s), v.missing(s)
+	if s.Reason == health.ReasonSecretMissing && len(missing) == 0 {
+		missing = s.Secrets // The status lags behind the bridge.
+	}
+	switch {
+	case page != "" && (refused || s.Reason == health.ReasonLoginRequired):
+		return &Fix{Code: FixConnectAccount, Text: "Connect your account.", URL: page}
+	case len(missing) > 0:
+		return &Fix{Code: FixSetSecret, Text: "Set " + strings.Join(missing, ", ") + ".", Secrets: missing}
+	case (refused || s.Reason == health.ReasonLoginRequired) && len(s.Secrets) > 0:
+		return &Fix{Code: FixSetSecret, Text: "Replace " + strings.Join(s.Secrets, ", ") + ".", Secrets: s.Secrets}
+	case refused:
+		return &Fix{Code: FixAskAdmin, Text: "Ask an administrator to give the server credentials."}
+	}
+	return nil
 }
 
 // page returns where the account of the server is connected, empty if it has none.

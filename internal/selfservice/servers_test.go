@@ -24,7 +24,7 @@ var now = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 func viewOf(own, entries, choices string) View {
 	b := &v1alpha1.HostedBridge{}
 	b.Spec.Tier, b.Spec.Mode = "free", v1alpha1.ModeDirect
-	for _, name := range strings.Fields(own) {
+	for name := range strings.FieldsSeq(own) {
 		b.Spec.Servers = append(b.Spec.Servers, v1alpha1.Server{Name: name})
 	}
 	for entry := range strings.SplitSeq(entries, ",") {
@@ -42,7 +42,7 @@ func viewOf(own, entries, choices string) View {
 			b.Spec.Servers = append(b.Spec.Servers, v1alpha1.Server{Name: name})
 		}
 	}
-	for _, choice := range strings.Fields(choices) {
+	for choice := range strings.FieldsSeq(choices) {
 		name, use, _ := strings.Cut(choice, "=")
 		if b.Spec.Choices == nil {
 			b.Spec.Choices = &v1alpha1.Choices{}

@@ -45,7 +45,7 @@ type view struct {
 	Cookies []cookie
 	// Wide is whether the page is wider than the window.
 	Wide  bool
-	Error   string
+	Error string
 }
 
 type focus struct {

@@ -67,7 +67,9 @@ func TestTheIngressMayChangeKeysAndChoicesOfABridgeAlone(t *testing.T) {
 			b.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}
 		},
 		"how its tools are listed": func(b *v1alpha1.HostedBridge) { b.Spec.Choices = &v1alpha1.Choices{Mode: v1alpha1.ModeRouter} },
-		"how its tools are named":  func(b *v1alpha1.HostedBridge) { b.Spec.Choices = &v1alpha1.Choices{ToolPrefix: v1alpha1.ToolPrefixNever} },
+		"how its tools are named": func(b *v1alpha1.HostedBridge) {
+			b.Spec.Choices = &v1alpha1.Choices{ToolPrefix: v1alpha1.ToolPrefixNever}
+		},
 		"when it sleeps": func(b *v1alpha1.HostedBridge) {
 			b.Spec.Choices = &v1alpha1.Choices{IdleTimeout: &metav1.Duration{Duration: time.Hour}}
 		},
@@ -83,7 +85,9 @@ func TestTheIngressMayChangeKeysAndChoicesOfABridgeAlone(t *testing.T) {
 		t.Errorf("a key: %v", err)
 	}
 	choice := v1alpha1.ServerChoice{Name: "docs", Use: v1alpha1.ChoiceOn, Deny: []string{"delete"}}
-	if err := patch(func(b *v1alpha1.HostedBridge) { b.Spec.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{choice}} }); err != nil {
+	if err := patch(func(b *v1alpha1.HostedBridge) {
+		b.Spec.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{choice}}
+	}); err != nil {
 		t.Errorf("a choice: %v", err)
 	}
 	other := b.DeepCopy()

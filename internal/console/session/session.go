@@ -26,9 +26,10 @@ import (
 )
 
 const (
-	// Idle is how long a session lasts without a request, and Longest how long it lasts
-	// altogether. The first is the longest time for which the keybroker signs.
-	Idle    = time.Hour
+	// Idle is how long a session lasts without a request: the longest time for which the
+	// keybroker signs.
+	Idle = time.Hour
+	// Longest is how long a session lasts altogether.
 	Longest = 8 * time.Hour
 	// renewAfter is how old a token is that is replaced at the next request.
 	renewAfter = 10 * time.Minute

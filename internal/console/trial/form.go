@@ -7,11 +7,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // The kinds of a field.
@@ -88,45 +91,18 @@ func Fields(schema json.RawMessage) ([]Field, bool) {
 	return fields, true
 }
 
-// order returns the names of properties, the way the schema has them.
+// order returns the names of properties, the way the schema has them. A schema that names
+// something twice has no order that two readers agree on.
 func order(schema json.RawMessage, properties map[string]json.RawMessage) []string {
-	names := make([]string, 0, len(properties))
-	d := json.NewDecoder(bytes.NewReader(schema))
-	depth, inside := 0, -1
-	for key := false; ; {
-		t, err := d.Token()
-		if err != nil {
-			break
+	if doc, err := jsondoc.Parse(schema); err == nil {
+		of, _ := doc.Get("properties")
+		names := make([]string, 0, len(of.Members))
+		for _, m := range of.Members {
+			names = append(names, m.Name)
 		}
-		switch t := t.(type) {
-		case json.Delim:
-			if t == '{' || t == '[' {
-				depth++
-			} else if depth--; depth < inside {
-				inside = -1
-			}
-			key = t == '{' || t == '}' || t == ']'
-		case string:
-			if key && depth == 1 && t == "properties" {
-				inside = 2
-			} else if _, known := properties[t]; key && depth == inside && known && !slices.Contains(names, t) {
-				names = append(names, t)
-			}
-			key = !key
-		default:
-			key = true
-		}
-	}
-	if len(names) == len(properties) {
 		return names
 	}
-	// A schema that names something twice: the order does not matter.
-	names = names[:0]
-	for name := range properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(properties))
 }
 
 // fieldOf returns the field of an argument.
@@ -231,8 +207,7 @@ func Arguments(fields []Field, form url.Values) (json.RawMessage, bool) {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		name, _ := json.Marshal(f.Name) // A text can always be encoded.
-		b.Write(append(append(name, ':'), value...))
+		b.Write(append(append(quoted(f.Name), ':'), value...))
 	}
 	b.WriteByte('}')
 	return b.Bytes(), right
@@ -241,43 +216,60 @@ func Arguments(fields []Field, form url.Values) (json.RawMessage, bool) {
 // read returns the value of a field as JSON, nil where it is left out, and what is wrong
 // with it.
 func (f *Field) read() (value []byte, why string) {
-	if f.Kind == KindYes {
-		if f.Value != "" {
-			return []byte("true"), ""
-		}
-		if f.Required {
-			return []byte("false"), ""
-		}
-		return nil, ""
-	}
-	if f.Value == "" {
-		if f.Required {
-			return nil, "Enter a value: the tool needs it. " + f.Accepted
-		}
+	switch {
+	case f.Kind == KindYes:
+		return f.readYes(), ""
+	case f.Value == "" && f.Required:
+		return nil, "Enter a value: the tool needs it. " + f.Accepted
+	case f.Value == "":
 		return nil, ""
 	}
 	switch f.Kind {
 	case KindWhole, KindNumber:
 		return f.readNumber()
 	case KindOneOf:
-		if !slices.Contains(f.Options, f.Value) {
-			return nil, "Choose one of the values in the list."
-		}
-		if !f.isText {
-			return []byte(f.Value), ""
-		}
+		return f.readOption()
 	case KindJSON:
 		if !json.Valid([]byte(f.Value)) {
 			return nil, "Enter " + f.Accepted
 		}
 		return []byte(f.Value), ""
 	default:
-		if n := len([]rune(f.Value)); n < f.minLength || f.maxLength != nil && n > *f.maxLength {
-			return nil, fmt.Sprintf("The text has %d characters. %s", n, f.Accepted)
-		}
+		return f.readText()
 	}
-	value, _ = json.Marshal(f.Value) // A text can always be encoded.
-	return value, ""
+}
+
+func (f *Field) readYes() []byte {
+	switch {
+	case f.Value != "":
+		return []byte("true")
+	case f.Required:
+		return []byte("false")
+	}
+	return nil
+}
+
+func (f *Field) readOption() (value []byte, why string) {
+	switch {
+	case !slices.Contains(f.Options, f.Value):
+		return nil, "Choose one of the values in the list."
+	case !f.isText:
+		return []byte(f.Value), ""
+	}
+	return quoted(f.Value), ""
+}
+
+func (f *Field) readText() (value []byte, why string) {
+	if n := len([]rune(f.Value)); n < f.minLength || f.maxLength != nil && n > *f.maxLength {
+		return nil, fmt.Sprintf("The text has %d characters. %s", n, f.Accepted)
+	}
+	return quoted(f.Value), ""
+}
+
+// quoted returns a text as JSON.
+func quoted(text string) []byte {
+	b, _ := json.Marshal(text) // A text can always be encoded.
+	return b
 }
 
 func (f *Field) readNumber() (value []byte, why string) {

@@ -160,7 +160,7 @@ func (a *Authenticator) verifyToken(ctx context.Context, t *route.Table, present
 	g := &tokenGrant{
 		issuer: token.Issuer, person: route.Person{Subject: token.Subject, Ruled: token.User, Since: token.Issued}, own: token.Own,
 		asked: from.User, bridge: token.Bridge, trusted: a.oauth.TrustedNamespaces,
-		ends: token.Expires.Add(oauth.Leeway), calls: token.Call, manages: token.Manage,
+		ends: token.Expires.Add(oauth.Leeway), calls: token.Call, manages: token.Manages(),
 	}
 	user, err := g.choose(t)
 	if err != nil {

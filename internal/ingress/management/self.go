@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
@@ -91,7 +90,7 @@ func (s *Self) viewOf(ctx context.Context, of route.Backend) (selfservice.View, 
 func (s *Self) view(ctx context.Context, of route.Backend, b *v1alpha1.HostedBridge) selfservice.View {
 	v := selfservice.View{Bridge: b, Report: s.health.healthOf(ctx, of), Now: time.Now()}
 	if tier, ok := s.o.Tiers()[b.Spec.Tier]; ok && tier.Servers != nil {
-		v.ServerLimit = ptr.To(*tier.Servers)
+		v.ServerLimit = new(*tier.Servers)
 	}
 	if s.o.ConnectPage != nil {
 		v.ConnectPage = func(server string) string { return s.o.ConnectPage(of.User, server) }

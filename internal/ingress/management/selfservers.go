@@ -60,7 +60,7 @@ func (s *Self) Tools(ctx context.Context, of route.Backend) (selfservice.Tools, 
 	defer cancel()
 	list, err := s.o.ListTools(ctx, of)
 	if err != nil {
-		return selfservice.ToolsOf(v, nil), nil //nolint:nilerr // The answer says that the tools are not known.
+		return selfservice.ToolsOf(v, nil), nil // The answer says that the tools are not known.
 	}
 	return selfservice.ToolsOf(v, &list), nil
 }

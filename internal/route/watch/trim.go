@@ -11,7 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/resolve"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // trimPod keeps of a pod what route.Build reads. At 10,000 tenants the whole
@@ -109,7 +109,13 @@ func loginsOf(b *v1alpha1.HostedBridge) map[string]mcpserver.Server {
 		!slices.ContainsFunc(b.Status.Recipes, func(r v1alpha1.RecipeStatus) bool { return r.TokenSecret != "" }) {
 		return nil
 	}
-	return resolve.ConnectionsOf(b)
+	found := map[string]mcpserver.Server{}
+	for _, s := range plan.Servers(b) {
+		if plan.Connects(s) {
+			found[s.Name] = s.Server
+		}
+	}
+	return found
 }
 
 // trimEffective keeps which profile gives or offers which server.

@@ -28,13 +28,9 @@ type Choices struct{ Client client.Client }
 func (s *Choices) Set(ctx context.Context, of userkey.Bridge, server string, c *selfservice.Choice, decide func(*v1alpha1.HostedBridge) error) (*v1alpha1.HostedBridge, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	b := &v1alpha1.HostedBridge{}
-	err := s.Client.Get(ctx, of.NamespacedName, b)
-	switch {
-	case apierrors.IsNotFound(err) || err == nil && b.UID != of.UID:
-		return nil, userkey.ErrNoBridge
-	case err != nil:
-		return nil, fmt.Errorf("get HostedBridge: %w", err)
+	b, err := getBridge(ctx, s.Client, of)
+	if err != nil {
+		return nil, err
 	}
 	if err := decide(b); err != nil {
 		return nil, err
@@ -42,6 +38,11 @@ func (s *Choices) Set(ctx context.Context, of userkey.Bridge, server string, c *
 	if by := selfservice.ChoiceHolders(b, server); len(by) > 0 {
 		return nil, &userkey.ManagedError{By: by}
 	}
+	return s.apply(ctx, b, server, c)
+}
+
+// apply writes the choice under its own field manager.
+func (s *Choices) apply(ctx context.Context, b *v1alpha1.HostedBridge, server string, c *selfservice.Choice) (*v1alpha1.HostedBridge, error) {
 	text, err := json.Marshal(selfservice.ChoicePatch(b, server, c))
 	if err != nil {
 		return nil, fmt.Errorf("encode the choice: %w", err)

@@ -139,8 +139,13 @@ func removable(b *v1alpha1.HostedBridge, id string) (int, error) {
 }
 
 func (k *Keys) get(ctx context.Context, of userkey.Bridge) (*v1alpha1.HostedBridge, error) {
+	return getBridge(ctx, k.client, of)
+}
+
+// getBridge reads a HostedBridge from the API server, or returns userkey.ErrNoBridge.
+func getBridge(ctx context.Context, c client.Reader, of userkey.Bridge) (*v1alpha1.HostedBridge, error) {
 	b := &v1alpha1.HostedBridge{}
-	err := k.client.Get(ctx, of.NamespacedName, b)
+	err := c.Get(ctx, of.NamespacedName, b)
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && b.UID != of.UID:
 		return nil, userkey.ErrNoBridge

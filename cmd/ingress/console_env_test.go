@@ -1,0 +1,137 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// consoleVisitor is a person before a browser without scripts.
+type consoleVisitor struct {
+	t    *testing.T
+	base string
+	jar  http.CookieJar
+}
+
+// send makes a request, follows redirects as a browser does, and returns the page.
+func (v *consoleVisitor) send(method, path string, form url.Values) (int, string) {
+	v.t.Helper()
+	r, err := http.NewRequestWithContext(v.t.Context(), method, v.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", v.base)
+	} else {
+		r.Body, r.ContentLength = http.NoBody, 0
+	}
+	res, err := (&http.Client{Jar: v.jar, Timeout: patience}).Do(r)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	page, err := io.ReadAll(res.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return res.StatusCode, string(page)
+}
+
+var hiddenOfForm = regexp.MustCompile(`name="(csrf|visit)" value="([^"]*)"`)
+
+// submit opens a page, sends one of its forms and returns the page after it.
+func (v *consoleVisitor) submit(page, action string, fields ...string) (int, string) {
+	v.t.Helper()
+	_, shown := v.send(http.MethodGet, page, nil)
+	form := url.Values{}
+	for _, found := range hiddenOfForm.FindAllStringSubmatch(shown, -1) {
+		form.Set(found[1], found[2])
+	}
+	for n := 0; n+1 < len(fields); n += 2 {
+		form.Set(fields[n], fields[n+1])
+	}
+	return v.send(http.MethodPost, action, form)
+}
+
+var shownKey = regexp.MustCompile(`<code class="copy">(hb_[^<]+)</code>`)
+
+// TestTheConsoleWritesWhatItsUserMay logs a person in at one replica, and goes on at
+// another: makes a key that works, chooses a server that a profile offers, and revokes the
+// key of the session.
+func TestTheConsoleWritesWhatItsUserMay(t *testing.T) {
+	first, second := startTwo(t, "--login-requests-per-second=0")
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: first.namespace}}
+	testenv.ExpectApplied(t, first.client, b)
+	user := string(b.User())
+	key := applyKey(t, first.client, keyRequest{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"})
+	testenv.ExpectExists(t, first.client, b)
+	b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{
+		{Name: "docs", Profile: "engineering", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff},
+	}}
+	if err := first.client.Status().Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	works := func(i *installation, key string) func() bool {
+		return func() bool {
+			status, _ := i.call(http.MethodGet, "/u/"+user+"/health", key)
+			return status == http.StatusOK
+		}
+	}
+	first.await("the key", works(first, key.Key))
+	second.await("the key at the other replica", works(second, key.Key))
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Cookies are of a host, whatever its port.
+	at, other := &consoleVisitor{t, "http://" + first.public, jar}, &consoleVisitor{t, "http://" + second.public, jar}
+	if status, page := at.submit("/login?next=/keys", "/login", "key", key.Key, "next", "/keys"); status != http.StatusOK || !strings.Contains(page, key.ID) {
+		t.Fatalf("log in: %d %s", status, page)
+	}
+	status, page := other.submit("/keys", "/keys", "name", "laptop", "expires", "90d")
+	made := shownKey.FindStringSubmatch(page)
+	if status != http.StatusOK || made == nil {
+		t.Fatalf("make a key: %d %s", status, page)
+	}
+	first.await("the new key", works(first, made[1]))
+
+	first.await("the server that the profile offers", func() bool {
+		_, page := other.send(http.MethodGet, "/catalog", nil)
+		return strings.Contains(page, "Turn on docs")
+	})
+	if status, page := other.submit("/catalog", "/servers/docs/choice", "use", "On", "back", "/catalog"); status != http.StatusOK || !strings.Contains(page, "The server is being turned on.") {
+		t.Errorf("choose: %d %s", status, page)
+	}
+	testenv.ExpectExists(t, first.client, b)
+	if c := b.Spec.Choices; c == nil || len(c.Servers) != 1 || c.Servers[0].Name != "docs" || c.Servers[0].Use != v1alpha1.ChoiceOn || len(b.Spec.Servers) != 0 {
+		t.Errorf("choices %+v, servers %+v", c, b.Spec.Servers)
+	}
+	if status, page := at.submit("/keys", "/keys/"+made[1][3:15]+"/revoke"); status != http.StatusOK || !strings.Contains(page, "Key revoked") {
+		t.Errorf("revoke: %d %s", status, page)
+	}
+	first.await("the end of the revoked key", func() bool { return !works(first, made[1])() })
+	at.submit("/keys", "/keys/"+key.ID+"/revoke")
+	first.await("the end of the session", func() bool {
+		_, page := at.send(http.MethodGet, "/keys", nil)
+		return strings.Contains(page, "Your session ended")
+	})
+	second.await("the end of the session at the other replica", func() bool {
+		_, page := other.send(http.MethodGet, "/keys", nil)
+		return strings.Contains(page, "Log in with a key")
+	})
+}
