@@ -76,10 +76,8 @@ func (l *logins) self(c *core) *management.Self {
 
 // consoleFeature serves the users' console.
 func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
-	parts := userconsole.Parts{Self: l.self(c), Signer: &c.identity.login, Keys: &c.identity.login, BaseURL: o.Catalog.URL, Server: l.server, Log: c.log}
-	if l.oauth != nil {
-		parts.BaseURL, parts.Name = l.oauth.PublicURL, l.oauth.Name
-	}
+	parts := l.consoleParts(c, o)
+	parts.Self = l.self(c)
 	var err error
 	if l.console, err = o.Console.Open(parts); err != nil {
 		return httpapi.Feature{}, err
@@ -87,6 +85,15 @@ func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
 	f := l.console.Feature()
 	f.SourceRate, f.TooManyFromSource = o.Ingress.LoginRequests, problems.TooManyLogins
 	return f, nil
+}
+
+// consoleParts returns what both consoles stand on.
+func (l *logins) consoleParts(c *core, o *options) userconsole.Parts {
+	parts := userconsole.Parts{Signer: &c.identity.login, Keys: &c.identity.login, BaseURL: o.Catalog.URL, Server: l.server, Log: c.log}
+	if l.oauth != nil {
+		parts.BaseURL, parts.Name = l.oauth.PublicURL, l.oauth.Name
+	}
+	return parts
 }
 
 // adminFeature serves administrators.

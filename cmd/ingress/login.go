@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -117,9 +116,9 @@ func (o *loginOptions) open(ctx context.Context, c *core, pages *userconsole.Opt
 			TrustedNamespaces: found.Trusted(), Tokens: verifier,
 		},
 		run:         []func(context.Context) error{keys.Run},
-		namesGroups: namesGroups(found),
+		namesGroups: found.NamesGroups(),
 	}
-	if issuersNameGroups(found) {
+	if found.IssuersNameGroups() {
 		recorder := kubestore.NewGroupRecorder(verifier, personsOf(c), c.log)
 		l.oauth.Tokens = recorder
 		l.run = append(l.run, recorder.Run)
@@ -132,16 +131,6 @@ func (o *loginOptions) open(ctx context.Context, c *core, pages *userconsole.Opt
 	}
 	own := ownServer{found: found, core: c, roots: roots, pages: pages}
 	return l, own.open(ctx, l)
-}
-
-func issuersNameGroups(found *settings.Settings) bool {
-	return slices.ContainsFunc(found.Issuers, func(i settings.Issuer) bool { return i.Groups.Claim != "" })
-}
-
-// namesGroups reports whether an issuer or a provider names groups.
-func namesGroups(found *settings.Settings) bool {
-	return issuersNameGroups(found) ||
-		found.Server != nil && slices.ContainsFunc(found.Server.Providers, func(p settings.Provider) bool { return p.Groups.Claim != "" })
 }
 
 // warnOfIssuers logs the issuers at which clients of MCP cannot log in.

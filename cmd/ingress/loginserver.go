@@ -128,11 +128,11 @@ func accountOriginsOf(list []settings.AccountOrigins) []authserver.AccountOrigin
 	return origins
 }
 
-func rolesOf(list []settings.Role) []authserver.Role {
-	var roles []authserver.Role
+func rolesOf(list []settings.Role) []flow.Role {
+	var roles []flow.Role
 	for _, r := range list {
 		for _, g := range r.Groups {
-			roles = append(roles, authserver.Role{Role: oauth.Role(r.Role), Issuer: g.Issuer, Group: g.Value})
+			roles = append(roles, flow.Role{Role: oauth.Role(r.Role), Issuer: g.Issuer, Group: g.Value})
 		}
 	}
 	return roles

@@ -4,8 +4,6 @@
 package authserver
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
@@ -13,12 +11,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
-
-// Role gives the people in a group of an issuer a role.
-type Role struct {
-	Role          oauth.Role
-	Issuer, Group string
-}
 
 // administratorClient is the client of tokens that the page of administrators shows.
 const administratorClient = "administrator"
@@ -33,16 +25,6 @@ type administerHandler struct {
 	*providerLogin
 }
 
-// administer is where an administrator begins.
-func (s *administerHandler) administer(c httpapi.Call) error {
-	p, err := s.newSession(c)
-	if err != nil {
-		return err
-	}
-	p.Administers = true
-	return s.chooseProvider(c, p)
-}
-
 // AdministratorsPath is where a login to the administrators' console begins.
 const AdministratorsPath = pathAdminister + "/console"
 
@@ -50,33 +32,25 @@ const AdministratorsPath = pathAdminister + "/console"
 // in, and sends the browser to a page of it.
 type AdministratorLogin func(c httpapi.Call, who httpapi.Administrator, next string) error
 
-// administerConsole is where an administrator begins who wants the console.
-func (s *administerHandler) administerConsole(c httpapi.Call) error {
-	q, ok := parseParameters(c.Request().URL.RawQuery)
-	if !ok || q.repeated(parameterNext) {
-		return errNoStep
-	}
-	p, err := s.newSession(c)
+// administer is where an administrator begins, who wants a token or the console.
+func (s *administerHandler) administer(c httpapi.Call) error {
+	p, err := s.newConsoleSession(c)
 	if err != nil {
 		return err
 	}
-	p.Administers, p.Console, p.Next = true, true, q.get(parameterNext)
+	p.Administers, p.Console = true, c.Request().URL.Path == AdministratorsPath
 	return s.chooseProvider(c, p)
 }
 
 // enterAdministrator begins the session of an administrator who logged in. Their roles are
 // those of the groups that the provider has just named, and end with the session.
 func (s *administerHandler) enterAdministrator(c httpapi.Call, p loginSession, who flow.Identity) error {
-	names := s.rolesOf(who)
-	if len(names) == 0 {
+	key := oauth.KeyOf(who.Issuer, who.Subject)
+	a := httpapi.Administrator{Subject: &key, Roles: flow.RolesOf(s.Roles, who), Since: s.Now()}
+	if len(a.Roles) == 0 {
 		return errNoRole.withPerson(who)
 	}
-	key := oauth.KeyOf(who.Issuer, who.Subject)
-	a := httpapi.Administrator{Subject: &key, Since: s.Now()}
-	for _, name := range names {
-		a.Roles = append(a.Roles, oauth.Role(name))
-	}
-	if err := c.Audit(s.loginAct(actAdminister, who, strings.Join(names, ","), oauth.Resource(s.Issuer, "/console"))); err != nil {
+	if err := c.Audit(s.loginAct(actAdminister, who, flow.JoinRoles(a.Roles), oauth.Resource(s.Issuer, "/console"))); err != nil {
 		return err
 	}
 	return s.Administrators(c, a, p.Next)
@@ -85,7 +59,7 @@ func (s *administerHandler) enterAdministrator(c httpapi.Call, p loginSession, w
 // showToken shows a token to an administrator who logged in. Their roles are those of the
 // groups that the provider has just named.
 func (s *administerHandler) showToken(c httpapi.Call, who flow.Identity) error {
-	roles := s.rolesOf(who)
+	roles := flow.RolesOf(s.Roles, who)
 	if len(roles) == 0 {
 		return errNoRole.withPerson(who)
 	}
@@ -96,23 +70,11 @@ func (s *administerHandler) showToken(c httpapi.Call, who flow.Identity) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Audit(s.loginAct(actAdminister, who, strings.Join(roles, ","), resource)); err != nil {
+	if err := c.Audit(s.loginAct(actAdminister, who, flow.JoinRoles(roles), resource)); err != nil {
 		return err
 	}
 	return s.pages.Show(c, s.pages.AdministratorPage, statusOK, "", webpage.Administrator{
 		Heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: roles, Token: token,
 		Minutes: int(s.AccessToken / time.Minute), Address: s.Issuer,
 	})
-}
-
-// rolesOf returns the roles of a person, sorted.
-func (s *core) rolesOf(who flow.Identity) []string {
-	var roles []string
-	for _, r := range s.Roles {
-		if r.Issuer == who.Issuer && slices.Contains(who.Groups, r.Group) {
-			roles = append(roles, string(r.Role))
-		}
-	}
-	slices.Sort(roles)
-	return slices.Compact(roles)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -19,9 +20,9 @@ import (
 func rolesWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, func(o *Options) {
-		o.Roles = []Role{
-			{oauth.RoleAuditor, "https://idp.example", "security"}, {oauth.RoleAdmin, "https://idp.example", "platform"},
-			{oauth.RoleAdmin, "https://idp.example", "root"}, {oauth.RoleCurator, "https://other.example", "catalog"},
+		o.Roles = []flow.Role{
+			{Role: oauth.RoleAuditor, Issuer: "https://idp.example", Group: "security"}, {Role: oauth.RoleAdmin, Issuer: "https://idp.example", Group: "platform"},
+			{Role: oauth.RoleAdmin, Issuer: "https://idp.example", Group: "root"}, {Role: oauth.RoleCurator, Issuer: "https://other.example", Group: "catalog"},
 		}
 	})
 	w.provider.change(func() { w.provider.groups = map[string][]string{} })
@@ -113,7 +114,7 @@ func administratorsWorld(t *testing.T) (w *world, came *[]httpapi.Administrator,
 	t.Helper()
 	came, next = &[]httpapi.Administrator{}, &[]string{}
 	w = newWorld(t, func(o *Options) {
-		o.Roles = []Role{{oauth.RoleAuditor, "https://idp.example", "security"}, {oauth.RoleAdmin, "https://idp.example", "platform"}}
+		o.Roles = []flow.Role{{Role: oauth.RoleAuditor, Issuer: "https://idp.example", Group: "security"}, {Role: oauth.RoleAdmin, Issuer: "https://idp.example", Group: "platform"}}
 		o.Administrators = func(c httpapi.Call, who httpapi.Administrator, to string) error {
 			*came, *next = append(*came, who), append(*next, to)
 			c.Writer().WriteHeader(http.StatusNoContent)

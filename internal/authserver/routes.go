@@ -78,7 +78,7 @@ func (s *Server) Routes() []httpapi.Route {
 		routes = append(routes, httpapi.Route{Method: get, Path: pathAdminister, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administer)})
 	}
 	if s.administers() {
-		routes = append(routes, httpapi.Route{Method: get, Path: AdministratorsPath, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administerConsole)})
+		routes = append(routes, httpapi.Route{Method: get, Path: AdministratorsPath, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administer)})
 	}
 	if s.Console != nil {
 		routes = append(routes,

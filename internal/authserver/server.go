@@ -55,7 +55,7 @@ type Options struct {
 	AccountOrigins []AccountOrigins
 	// Roles are those of people who administer the installation. Without any, nobody gets
 	// tokens for that.
-	Roles []Role
+	Roles []flow.Role
 	// Console begins sessions of the users' console, nil where there is none.
 	Console ConsoleLogin
 	// Administrators begins sessions of the administrators' console for people with a role,
