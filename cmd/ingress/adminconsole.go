@@ -16,7 +16,7 @@ import (
 func (l *logins) administratorsFeature(c *core, o *options) (f httpapi.Feature, err error) {
 	l.administrators, err = userconsole.OpenAdministrators(userconsole.AdministratorParts{
 		Parts: l.consoleParts(c, o), Users: l.console, Administration: l.administration, Catalog: c.catalog, Cluster: c.cluster,
-		Namespace: o.Namespace, HasRoles: l.hasRoles, NamesGroups: l.namesGroups, Health: c.health(o), Bridges: c.routes.Bridges,
+		Namespace: o.Namespace, NamesGroups: l.namesGroups, Health: c.health(o), Bridges: c.routes.Bridges,
 	})
 	if err != nil {
 		return f, err
@@ -29,16 +29,17 @@ func (l *logins) administratorsFeature(c *core, o *options) (f httpapi.Feature, 
 // health returns what says what this replica knows of the installation.
 func (c *core) health(o *options) func() admin.Health {
 	kind, _, _ := indexOf(o.AuditIndex)
-	h := admin.Health{Version: version.String(), Index: kind, Quotas: "each replica for itself"}
+	quotas := "each replica for itself"
 	switch {
 	case o.Quota.StoreURL != "":
-		h.Quotas = "store"
+		quotas = "store"
 	case o.Quota.RedisURL != "":
-		h.Quotas = "Redis"
+		quotas = "Redis"
 	}
 	return func() admin.Health {
-		h := h
-		h.Confirmed, h.Certificate, h.CatalogKnown = c.routes.Confirmed(), c.identity.expiry(), c.catalog.Synced()
-		return h
+		return admin.Health{
+			Version: version.String(), Index: kind, Quotas: quotas,
+			Confirmed: c.routes.Confirmed(), Certificate: c.identity.expiry(), CatalogKnown: c.catalog.Synced(),
+		}
 	}
 }

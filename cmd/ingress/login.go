@@ -56,13 +56,11 @@ type logins struct {
 	server *authserver.Server
 	// console is the users' console, once its feature is made; nil for none.
 	console *console.Console
-	// administration is what administrators see and do, and administrators their console,
-	// once its feature is made; nil for none.
+	// These are what administrators see and do, and their console, once it is made.
 	administration *management.Administration
 	administrators *admin.Console
-	// namesGroups is whether a provider or an issuer names groups, so that the ingress may
-	// read BridgeProfiles, and hasRoles whether groups have roles.
-	namesGroups, hasRoles bool
+	// namesGroups is whether anybody names groups, so that the ingress may read profiles.
+	namesGroups bool
 	// run are what runs beside the servers.
 	run []func(context.Context) error
 }

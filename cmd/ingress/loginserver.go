@@ -87,7 +87,7 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
-	l.oauth.Name, l.server, l.hasRoles = of.Name, server, len(of.Roles) > 0
+	l.oauth.Name, l.server = of.Name, server
 	return nil
 }
 

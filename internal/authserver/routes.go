@@ -77,7 +77,7 @@ func (s *Server) Routes() []httpapi.Route {
 	if len(s.Roles) > 0 {
 		routes = append(routes, httpapi.Route{Method: get, Path: pathAdminister, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administer)})
 	}
-	if s.administers() {
+	if s.Administers() {
 		routes = append(routes, httpapi.Route{Method: get, Path: AdministratorsPath, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administer)})
 	}
 	if s.Console != nil {
@@ -122,8 +122,8 @@ var queryForm = regexp.MustCompile(`^` + parameter + `(&` + parameter + `)*$`)
 
 const parameter = `[A-Za-z0-9][A-Za-z0-9_.-]*(=([A-Za-z0-9_.:~+!*'()@/,?$=-]|%[0-9A-Fa-f]{2})*)?`
 
-// administers reports whether people with roles log in to the console.
-func (s *Server) administers() bool { return len(s.Roles) > 0 && s.Administrators != nil }
+// Administers reports whether people with roles log in to the administrators' console.
+func (s *Server) Administers() bool { return len(s.Roles) > 0 && s.Administrators != nil }
 
 // Target reports whether a path is the server's, and which form its query has.
 func (s *Server) Target(path string) (query *regexp.Regexp, ok bool) {
@@ -135,7 +135,7 @@ func (s *Server) Target(path string) (query *regexp.Regexp, ok bool) {
 	case path == pathAdminister:
 		return nil, len(s.Roles) > 0
 	case path == AdministratorsPath:
-		return queryForm, s.administers()
+		return queryForm, s.Administers()
 	case path == ConsolePath:
 		return queryForm, s.Console != nil
 	case returning.MatchString(path):

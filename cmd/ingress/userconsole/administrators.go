@@ -32,9 +32,9 @@ type AdministratorParts struct {
 	Cluster        client.Client
 	// Namespace is the installation's.
 	Namespace string
-	// HasRoles is whether groups have roles, and NamesGroups whether anybody names groups:
-	// elsewhere the ingress has no right to read profiles, and does not ask.
-	HasRoles, NamesGroups bool
+	// NamesGroups is whether anybody names groups: elsewhere the ingress has no right to read
+	// profiles, and does not ask.
+	NamesGroups bool
 	// Health returns what the replica knows but for the versions of the master key, which
 	// are those of the bridges.
 	Health  func() admin.Health
@@ -51,7 +51,7 @@ func OpenAdministrators(p AdministratorParts) (*admin.Console, error) {
 			Signer: p.Signer, Keys: p.Keys, Random: rand.Reader, Now: time.Now,
 		}),
 	}
-	if p.HasRoles {
+	if p.Server != nil && p.Server.Administers() {
 		made.Login = authserver.AdministratorsPath
 	}
 	if p.NamesGroups {
