@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/console"
@@ -162,7 +163,8 @@ func formPage(v *visit) string {
 
 // nextPage returns the page that a login leads to.
 func nextPage(asked string) string {
-	if path, ok := console.NextPath(asked); ok && (path == pathHome || len(path) > len(pathHome) && path[:len(pathHome)+1] == pathHome+"/") {
+	path, ok := console.NextPath(asked)
+	if ok && !strings.Contains(path, "..") && (path == pathHome || strings.HasPrefix(path, pathHome+"/")) {
 		return path
 	}
 	return pathHome

@@ -85,18 +85,20 @@ func yesNo(s metav1.ConditionStatus) string {
 // reasonOf returns a reason or a type of a condition, one word in the API, as words.
 func reasonOf(reason string) string {
 	var b strings.Builder
-	for i, r := range reason {
-		switch {
-		case i > 0 && unicode.IsUpper(r):
-			b.WriteByte(' ')
-			b.WriteRune(unicode.ToLower(r))
-		case r == '_':
-			b.WriteByte(' ')
-		default:
-			b.WriteRune(r)
+	letters := []rune(strings.ReplaceAll(reason, "_", " "))
+	for i, r := range letters {
+		isWord := i+1 < len(letters) && unicode.IsLower(letters[i+1]) // And no short form, such as ID.
+		if i > 0 && unicode.IsUpper(r) {
+			if unicode.IsLower(letters[i-1]) || isWord {
+				b.WriteByte(' ')
+			}
+			if isWord {
+				r = unicode.ToLower(r)
+			}
 		}
+		b.WriteRune(r)
 	}
-	return strings.ReplaceAll(b.String(), "user i d", "user ID")
+	return b.String()
 }
 
 // accessOf returns the look of an access.
