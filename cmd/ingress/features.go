@@ -23,7 +23,7 @@ type newFeature func(c *core, o *options) (httpapi.Feature, error)
 // features returns what is served beside users' bridges. What they run is added to
 // the background.
 func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
-	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, adminFeature, catalogFeature}
+	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, catalogFeature}
 	if l.server != nil {
 		list = append(list, l.feature)
 	}
@@ -35,6 +35,9 @@ func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
 	}
 	if o.Console.Enabled {
 		list = append(list, l.consoleFeature)
+	}
+	if o.Console.ServesAdministrators() {
+		list = append(list, l.administratorsFeature)
 	}
 	served := make([]httpapi.Feature, 0, len(list))
 	for _, open := range list {
@@ -90,10 +93,8 @@ func requestsFeature(c *core, o *options) (httpapi.Feature, error) {
 
 // consoleFeature serves the users' console.
 func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
-	parts := userconsole.Parts{Self: l.self(c), Signer: &c.identity.login, Keys: &c.identity.login, BaseURL: o.Catalog.URL, Server: l.server, Log: c.log}
-	if l.oauth != nil {
-		parts.BaseURL, parts.Name = l.oauth.PublicURL, l.oauth.Name
-	}
+	parts := l.consoleParts(c, o)
+	parts.Self = l.self(c)
 	var err error
 	if l.console, err = o.Console.Open(parts); err != nil {
 		return httpapi.Feature{}, err
@@ -103,16 +104,27 @@ func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
 	return f, nil
 }
 
-func adminFeature(c *core, o *options) (httpapi.Feature, error) {
+// consoleParts returns what both consoles stand on.
+func (l *logins) consoleParts(c *core, o *options) userconsole.Parts {
+	parts := userconsole.Parts{Signer: &c.identity.login, Keys: &c.identity.login, BaseURL: o.Catalog.URL, Server: l.server, Log: c.log}
+	if l.oauth != nil {
+		parts.BaseURL, parts.Name = l.oauth.PublicURL, l.oauth.Name
+	}
+	return parts
+}
+
+// adminFeature serves administrators.
+func (l *logins) adminFeature(c *core, o *options) (httpapi.Feature, error) {
 	keys := kubestore.NewKeys(c.cluster, rand.Reader, time.Now)
 	leaving := &kubestore.Leaving{
 		Client: c.cluster, Namespace: o.Namespace, Known: c.routes, Keys: keys, Requests: requestsOf(c, o), Note: c.audit.sink.Write, Now: time.Now, Log: c.log,
 	}
 	users := &kubestore.UserAccess{Client: c.cluster, Namespace: o.Namespace, Known: c.routes}
-	f := management.Admin(management.AdminOptions{
+	l.administration = management.NewAdministration(management.AdminOptions{
 		Routes: c.routes, Keys: keys, Access: users, Users: users,
 		AuditIndex: c.audit.search(), Inventory: c.inventory,
 	})
+	f := l.administration.Feature()
 	f.Run = leaving.Run
 	return f, nil
 }

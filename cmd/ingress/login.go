@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -23,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/console"
+	"github.com/hostedbridge/hostedbridge/internal/console/admin"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
@@ -58,6 +58,11 @@ type logins struct {
 	shared *management.SharedOptions
 	// console is the users' console, once its feature is made; nil for none.
 	console *console.Console
+	// These are what administrators see and do, and their console, once it is made.
+	administration *management.Administration
+	administrators *admin.Console
+	// namesGroups is whether anybody names groups, so that the ingress may read profiles.
+	namesGroups bool
 	// run are what runs beside the servers.
 	run []func(context.Context) error
 }
@@ -110,9 +115,10 @@ func (o *loginOptions) open(ctx context.Context, c *core, pages *userconsole.Opt
 			PublicURL: found.PublicURL, Name: resourceName, Scopes: scopesOf(found, verifier),
 			TrustedNamespaces: found.Trusted(), Tokens: verifier,
 		},
-		run: []func(context.Context) error{keys.Run},
+		run:         []func(context.Context) error{keys.Run},
+		namesGroups: found.NamesGroups(),
 	}
-	if slices.ContainsFunc(found.Issuers, func(i settings.Issuer) bool { return i.Groups.Claim != "" }) {
+	if found.IssuersNameGroups() {
 		recorder := kubestore.NewGroupRecorder(verifier, personsOf(c), c.log)
 		l.oauth.Tokens = recorder
 		l.run = append(l.run, recorder.Run)

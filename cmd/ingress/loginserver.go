@@ -61,9 +61,15 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 			return l.console.BeginLogin(c, who, next)
 		}
 	}
+	var toAdministrators authserver.AdministratorLogin
+	if o.pages.ServesAdministrators() {
+		toAdministrators = func(c httpapi.Call, who httpapi.Administrator, next string) error {
+			return l.administrators.Begin(c, who, next)
+		}
+	}
 	shared := sharedOf(of, o.core)
 	options := authserver.Options{
-		Issuer: o.found.PublicURL, Name: of.Name, Contact: contact, Logo: logo, Console: toConsole,
+		Issuer: o.found.PublicURL, Name: of.Name, Contact: contact, Logo: logo, Console: toConsole, Administrators: toAdministrators,
 		Store: entries, Signer: keys, Keys: keys, Users: usersOf(o.found, o.core),
 		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents, Connections: newConnections(o.core),
 		Registration:    client.Registration{Enabled: of.Registration.Enabled, MaxClients: of.Registration.MaxClients, Lifetime: of.Registration.Lifetime},
@@ -124,11 +130,11 @@ func accountOriginsOf(list []settings.AccountOrigins) []authserver.AccountOrigin
 	return origins
 }
 
-func rolesOf(list []settings.Role) []authserver.Role {
-	var roles []authserver.Role
+func rolesOf(list []settings.Role) []flow.Role {
+	var roles []flow.Role
 	for _, r := range list {
 		for _, g := range r.Groups {
-			roles = append(roles, authserver.Role{Role: oauth.Role(r.Role), Issuer: g.Issuer, Group: g.Value})
+			roles = append(roles, flow.Role{Role: oauth.Role(r.Role), Issuer: g.Issuer, Group: g.Value})
 		}
 	}
 	return roles

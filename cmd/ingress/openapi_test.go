@@ -48,7 +48,7 @@ func allRoutes(t *testing.T) []httpapi.Route {
 	logins, err := authserver.New(authserver.Options{
 		Issuer: "https://bridges.example.com", Store: noStore{}, Signer: noSigner{}, Keys: noKeys{}, Users: noUsers{}, Connections: noConnections{},
 		Providers: []flow.Provider{noProvider{}}, Registration: client.Registration{Enabled: true}, Invitations: true,
-		Roles:  []authserver.Role{{Role: oauth.RoleAdmin, Issuer: "https://idp.example.com", Group: "admins"}},
+		Roles:  []flow.Role{{Role: oauth.RoleAdmin, Issuer: "https://idp.example.com", Group: "admins"}},
 		Random: rand.Reader, Now: time.Now, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func TestTheFeaturesAreAllThatIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened := regexp.MustCompile(`newFeature\{([^}]*)\}`).FindSubmatch(text)
-	if opened == nil || string(opened[1]) != "healthFeature, secretsFeature, l.selfFeature, requestsFeature, adminFeature, catalogFeature" {
+	if opened == nil || string(opened[1]) != "healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, catalogFeature" {
 		t.Errorf("the features are %s: describe what is served, and add it to allRoutes", opened)
 	}
 }

@@ -5,7 +5,6 @@ package authserver
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,12 +13,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
-
-// Role gives the people in a group of an issuer a role.
-type Role struct {
-	Role          oauth.Role
-	Issuer, Group string
-}
 
 // administratorClient is the client of tokens that the page of administrators shows.
 const administratorClient = "administrator"
@@ -39,14 +32,35 @@ type administerHandler struct {
 	*providerLogin
 }
 
-// administer is where an administrator begins.
+// AdministratorsPath is where a login to the administrators' console begins.
+const AdministratorsPath = pathAdminister + "/console"
+
+// AdministratorLogin begins a session of the administrators' console for a person who logged
+// in, and sends the browser to a page of it.
+type AdministratorLogin func(c httpapi.Call, who httpapi.Administrator, next string) error
+
+// administer is where an administrator begins, who wants a token or the console.
 func (s *administerHandler) administer(c httpapi.Call) error {
-	p, err := s.newSession(c)
+	p, err := s.newConsoleSession(c)
 	if err != nil {
 		return err
 	}
-	p.Administers = true
+	p.Administers, p.Console = true, c.Request().URL.Path == AdministratorsPath
 	return s.chooseProvider(c, p)
+}
+
+// enterAdministrator begins the session of an administrator who logged in. Their roles are
+// those of the groups that the provider has just named, and end with the session.
+func (s *administerHandler) enterAdministrator(c httpapi.Call, p loginSession, who flow.Identity) error {
+	key := oauth.KeyOf(who.Issuer, who.Subject)
+	a := httpapi.Administrator{Subject: &key, Roles: flow.RolesOf(s.Roles, who), Since: s.Now()}
+	if len(a.Roles) == 0 {
+		return errNoRole.withPerson(who)
+	}
+	if err := c.Audit(s.loginAct(actAdminister, who, flow.JoinRoles(a.Roles), oauth.Resource(s.Issuer, "/console"))); err != nil {
+		return err
+	}
+	return s.Administrators(c, a, p.Next)
 }
 
 // showToken shows a token to an administrator who logged in, and another one to an owner of
@@ -54,7 +68,7 @@ func (s *administerHandler) administer(c httpapi.Call) error {
 // just named.
 func (s *administerHandler) showToken(c httpapi.Call, who flow.Identity) error {
 	shown := webpage.Administrator{
-		Heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: s.rolesOf(who), Minutes: int(s.AccessToken / time.Minute), Address: s.Issuer,
+		Heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: flow.RolesOf(s.Roles, who), Minutes: int(s.AccessToken / time.Minute), Address: s.Issuer,
 	}
 	names, scopes, err := s.sharedOf(c.Request().Context(), who)
 	if err != nil {
@@ -85,7 +99,7 @@ func (s *administerHandler) tokenFor(c httpapi.Call, who flow.Identity, path str
 	if err != nil {
 		return "", err
 	}
-	return token, c.Audit(s.loginAct(actAdminister, who, strings.Join(of.Roles, ","), resource))
+	return token, c.Audit(s.loginAct(actAdminister, who, flow.JoinRoles(of.Roles), resource))
 }
 
 // sharedOf returns the SharedServers that the person owns by the groups that the provider has
@@ -99,16 +113,4 @@ func (s *administerHandler) sharedOf(ctx context.Context, who flow.Identity) (na
 		names, scopes = append(names, o.Name), append(scopes, oauth.SharedScope(o.UID))
 	}
 	return names, scopes, err
-}
-
-// rolesOf returns the roles of a person, sorted.
-func (s *core) rolesOf(who flow.Identity) []string {
-	var roles []string
-	for _, r := range s.Roles {
-		if r.Issuer == who.Issuer && slices.Contains(who.Groups, r.Group) {
-			roles = append(roles, string(r.Role))
-		}
-	}
-	slices.Sort(roles)
-	return slices.Compact(roles)
 }

@@ -25,9 +25,9 @@ import (
 func rolesWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, func(o *Options) {
-		o.Roles = []Role{
-			{oauth.RoleAuditor, "https://idp.example", "security"}, {oauth.RoleAdmin, "https://idp.example", "platform"},
-			{oauth.RoleAdmin, "https://idp.example", "root"}, {oauth.RoleCurator, "https://other.example", "catalog"},
+		o.Roles = []flow.Role{
+			{Role: oauth.RoleAuditor, Issuer: "https://idp.example", Group: "security"}, {Role: oauth.RoleAdmin, Issuer: "https://idp.example", Group: "platform"},
+			{Role: oauth.RoleAdmin, Issuer: "https://idp.example", Group: "root"}, {Role: oauth.RoleCurator, Issuer: "https://other.example", Group: "catalog"},
 		}
 	})
 	w.provider.change(func() { w.provider.groups = map[string][]string{} })
@@ -127,7 +127,7 @@ func (s sharedServers) OwnedBy(_ context.Context, issuer string, groups []string
 	return nil, nil
 }
 
-func ownersWorld(t *testing.T, shared SharedServers, roles ...Role) *world {
+func ownersWorld(t *testing.T, shared SharedServers, roles ...flow.Role) *world {
 	t.Helper()
 	w := newWorld(t, func(o *Options) { o.Shared, o.Roles = shared, roles })
 	w.provider.change(func() { w.provider.groups = map[string][]string{} })
@@ -163,7 +163,7 @@ func TestAnOwnerGetsATokenForSharedServersAlone(t *testing.T) {
 }
 
 func TestAnAdministratorWhoOwnsSharedServersGetsTwoTokens(t *testing.T) {
-	w := ownersWorld(t, sharedServers{{Name: "payments", UID: "uid-1"}}, Role{oauth.RoleAuditor, "https://idp.example", "security"})
+	w := ownersWorld(t, sharedServers{{Name: "payments", UID: "uid-1"}}, flow.Role{oauth.RoleAuditor, "https://idp.example", "security"})
 	shown := w.administers([]string{"leads", "security"})
 	page(t, shown, http.StatusOK, "with the role <strong>auditor</strong>")
 	page(t, shown, http.StatusOK, "as an owner of <strong>payments</strong>")
@@ -208,5 +208,57 @@ func TestATokenNamesNotMoreSharedServersThanFit(t *testing.T) {
 	got, err := w.verify(token, issuer+"/shared")
 	if err != nil || len(got.Scopes) != oauth.MaxShared {
 		t.Errorf("%d bytes, %d SharedServers, %v", len(token), len(got.Scopes), err)
+	}
+}
+
+// administratorsWorld returns a world with roles and the administrators' console, and who
+// came to it.
+func administratorsWorld(t *testing.T) (w *world, came *[]httpapi.Administrator, next *[]string) {
+	t.Helper()
+	came, next = &[]httpapi.Administrator{}, &[]string{}
+	w = newWorld(t, func(o *Options) {
+		o.Roles = []flow.Role{{Role: oauth.RoleAuditor, Issuer: "https://idp.example", Group: "security"}, {Role: oauth.RoleAdmin, Issuer: "https://idp.example", Group: "platform"}}
+		o.Administrators = func(c httpapi.Call, who httpapi.Administrator, to string) error {
+			*came, *next = append(*came, who), append(*next, to)
+			c.Writer().WriteHeader(http.StatusNoContent)
+			return nil
+		}
+	})
+	w.provider.change(func() { w.provider.groups = map[string][]string{} })
+	return w, came, next
+}
+
+func TestAnAdministratorComesToTheConsole(t *testing.T) {
+	w, came, next := administratorsWorld(t)
+	w.provider.change(func() { w.provider.groups["ann"] = []string{"security", "platform", "other"} })
+	b := w.browser()
+	got := b.get(back(t, b.get(AdministratorsPath+"?next=/console/people"), "ann"))
+	key := oauth.KeyOf("https://idp.example", "ann")
+	want := []httpapi.Administrator{{Subject: &key, Roles: []oauth.Role{oauth.RoleAdmin, oauth.RoleAuditor}, Since: w.now()}}
+	if diff := cmp.Diff(want, *came); diff != "" || got.status != http.StatusNoContent || (*next)[0] != "/console/people" {
+		t.Errorf("%d %s to %v\n%s", got.status, got.body, *next, diff)
+	}
+	if diff := cmp.Diff([]httpapi.Act{{Name: "administer", Target: "admin,auditor", Login: key.String()}}, w.audited()); diff != "" {
+		t.Errorf("audit trail (-want +got):\n%s", diff)
+	}
+	if tokenInPage.MatchString(got.body) {
+		t.Error("there is a token too")
+	}
+}
+
+func TestWhoHasNoRoleDoesNotComeToTheConsole(t *testing.T) {
+	w, came, _ := administratorsWorld(t)
+	b := w.browser()
+	page(t, b.get(back(t, b.get(AdministratorsPath), "ann")), http.StatusForbidden, "You are no administrator here")
+	w.auditErr = errFake
+	w.provider.change(func() { w.provider.groups["ann"] = []string{"platform"} })
+	b = w.browser()
+	if got := b.get(back(t, b.get(AdministratorsPath), "ann")); got.status < 500 || len(*came) > 0 {
+		t.Errorf("without its audit entry: %d, and %v came", got.status, *came)
+	}
+	for _, s := range rolesWorld(t).replicas {
+		if _, ok := s.Target(AdministratorsPath); ok {
+			t.Error("there is a login to a console that there is not")
+		}
 	}
 }

@@ -30,16 +30,22 @@ type consoleHandler struct {
 
 // console is where a login to the console begins.
 func (s *consoleHandler) console(c httpapi.Call) error {
-	q, ok := flow.ParseParameters(c.Request().URL.RawQuery)
-	if !ok || q.Repeated(parameterNext) {
-		return errNoStep
-	}
-	p, err := s.newSession(c)
+	p, err := s.newConsoleSession(c)
 	if err != nil {
 		return err
 	}
-	p.Console, p.Next = true, q.Get(parameterNext)
 	return s.chooseProvider(c, p)
+}
+
+// newConsoleSession returns the beginning of a login to a console, and to one of its pages.
+func (s *loginSessions) newConsoleSession(c httpapi.Call) (loginSession, error) {
+	q, ok := flow.ParseParameters(c.Request().URL.RawQuery)
+	if !ok || q.Repeated(parameterNext) {
+		return loginSession{}, errNoStep
+	}
+	p, err := s.newSession(c)
+	p.Console, p.Next = true, q.Get(parameterNext)
+	return p, err
 }
 
 // enterConsole has a person who logged in use the console for their bridge, or asks them

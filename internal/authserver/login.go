@@ -119,6 +119,8 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 // goOn takes a person who came back to what their login is for.
 func (s *loginHandler) goOn(c httpapi.Call, p loginSession, provider flow.Provider, who flow.Identity) error {
 	switch {
+	case p.Administers && p.Console:
+		return s.enterAdministrator(c, p, who)
 	case p.Administers:
 		return s.showToken(c, who)
 	case p.Console:

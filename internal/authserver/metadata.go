@@ -38,27 +38,8 @@ const (
 	headerRetryAfter = "Retry-After"
 )
 
-// metadata is what RFC 8414 and those that extend it have a server say of itself.
-type metadata struct {
-	Issuer          string   `json:"issuer"`
-	Authorize       string   `json:"authorization_endpoint"`
-	Token           string   `json:"token_endpoint"`
-	Keys            string   `json:"jwks_uri"`
-	Register        string   `json:"registration_endpoint,omitempty"`
-	Revoke          string   `json:"revocation_endpoint"`
-	RevokeAuth      []string `json:"revocation_endpoint_auth_methods_supported"`
-	Scopes          []string `json:"scopes_supported"`
-	ResponseTypes   []string `json:"response_types_supported"`
-	ResponseModes   []string `json:"response_modes_supported"`
-	Grants          []string `json:"grant_types_supported"`
-	TokenAuth       []string `json:"token_endpoint_auth_methods_supported"`
-	Challenges      []string `json:"code_challenge_methods_supported"`
-	NamesItself     bool     `json:"authorization_response_iss_parameter_supported"`
-	ClientDocuments bool     `json:"client_id_metadata_document_supported"`
-}
-
 func (s *core) newMetadata() []byte {
-	m := metadata{
+	m := flow.Metadata{
 		Issuer: s.Issuer, Authorize: s.Issuer + pathAuthorize, Token: s.Issuer + pathToken, Keys: s.Issuer + pathKeys,
 		Revoke: s.Issuer + pathRevoke, RevokeAuth: []string{authNone},
 		Scopes:        oauth.Scopes(),

@@ -77,6 +77,9 @@ func (s *Server) Routes() []httpapi.Route {
 	if s.administers() {
 		routes = append(routes, httpapi.Route{Method: get, Path: pathAdminister, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administer)})
 	}
+	if s.Administers() {
+		routes = append(routes, httpapi.Route{Method: get, Path: AdministratorsPath, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administer)})
+	}
 	if s.Console != nil {
 		routes = append(routes,
 			httpapi.Route{Method: get, Path: ConsolePath, Access: httpapi.Page, Handle: s.htmlEndpoint(stepConsole, s.console)},
@@ -122,6 +125,9 @@ var queryForm = regexp.MustCompile(`^` + parameter + `(&` + parameter + `)*$`)
 
 const parameter = `[A-Za-z0-9][A-Za-z0-9_.-]*(=([A-Za-z0-9_.:~+!*'()@/,?$=-]|%[0-9A-Fa-f]{2})*)?`
 
+// Administers reports whether people with roles log in to the administrators' console.
+func (s *Server) Administers() bool { return len(s.Roles) > 0 && s.Administrators != nil }
+
 // Target reports whether a path is the server's, and which form its query has.
 func (s *Server) Target(path string) (query *regexp.Regexp, ok bool) {
 	switch {
@@ -131,6 +137,8 @@ func (s *Server) Target(path string) (query *regexp.Regexp, ok bool) {
 		return nil, s.Connections != nil
 	case path == pathAdminister:
 		return nil, s.administers()
+	case path == AdministratorsPath:
+		return queryForm, s.Administers()
 	case path == ConsolePath:
 		return queryForm, s.Console != nil
 	case returning.MatchString(path):

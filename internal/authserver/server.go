@@ -55,11 +55,14 @@ type Options struct {
 	AccountOrigins []AccountOrigins
 	// Roles are those of people who administer the installation. Without any, nobody gets
 	// tokens for that.
-	Roles []Role
+	Roles []flow.Role
 	// Shared finds the SharedServers that people own, nil where no groups are read.
 	Shared SharedServers
 	// Console begins sessions of the users' console, nil where there is none.
 	Console ConsoleLogin
+	// Administrators begins sessions of the administrators' console for people with a role,
+	// nil where there is none.
+	Administrators AdministratorLogin
 	// RedirectSchemes are the private-use schemes that clients may be answered at,
 	// such as cursor.
 	RedirectSchemes []string

@@ -57,7 +57,7 @@ type claims struct {
 	Expires  int64           `json:"exp"`
 	User     v1alpha1.UserID `json:"hb_user,omitempty"`
 	Bridge   types.UID       `json:"hb_bridge,omitempty"`
-	Roles    []string        `json:"hb_roles,omitempty"`
+	Roles    []oauth.Role    `json:"hb_roles,omitempty"`
 }
 
 // tokenHandler answers the token and the revocation endpoint, and ends logins.

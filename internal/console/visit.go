@@ -85,15 +85,9 @@ func (d *door) view(handle handler) func(httpapi.Call) error {
 // form returns the handler of a form of a person with a session.
 func (d *door) form(handle handler) func(httpapi.Call) error {
 	return d.view(func(v *visit) error {
-		body, err := v.Body()
-		if err != nil {
+		var err error
+		if v.form, err = ReadForm(v, v.session.CSRF); err != nil {
 			return err
-		}
-		if v.form, err = url.ParseQuery(string(body)); err != nil {
-			return errForm
-		}
-		if !flow.Same(v.form.Get(fieldCSRF), v.session.CSRF) {
-			return errForm
 		}
 		return handle(v)
 	})
@@ -281,19 +275,14 @@ var nextForm = regexp.MustCompile(`^/([A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_.
 
 // nextPage returns the page that a login leads to.
 func nextPage(asked string) string {
-	if len(asked) > maxPath || !nextForm.MatchString(asked) {
-		return pathHome
+	if path, ok := NextPath(asked); ok {
+		return path
 	}
-	return asked
+	return pathHome
 }
 
 // redirect sends the browser to a path of this host, by GET.
-func (v *visit) redirect(to string) {
-	h := v.Writer().Header()
-	h.Set("Location", to)
-	h.Set("Cache-Control", "no-store")
-	v.Writer().WriteHeader(http.StatusSeeOther)
-}
+func (v *visit) redirect(to string) { Redirect(v.Writer(), to) }
 
 // done sends the browser to a page that says what was done.
 func (v *visit) done(page, what string) error {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -56,7 +57,8 @@ type Route struct {
 	// /recipes/:name.
 	Path   string
 	Access Access
-	// Roles are those that suffice for a route of Admin, beside oauth.RoleAdmin.
+	// Roles are those that suffice for a route of Admin, beside oauth.RoleAdmin, or for one
+	// of Session on which an administrator enters.
 	Roles []oauth.Role
 	// MaxBody is how many bytes a body may have; 0 means that the route takes
 	// no body.
@@ -158,6 +160,13 @@ type SessionCall interface {
 	// Enter makes the person of a session the caller of the request, or returns an error
 	// if that person has no access now.
 	Enter(Identity) error
+	// IdentifyAdministrator returns the administrator whose key a person entered. It refuses
+	// a key as a request with it is refused.
+	IdentifyAdministrator(key string) (Administrator, error)
+	// EnterAdministrator makes the administrator of a session the caller of the request, so
+	// that the audit trail names them. It returns an error if the session has ended, and one
+	// of status 404 if the route needs another role.
+	EnterAdministrator(Administrator) error
 	// Exchange sends a JSON-RPC request of the caller to their bridge, as if they had sent
 	// it to their URL: it is counted, audited and answered in the same way.
 	Exchange(RPC) Exchanged
@@ -177,6 +186,23 @@ type Identity struct {
 	Ruled   v1alpha1.UserID   `json:"ruled,omitempty"`
 	// Since is when the person logged in.
 	Since time.Time `json:"since"`
+}
+
+// Administrator is the administrator of a session, by the admin key or by a login. Roles are
+// those of the login, which end with the session.
+type Administrator struct {
+	// KeyDigest tells the admin key from a later one. It is empty for a login.
+	KeyDigest string `json:"keyDigest,omitempty"`
+	// Subject is the person who logged in, nil for the admin key.
+	Subject *oauth.SubjectKey `json:"subject,omitempty"`
+	Roles   []oauth.Role      `json:"roles"`
+	// Since is when the administrator logged in.
+	Since time.Time `json:"since"`
+}
+
+// May reports whether the administrator may do what these roles may, beside oauth.RoleAdmin.
+func (a Administrator) May(roles []oauth.Role) bool {
+	return slices.ContainsFunc(a.Roles, func(r oauth.Role) bool { return r == oauth.RoleAdmin || slices.Contains(roles, r) })
 }
 
 // RPC is a JSON-RPC request. Method and Name are those of the body, which the headers

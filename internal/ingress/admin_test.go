@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/overview"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
@@ -218,11 +219,11 @@ func TestAPageOfEntries(t *testing.T) {
 	next := audit.Position{TimeMS: 1000, Writer: "w", Seq: 3}
 	w.index.answer(audit.Page{Entries: []audit.Entry{entry}, Next: &next, Shared: true, Lag: 1500 * time.Millisecond}, nil)
 	got := w.do(w.request("GET", "/admin/audit?userId=alice", adminKey, ""))
-	var page management.AuditPage
+	var page overview.AuditPage
 	if err := json.Unmarshal([]byte(got.body), &page); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(management.AuditPage{Entries: []audit.Entry{entry}, Next: next.Cursor(), Scope: "installation", LagSeconds: 1.5}, page); diff != "" {
+	if diff := cmp.Diff(overview.AuditPage{Entries: []audit.Entry{entry}, Next: next.Cursor(), Scope: "installation", LagSeconds: 1.5}, page); diff != "" {
 		t.Error(diff)
 	}
 	if acts := w.audit.all(); len(acts) != 1 || acts[0].Method != "admin/audit.query" || acts[0].UserID != "alice" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 )
 
 const (
@@ -35,6 +36,24 @@ func (c *featureCall) Enter(who httpapi.Identity) error {
 		return err
 	}
 	c.r.caller, c.r.admitted = p, true
+	return nil
+}
+
+// IdentifyAdministrator implements httpapi.Call.
+func (c *featureCall) IdentifyAdministrator(key string) (httpapi.Administrator, error) {
+	return c.router.access.authn.IdentifyAdministrator(c.r.source, key)
+}
+
+// EnterAdministrator implements httpapi.Call.
+func (c *featureCall) EnterAdministrator(who httpapi.Administrator) error {
+	a, err := c.router.access.authn.ResumeAdministrator(who)
+	switch {
+	case err != nil:
+		return err
+	case !a.May(c.route.Roles):
+		return problems.NotFound
+	}
+	c.r.administrator = a
 	return nil
 }
 

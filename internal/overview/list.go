@@ -59,15 +59,14 @@ func (s State) List(q Query) Page {
 			continue
 		}
 		// Groups take the longest, so the cheap comparisons come first.
-		u := s.user(b, people)
-		if q.Group != "" && !slices.Contains(u.Groups, q.Group) {
+		if q.Group != "" && !slices.Contains(s.groups(b, people), q.Group) {
 			continue
 		}
 		page.Matched++
 		switch {
-		case u.User <= q.After:
+		case b.User() <= q.After:
 		case len(page.Users) < q.Limit:
-			page.Users = append(page.Users, u)
+			page.Users = append(page.Users, s.user(b, people))
 		case page.Next == "" && len(page.Users) > 0:
 			page.Next = page.Users[len(page.Users)-1].User
 		}

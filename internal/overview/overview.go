@@ -82,15 +82,11 @@ func (s State) owners() []*v1alpha1.HostedBridge {
 func (s State) user(b *v1alpha1.HostedBridge, people *access.People) User {
 	u := User{
 		User: b.User(), Namespace: b.Namespace, Name: b.Name, Phase: b.Status.Phase, Access: people.Bridge(b), Tier: b.Spec.Tier,
-		Profiles: []string{}, Groups: []string{}, Onboarded: b.Labels[v1alpha1.LabelOnboarded] == "true",
+		Profiles: []string{}, Groups: s.groups(b, people), Onboarded: b.Labels[v1alpha1.LabelOnboarded] == "true",
 		Servers: len(b.Spec.Servers), Keys: len(b.Spec.APIKeys), Created: b.CreationTimestamp.UTC(),
 	}
 	for _, p := range b.Status.Profiles {
 		u.Profiles = append(u.Profiles, p.Name)
-	}
-	groups, _ := profile.Groups(b, people, s.Now)
-	for _, g := range groups {
-		u.Groups = append(u.Groups, g.Value)
 	}
 	for _, state := range b.Status.ServerStates {
 		if state.State == v1alpha1.ServerUnhealthy {
@@ -104,6 +100,16 @@ func (s State) user(b *v1alpha1.HostedBridge, people *access.People) User {
 		u.LastActivity = new(t.UTC())
 	}
 	return u
+}
+
+// groups returns the groups that count for a bridge's profiles.
+func (s State) groups(b *v1alpha1.HostedBridge, people *access.People) []string {
+	groups, _ := profile.Groups(b, people, s.Now)
+	names := make([]string, 0, len(groups))
+	for _, g := range groups {
+		names = append(names, g.Value)
+	}
+	return names
 }
 
 // DetailOf returns one user, of the HostedBridge with all of its status.

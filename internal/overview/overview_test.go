@@ -145,7 +145,7 @@ func TestProblemsAreCountedByCause(t *testing.T) {
 	if p := many.Problems().Problems[0]; p.Users != 20 || len(p.Named) != maxNamed {
 		t.Errorf("%d users, %d named", p.Users, len(p.Named))
 	}
-	if text, err := json.Marshal(State{}.Problems()); err != nil || string(text) != `{"users":0,"total":0,"problems":[]}` {
+	if text, err := json.Marshal(State{}.Problems()); err != nil || string(text) != `{"users":0,"total":0,"phases":{},"problems":[]}` {
 		t.Errorf("%s %v", text, err)
 	}
 }

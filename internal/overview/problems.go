@@ -25,9 +25,11 @@ const maxNamed = 5
 // Problems are what keeps users from their servers.
 type Problems struct {
 	// Users is how many users cannot use something, and Total how many there are.
-	Users    int       `json:"users"`
-	Total    int       `json:"total"`
-	Problems []Problem `json:"problems"`
+	Users int `json:"users"`
+	Total int `json:"total"`
+	// Phases are how many of all users are in which phase.
+	Phases   map[v1alpha1.Phase]int `json:"phases"`
+	Problems []Problem              `json:"problems"`
 }
 
 // Problem is one cause, for all users who have it.
@@ -71,8 +73,9 @@ func causesOf(b *v1alpha1.HostedBridge) []cause {
 func (s State) Problems() Problems {
 	type key struct{ reason, server, recipe string }
 	owners, found := s.owners(), map[key]*Problem{}
-	out := Problems{Total: len(owners), Problems: []Problem{}}
+	out := Problems{Total: len(owners), Phases: map[v1alpha1.Phase]int{}, Problems: []Problem{}}
 	for _, b := range owners {
+		out.Phases[b.Status.Phase]++
 		causes := causesOf(b)
 		if len(causes) > 0 {
 			out.Users++

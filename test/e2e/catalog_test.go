@@ -104,11 +104,17 @@ func (a answer) into(t *testing.T, v any) {
 // admin returns what an administrator asks with.
 func admin(t *testing.T) curl {
 	t.Helper()
+	return newCurl(adminKey(t))
+}
+
+// adminKey returns the installation's admin key.
+func adminKey(t *testing.T) string {
+	t.Helper()
 	s := &corev1.Secret{}
 	if err := installed.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "hosted-bridge-admin"}, s); err != nil {
 		t.Fatalf("get the administrators' key: %v", err)
 	}
-	return newCurl(strings.TrimSpace(string(s.Data["key"])))
+	return strings.TrimSpace(string(s.Data["key"]))
 }
 
 // awaitCatalog waits until all replicas serve the recipes of the installation.

@@ -67,6 +67,8 @@ func TestLogin(t *testing.T) {
 			"a secret that a group shares":   ownersShare,
 			"the users' console":             consoleLeadsToATool,
 			"the console by a login":         consoleByLogin,
+			"the administrators' console":    adminConsoleEndsAccess,
+			"a console for auditors":         auditorsSeeTheConsole,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -4,6 +4,9 @@
 {{- if not .enabled }}
 - --console=false
 {{- else }}
+{{- if not .administrators }}
+- --console-administrators=false
+{{- end }}
 {{- with .name }}
 - {{ printf "--console-name=%s" . | quote }}
 {{- end }}

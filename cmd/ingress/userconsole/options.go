@@ -25,13 +25,15 @@ import (
 
 // Options are the flags of the console.
 type Options struct {
-	Enabled       bool
-	Name, Contact string
-	LogoFile      string
+	Enabled bool
+	// Administrators is whether there is a console for administrators too.
+	Administrators bool
+	Name, Contact  string
+	LogoFile       string
 }
 
 // Defaults returns the options of an installation as it is shipped.
-func Defaults() Options { return Options{Enabled: true} }
+func Defaults() Options { return Options{Enabled: true, Administrators: true} }
 
 // maxName is how long a name or contact may be: they are on each page.
 const maxName = 120
@@ -39,10 +41,14 @@ const maxName = 120
 // RegisterFlags binds the options to flags.
 func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Enabled, "console", o.Enabled, "serve the users' console at /")
+	fs.BoolVar(&o.Administrators, "console-administrators", o.Administrators, "serve the administrators' console at /console, with --console")
 	fs.StringVar(&o.Name, "console-name", o.Name, "name of the installation on its pages (default: that of the logins, or hosted-bridge)")
 	fs.StringVar(&o.Contact, "console-contact", o.Contact, "whom users are told to ask: a name, an e-mail address or an https URL (default: an administrator)")
 	fs.StringVar(&o.LogoFile, "console-logo-file", o.LogoFile, "logo of the console's pages, PNG or SVG of at most 64 KiB")
 }
+
+// ServesAdministrators reports whether there is a console for administrators.
+func (o *Options) ServesAdministrators() bool { return o.Enabled && o.Administrators }
 
 // Validate returns everything that is wrong with the options, by flag.
 func (o *Options) Validate() error {

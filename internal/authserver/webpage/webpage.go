@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/web"
 )
 
@@ -157,7 +158,7 @@ type Invited struct {
 type Administrator struct {
 	Heading
 	Person string
-	Roles  []string
+	Roles  []oauth.Role
 	Token  string
 	// Shared are the SharedServers that SharedToken names.
 	Shared      []string

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/overview"
 )
 
 // Installed summarizes the HostedBridges.
@@ -66,29 +67,21 @@ func (i Installed) add(user string, servers []v1alpha1.Server) {
 	}
 }
 
-// RecipeCalls are the calls of all servers of a recipe.
-type RecipeCalls struct {
-	Recipe string `json:"recipe"`
-	// Bridges is how many users' bridges name it.
-	Bridges int `json:"bridges"`
-	audit.Tally
-}
-
 // TopRecipes returns the n recipes with the most calls, of equal ones those that
 // more bridges name. Calls count for the recipe that the user's bridge names for
 // the server now.
-func (i Installed) TopRecipes(uses []audit.Use, n int) []RecipeCalls {
+func (i Installed) TopRecipes(uses []audit.Use, n int) []overview.RecipeCalls {
 	sums := map[string]audit.Tally{}
 	for _, u := range uses {
 		if recipe, ok := i.recipes[server{u.UserID, u.Server}]; ok {
 			sums[recipe] = sums[recipe].Add(u.Tally)
 		}
 	}
-	top := make([]RecipeCalls, 0, len(i.bridges))
+	top := make([]overview.RecipeCalls, 0, len(i.bridges))
 	for recipe, bridges := range i.bridges {
-		top = append(top, RecipeCalls{recipe, bridges, sums[recipe]})
+		top = append(top, overview.RecipeCalls{Recipe: recipe, Bridges: bridges, Tally: sums[recipe]})
 	}
-	slices.SortFunc(top, func(a, b RecipeCalls) int {
+	slices.SortFunc(top, func(a, b overview.RecipeCalls) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Bridges, a.Bridges), cmp.Compare(a.Recipe, b.Recipe))
 	})
 	return top[:min(n, len(top))]

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/overview"
 )
 
 // bridge returns one with servers such as "gh=github", name and recipe; without
@@ -57,7 +58,7 @@ func TestWhatBridgesHave(t *testing.T) {
 	if diff := cmp.Diff(phases, i.Phases); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]RecipeCalls{{Recipe: "github", Bridges: 2}}, i.TopRecipes(nil, 10)); diff != "" {
+	if diff := cmp.Diff([]overview.RecipeCalls{{Recipe: "github", Bridges: 2}}, i.TopRecipes(nil, 10)); diff != "" {
 		t.Errorf("a bridge that is not the user's counts:\n%s", diff)
 	}
 }
@@ -72,9 +73,9 @@ func TestTopRecipes(t *testing.T) {
 		use("bob", "own", 20, 2),                                                                          // Of the same name as that one, and of a recipe.
 		use("alice", "removed", 7, 0), use("dave", "gh", 9, 0), use("", "gh", 9, 0), use("bob", "", 9, 0), // Of none that is named now.
 	}
-	want := []RecipeCalls{
-		{"time", 1, audit.Tally{Calls: 20, Errors: 2}}, {"github", 2, audit.Tally{Calls: 10, Errors: 2}},
-		{"search", 2, audit.Tally{}}, {"fetch", 1, audit.Tally{}}, // Of those without calls the one that more name is first.
+	want := []overview.RecipeCalls{
+		{Recipe: "time", Bridges: 1, Tally: audit.Tally{Calls: 20, Errors: 2}}, {Recipe: "github", Bridges: 2, Tally: audit.Tally{Calls: 10, Errors: 2}},
+		{Recipe: "search", Bridges: 2, Tally: audit.Tally{}}, {Recipe: "fetch", Bridges: 1, Tally: audit.Tally{}}, // Of those without calls the one that more name is first.
 	}
 	if diff := cmp.Diff(want, i.TopRecipes(uses, 10)); diff != "" {
 		t.Error(diff)

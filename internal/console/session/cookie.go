@@ -12,12 +12,22 @@ import (
 )
 
 // Cookies are the cookies of the console at the host of a request.
-type Cookies struct{ secure bool }
+type Cookies struct {
+	secure bool
+	// session is the name of the cookie of the session, without its prefix.
+	session string
+}
 
 // CookiesAt returns the cookies of the host by which a browser reached the console. By
 // their prefix browsers take them from that host alone, over TLS; on this machine there is
 // no TLS.
-func CookiesAt(r *http.Request) Cookies { return Cookies{!isLoopback(r.Host)} }
+func CookiesAt(r *http.Request) Cookies { return Cookies{!isLoopback(r.Host), nameSession} }
+
+// AdministratorCookiesAt returns those of the administrators' console, whose sessions are in
+// a cookie of their own. By its prefix it belongs to the whole host and to no path.
+func AdministratorCookiesAt(r *http.Request) Cookies {
+	return Cookies{!isLoopback(r.Host), nameAdministrator}
+}
 
 // isLoopback reports whether a host, with or without a port, is this machine.
 func isLoopback(host string) bool {
@@ -31,8 +41,9 @@ func isLoopback(host string) bool {
 
 // The names of the cookies, without their prefix.
 const (
-	nameSession = "hb-console"
-	nameVisit   = "hb-visit"
+	nameSession       = "hb-console"
+	nameAdministrator = "hb-administrator"
+	nameVisit         = "hb-visit"
 )
 
 func (k Cookies) name(of string) string {
@@ -44,7 +55,7 @@ func (k Cookies) name(of string) string {
 
 // Session returns the token of the session, empty if the browser has none. Of two that it
 // sends, one is not ours.
-func (k Cookies) Session(r *http.Request) string { return k.only(r, nameSession) }
+func (k Cookies) Session(r *http.Request) string { return k.only(r, k.session) }
 
 // Visit returns the secret by which a browser is known that has no session yet.
 func (k Cookies) Visit(r *http.Request) string { return k.only(r, nameVisit) }
@@ -60,14 +71,14 @@ func (k Cookies) only(r *http.Request, of string) string {
 // SetSession has the browser keep the token of a session. It is sent when a person follows
 // a link here, and with no other site's form.
 func (k Cookies) SetSession(w http.ResponseWriter, token string, life time.Duration) {
-	k.write(w, nameSession, token, int(life.Seconds()))
+	k.write(w, k.session, token, int(life.Seconds()))
 }
 
 // SetVisit has the browser keep the secret by which it is known, until it is closed.
 func (k Cookies) SetVisit(w http.ResponseWriter, secret string) { k.write(w, nameVisit, secret, 0) }
 
 // RemoveSession has the browser forget the session.
-func (k Cookies) RemoveSession(w http.ResponseWriter) { k.write(w, nameSession, "", -1) }
+func (k Cookies) RemoveSession(w http.ResponseWriter) { k.write(w, k.session, "", -1) }
 
 func (k Cookies) write(w http.ResponseWriter, of, value string, seconds int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // It is secure but on this machine, where there is no TLS.

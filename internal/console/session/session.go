@@ -10,6 +10,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,6 +55,8 @@ var (
 type Session struct {
 	httpapi.Identity
 
+	// Administrator is set in a session of an administrator, which names no user.
+	Administrator *httpapi.Administrator `json:"administrator,omitempty"`
 	// CSRF is the secret that a form of this session must repeat.
 	CSRF string `json:"csrf"`
 	// issued is when the token was signed.
@@ -65,11 +68,24 @@ type Options struct {
 	// Issuer is where users reach the installation. A session of another installation is
 	// none of this one's.
 	Issuer string
-	Signer flow.Signer
-	Keys   flow.KeySet
-	Random io.Reader
-	Now    func() time.Time
+	// Of is whose sessions they are: one of another kind is none of these.
+	Of Kind
+	// Longest is how long a session lasts altogether, that of users' if it is zero.
+	Longest time.Duration
+	Signer  flow.Signer
+	Keys    flow.KeySet
+	Random  io.Reader
+	Now     func() time.Time
 }
+
+// Kind is a kind of session, by the end of the audience of its tokens.
+type Kind string
+
+// The kinds.
+const (
+	OfUsers          Kind = "console"
+	OfAdministrators Kind = "administrators"
+)
 
 // Keeper makes sessions and reads them.
 type Keeper struct {
@@ -80,8 +96,11 @@ type Keeper struct {
 	read time.Time
 }
 
-// NewKeeper returns a Keeper.
-func NewKeeper(o Options) *Keeper { return &Keeper{Options: o} }
+// NewKeeper returns a Keeper. Without more options its sessions are those of users.
+func NewKeeper(o Options) *Keeper {
+	o.Of, o.Longest = cmp.Or(o.Of, OfUsers), cmp.Or(o.Longest, Longest)
+	return &Keeper{Options: o}
+}
 
 // claims are those of a session's token. Its audience is no URL for which access tokens
 // are accepted, so that neither is taken for the other.
@@ -98,7 +117,7 @@ type claims struct {
 const subject = "console"
 
 // audience returns the audience of sessions.
-func (k *Keeper) audience() string { return k.Issuer + "/#console" }
+func (k *Keeper) audience() string { return k.Issuer + "/#" + string(k.Of) }
 
 // Begin returns the session of a person who has just logged in.
 func (k *Keeper) Begin(who httpapi.Identity) (Session, error) {
@@ -113,7 +132,7 @@ func (k *Keeper) Begin(who httpapi.Identity) (Session, error) {
 // that is.
 func (k *Keeper) Issue(ctx context.Context, s Session) (token string, life time.Duration, err error) {
 	now := k.Now()
-	life = min(Idle, s.Since.Add(Longest).Sub(now)).Truncate(time.Second)
+	life = min(Idle, s.Since.Add(k.Longest).Sub(now)).Truncate(time.Second)
 	if life <= 0 {
 		return "", 0, ErrNone
 	}
@@ -161,7 +180,7 @@ func (k *Keeper) isCurrent(c *claims) bool {
 	now := k.Now()
 	ours := c.Issuer == k.Issuer && c.Subject == subject && len(c.Audience) == 1 && c.Audience[0] == k.audience()
 	begun := !now.Add(leeway).Before(time.Unix(c.Issued, 0))
-	return ours && begun && now.Before(time.Unix(c.Expires, 0)) && now.Before(c.Session.Since.Add(Longest)) && flow.IsSecret(c.Session.CSRF)
+	return ours && begun && now.Before(time.Unix(c.Expires, 0)) && now.Before(c.Session.Since.Add(k.Longest)) && flow.IsSecret(c.Session.CSRF)
 }
 
 // verify returns the payload of a token that the keybroker signed.

@@ -25,45 +25,55 @@ type UserAccess interface {
 }
 
 // getAccess answers with what is known of a user's access.
-func (a *admin) getAccess(c httpapi.Call) error {
-	user := c.Param("userId")
-	report, err := a.access.Report(c.Request().Context(), v1alpha1.UserID(user))
+func (a *Administration) getAccess(c httpapi.Call) error {
+	report, err := a.Access(c, v1alpha1.UserID(c.Param("userId")))
 	if err != nil {
-		return accessProblem(err)
-	}
-	if err := c.Audit(httpapi.Act{Name: "access.get", User: user}); err != nil {
 		return err
 	}
 	return answerJSON(c, http.StatusOK, report)
 }
 
+// Access returns what is known of a user's access.
+func (a *Administration) Access(c httpapi.Call, user v1alpha1.UserID) (access.Report, error) {
+	report, err := a.o.Access.Report(c.Request().Context(), user)
+	if err != nil {
+		return report, accessProblem(err)
+	}
+	return report, c.Audit(httpapi.Act{Name: "access.get", User: string(user)})
+}
+
 // putAccess sets a user's access, or says what would follow.
-func (a *admin) putAccess(c httpapi.Call) error {
+func (a *Administration) putAccess(c httpapi.Call) error {
 	to, dryRun, err := readAccessRequest(c)
 	if err != nil {
 		return err
 	}
-	user := c.Param("userId")
+	report, err := a.SetAccess(c, v1alpha1.UserID(c.Param("userId")), to, dryRun)
+	if err != nil {
+		return err
+	}
+	return answerJSON(c, http.StatusOK, report)
+}
+
+// SetAccess sets a user's access, or with dryRun returns what would follow.
+func (a *Administration) SetAccess(c httpapi.Call, user v1alpha1.UserID, to v1alpha1.Access, dryRun bool) (access.Report, error) {
 	ctx, cancel := actContext(c)
 	defer cancel()
-	report, err := a.access.Set(ctx, v1alpha1.UserID(user), to, dryRun)
-	act := httpapi.Act{Name: "access.set", User: user, Target: string(to)}
+	report, err := a.o.Access.Set(ctx, user, to, dryRun)
+	act := httpapi.Act{Name: "access.set", User: string(user), Target: string(to)}
 	if dryRun {
 		act.Name = "access.preview"
 	}
 	switch {
 	case errors.Is(err, access.ErrNoUser):
-		return accessProblem(err)
+		return report, accessProblem(err)
 	case err != nil && !dryRun:
 		act.Unsure = true
-		return errors.Join(accessProblem(err), c.Audit(act))
+		return report, errors.Join(accessProblem(err), c.Audit(act))
 	case err != nil:
-		return accessProblem(err)
+		return report, accessProblem(err)
 	}
-	if err := c.Audit(act); err != nil {
-		return err
-	}
-	return answerJSON(c, http.StatusOK, report)
+	return report, c.Audit(act)
 }
 
 // readAccessRequest returns what the body asks for.

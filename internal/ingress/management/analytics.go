@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
+	"github.com/hostedbridge/hostedbridge/internal/overview"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
@@ -40,105 +41,52 @@ const (
 
 var analyticsSteps = map[string]time.Duration{stepHour: time.Hour, stepDay: day}
 
-// analytics is how an installation is used.
-type analytics struct {
-	From   time.Time       `json:"from"`
-	To     time.Time       `json:"to"`
-	Totals analyticsTotals `json:"totals"`
-	// callAnalytics is nil where there is no index.
-	*callAnalytics
-}
-
-// analyticsTotals are what there is now.
-type analyticsTotals struct {
-	Users int `json:"users"`
-	// Bridges are how many bridges are in which phase.
-	Bridges map[string]int `json:"bridges"`
-	// Recipes and Publishers are nil while the catalog is not known.
-	Recipes    *int `json:"recipes,omitempty"`
-	Publishers *int `json:"publishers,omitempty"`
-}
-
-// callAnalytics are how much was called.
-type callAnalytics struct {
-	Calls      callFigures         `json:"calls"`
-	Step       string              `json:"step"`
-	Steps      []stepFigures       `json:"steps"`
-	Servers    []audit.ServerCalls `json:"servers"`
-	Tools      []audit.ToolCalls   `json:"tools"`
-	Recipes    []usage.RecipeCalls `json:"recipes"`
-	Users      []audit.UserCalls   `json:"users"`
-	Scope      string              `json:"scope"`
-	LagSeconds float64             `json:"lagSeconds"`
-}
-
-// callFigures are the figures of some calls.
-type callFigures struct {
-	Total       int64                  `json:"total"`
-	Errors      int64                  `json:"errors"`
-	ErrorRate   float64                `json:"errorRate"`
-	RateLimited int64                  `json:"rateLimited"`
-	ByStatus    map[audit.Status]int64 `json:"byStatus"`
-	LatencyMS   audit.Latency          `json:"latencyMs"`
-}
-
-// stepFigures are those of an hour or a day.
-type stepFigures struct {
-	Start time.Time `json:"start"`
-	callFigures
-}
-
-func figuresOf(c audit.Calls) callFigures {
-	f := callFigures{
-		Total: c.Count(), Errors: c.Errors(), ErrorRate: c.ErrorRate(),
-		RateLimited: c.ByStatus[audit.RateLimited], ByStatus: c.ByStatus, LatencyMS: c.Latency,
-	}
-	if f.ByStatus == nil {
-		f.ByStatus = map[audit.Status]int64{} // An object, and not null, for whoever reads it.
-	}
-	return f
-}
-
 // queryAnalytics answers with how the installation is used.
-func (a *admin) queryAnalytics(c httpapi.Call) error {
+func (a *Administration) queryAnalytics(c httpapi.Call) error {
 	u := c.Request().URL
 	if u.ForceQuery {
 		return problems.AnalyticsQuery
 	}
-	q, err := parseAnalyticsQuery(u.RawQuery, time.Now())
+	answer, err := a.Analytics(c, u.RawQuery)
 	if err != nil {
-		return problems.AnalyticsQuery.Saying(err.Error())
-	}
-	ctx, cancel := context.WithTimeout(c.Request().Context(), figuresTimeout)
-	defer cancel()
-	has, err := a.inventory(ctx)
-	if err != nil {
-		return fmt.Errorf("%w: %w", problems.InventoryUnknown, err)
-	}
-	answer := analytics{From: q.From, To: q.To, Totals: totalsOf(has)}
-	figures, err := a.countCalls(ctx, q.FiguresQuery)
-	switch {
-	case err == nil:
-		answer.callAnalytics = newCallAnalytics(figures, has, q)
-	case !errors.Is(err, problems.AuditIndexDisabled):
-		return err
-	}
-	if err := c.Audit(httpapi.Act{Name: "analytics.query"}); err != nil {
 		return err
 	}
 	return answerJSON(c, http.StatusOK, answer)
 }
 
+// Analytics returns how the installation is used, for a query as the route has it.
+func (a *Administration) Analytics(c httpapi.Call, query string) (overview.Analytics, error) {
+	q, err := parseAnalyticsQuery(query, time.Now())
+	if err != nil {
+		return overview.Analytics{}, problems.AnalyticsQuery.Saying(err.Error())
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), figuresTimeout)
+	defer cancel()
+	has, err := a.o.Inventory(ctx)
+	if err != nil {
+		return overview.Analytics{}, fmt.Errorf("%w: %w", problems.InventoryUnknown, err)
+	}
+	answer := overview.Analytics{From: q.From, To: q.To, Totals: totalsOf(has)}
+	figures, err := a.countCalls(ctx, q.FiguresQuery)
+	switch {
+	case err == nil:
+		answer.CallFigures = callFiguresOf(figures, has, q)
+	case !errors.Is(err, problems.AuditIndexDisabled):
+		return overview.Analytics{}, err
+	}
+	return answer, c.Audit(httpapi.Act{Name: "analytics.query"})
+}
+
 // countCalls asks the index, which counts for one at a time: it takes as long as
 // there are calls, and who writes entries has the same disk.
-func (a *admin) countCalls(ctx context.Context, q audit.FiguresQuery) (audit.Figures, error) {
+func (a *Administration) countCalls(ctx context.Context, q audit.FiguresQuery) (audit.Figures, error) {
 	select {
 	case a.counting <- struct{}{}:
 		defer func() { <-a.counting }()
 	case <-ctx.Done():
 		return audit.Figures{}, fmt.Errorf("%w: %w", problems.AnalyticsSlow, ctx.Err())
 	}
-	f, err := a.index.Figures(ctx, q)
+	f, err := a.o.AuditIndex.Figures(ctx, q)
 	if err == nil {
 		return f, nil
 	}
@@ -151,8 +99,8 @@ func (a *admin) countCalls(ctx context.Context, q audit.FiguresQuery) (audit.Fig
 	return f, fmt.Errorf("%w: %w", problems.AuditIndexAway, err)
 }
 
-func totalsOf(has usage.Inventory) analyticsTotals {
-	t := analyticsTotals{Users: has.Users, Bridges: map[string]int{}}
+func totalsOf(has usage.Inventory) overview.Totals {
+	t := overview.Totals{Users: has.Users, Bridges: map[string]int{}}
 	for phase, n := range has.Phases {
 		t.Bridges[string(phase)] = n
 	}
@@ -162,9 +110,9 @@ func totalsOf(has usage.Inventory) analyticsTotals {
 	return t
 }
 
-func newCallAnalytics(f audit.Figures, has usage.Inventory, q analyticsQuery) *callAnalytics {
-	a := &callAnalytics{
-		Calls: figuresOf(f.Total), Step: q.step, Steps: make([]stepFigures, 0, len(f.Steps)),
+func callFiguresOf(f audit.Figures, has usage.Inventory, q analyticsQuery) *overview.CallFigures {
+	a := &overview.CallFigures{
+		Calls: overview.FiguresOf(f.Total), Step: q.step, Steps: make([]overview.StepFigures, 0, len(f.Steps)),
 		Servers: audit.TopServers(f.Uses, q.Top), Tools: f.Tools, Recipes: has.TopRecipes(f.Uses, q.Top), Users: audit.TopUsers(f.Uses, q.Top),
 		Scope: selfservice.ScopeOf(f.Shared), LagSeconds: f.Lag.Seconds(),
 	}
@@ -172,7 +120,7 @@ func newCallAnalytics(f audit.Figures, has usage.Inventory, q analyticsQuery) *c
 		a.Tools = []audit.ToolCalls{}
 	}
 	for _, step := range f.Steps {
-		a.Steps = append(a.Steps, stepFigures{step.Start, figuresOf(step.Calls)})
+		a.Steps = append(a.Steps, overview.StepFigures{Start: step.Start, Figures: overview.FiguresOf(step.Calls)})
 	}
 	return a
 }

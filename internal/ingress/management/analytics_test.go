@@ -15,7 +15,7 @@ import (
 )
 
 func TestACountThatTakesTooLong(t *testing.T) {
-	a := &admin{index: waitingIndex{}, counting: make(chan struct{}, 1)}
+	a := NewAdministration(AdminOptions{AuditIndex: waitingIndex{}})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if _, err := a.countCalls(ctx, audit.FiguresQuery{}); !errors.Is(err, problems.AnalyticsSlow) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/overview"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
@@ -45,48 +46,39 @@ func (NoAuditIndex) Figures(context.Context, audit.FiguresQuery) (audit.Figures,
 	return audit.Figures{}, problems.AuditIndexDisabled
 }
 
-// AuditPage is an answer to a query for entries.
-type AuditPage struct {
-	Entries []audit.Entry `json:"entries"`
-	// Next is the cursor of the next page, absent on the last one.
-	Next string `json:"next,omitempty"`
-	// Scope says whose entries these are.
-	Scope string `json:"scope"`
-	// LagSeconds is for how long the index has lacked the oldest entry that it
-	// should have.
-	LagSeconds float64 `json:"lagSeconds"`
-}
-
 // queryAudit answers with audit entries, the newest first.
-func (a *admin) queryAudit(c httpapi.Call) error {
+func (a *Administration) queryAudit(c httpapi.Call) error {
 	u := c.Request().URL
 	if u.ForceQuery {
 		return problems.AuditQuery
 	}
-	q, err := parseAuditQuery(u.RawQuery)
+	page, err := a.AuditEntries(c, u.RawQuery)
 	if err != nil {
-		return problems.AuditQuery.Saying(err.Error())
+		return err
+	}
+	return answerJSON(c, http.StatusOK, page)
+}
+
+// AuditEntries returns audit entries, the newest first, for a query as the route has it.
+func (a *Administration) AuditEntries(c httpapi.Call, query string) (overview.AuditPage, error) {
+	q, err := parseAuditQuery(query)
+	if err != nil {
+		return overview.AuditPage{}, problems.AuditQuery.Saying(err.Error())
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), searchTimeout)
 	defer cancel()
-	page, err := a.index.Search(ctx, q)
+	found, err := a.o.AuditIndex.Search(ctx, q)
 	if err != nil {
-		if _, ok := errors.AsType[*httpapi.Problem](err); ok {
-			return err
-		}
-		return fmt.Errorf("%w: %w", problems.AuditIndexAway, err)
+		return overview.AuditPage{}, fmt.Errorf("%w: %w", indexProblem(err), err)
 	}
-	if err := c.Audit(httpapi.Act{Name: "audit.query", User: q.UserID}); err != nil {
-		return err
+	page := overview.AuditPage{Entries: found.Entries, Scope: selfservice.ScopeOf(found.Shared), LagSeconds: found.Lag.Seconds()}
+	if page.Entries == nil {
+		page.Entries = []audit.Entry{} // A list, and not null, for whoever reads it.
 	}
-	answer := AuditPage{Entries: page.Entries, Scope: selfservice.ScopeOf(page.Shared), LagSeconds: page.Lag.Seconds()}
-	if answer.Entries == nil {
-		answer.Entries = []audit.Entry{} // A list, and not null, for whoever reads it.
+	if found.Next != nil {
+		page.Next = found.Next.Cursor()
 	}
-	if page.Next != nil {
-		answer.Next = page.Next.Cursor()
-	}
-	return answerJSON(c, http.StatusOK, answer)
+	return page, c.Audit(httpapi.Act{Name: "audit.query", User: q.UserID})
 }
 
 // auditParameters are what a query may have, and how each is read.

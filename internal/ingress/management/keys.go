@@ -35,18 +35,18 @@ type UserKeys interface {
 }
 
 // createKey mints a key for a user and answers with it, once.
-func (a *admin) createKey(c httpapi.Call) error {
+func (a *Administration) createKey(c httpapi.Call) error {
 	name, lifetime, err := readKeyRequest(c)
 	if err != nil {
 		return err
 	}
-	of, err := a.keysOf(c)
+	of, err := a.keysOf(v1alpha1.UserID(c.Param("userId")))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := actContext(c)
 	defer cancel()
-	minted, err := a.keys.Create(ctx, of, name, lifetime)
+	minted, err := a.o.Keys.Create(ctx, of, name, lifetime)
 	if err != nil {
 		return actFailed(c, "keys.create", err)
 	}
@@ -57,39 +57,49 @@ func (a *admin) createKey(c httpapi.Call) error {
 }
 
 // listKeys answers with what may be told of a user's keys.
-func (a *admin) listKeys(c httpapi.Call) error {
-	of, err := a.keysOf(c)
+func (a *Administration) listKeys(c httpapi.Call) error {
+	keys, err := a.Keys(c, v1alpha1.UserID(c.Param("userId")))
 	if err != nil {
 		return err
 	}
-	keys, err := a.keys.List(c.Request().Context(), of)
+	return answerJSON(c, http.StatusOK, keys)
+}
+
+// Keys returns what may be told of a user's keys.
+func (a *Administration) Keys(c httpapi.Call, user v1alpha1.UserID) (selfservice.Keys, error) {
+	of, err := a.keysOf(user)
 	if err != nil {
-		return keysProblem(err)
+		return selfservice.Keys{}, err
 	}
-	if err := c.Audit(httpapi.Act{Name: "keys.list", User: c.Param("userId")}); err != nil {
-		return err
+	keys, err := a.o.Keys.List(c.Request().Context(), of)
+	if err != nil {
+		return selfservice.Keys{}, keysProblem(err)
 	}
-	return answerJSON(c, http.StatusOK, selfservice.Keys{Keys: keys, Limit: userkey.MaxKeys})
+	return selfservice.Keys{Keys: keys, Limit: userkey.MaxKeys}, c.Audit(httpapi.Act{Name: "keys.list", User: string(user)})
 }
 
 // revokeKey removes a key that was added as one of its own.
-func (a *admin) revokeKey(c httpapi.Call) error {
-	of, err := a.keysOf(c)
-	if err != nil {
-		return err
-	}
-	id := c.Param("keyId")
-	ctx, cancel := actContext(c)
-	defer cancel()
-	if err := a.keys.Revoke(ctx, of, id); err != nil {
-		return actFailed(c, "keys.revoke", err)
-	}
-	if err := c.Audit(httpapi.Act{Name: "keys.revoke", User: c.Param("userId"), Target: id}); err != nil {
+func (a *Administration) revokeKey(c httpapi.Call) error {
+	if err := a.RevokeKey(c, v1alpha1.UserID(c.Param("userId")), c.Param("keyId")); err != nil {
 		return err
 	}
 	c.Writer().Header().Set("Cache-Control", "no-store")
 	c.Writer().WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// RevokeKey removes a user's key that was added as one of its own.
+func (a *Administration) RevokeKey(c httpapi.Call, user v1alpha1.UserID, id string) error {
+	of, err := a.keysOf(user)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := actContext(c)
+	defer cancel()
+	if err := a.o.Keys.Revoke(ctx, of, id); err != nil {
+		return actFailed(c, "keys.revoke", err)
+	}
+	return c.Audit(httpapi.Act{Name: "keys.revoke", User: string(user), Target: id})
 }
 
 // actTimeout bounds an act, above what the API server has for it.
@@ -113,13 +123,13 @@ func actFailed(c httpapi.Call, act string, err error) error {
 	return keysProblem(err)
 }
 
-// keysOf returns whose keys the path is about.
-func (a *admin) keysOf(c httpapi.Call) (userkey.Bridge, error) {
-	t := a.routes.Current()
+// keysOf returns whose keys those of a user are.
+func (a *Administration) keysOf(user v1alpha1.UserID) (userkey.Bridge, error) {
+	t := a.o.Routes.Current()
 	if t == nil {
 		return userkey.Bridge{}, problems.NotReady
 	}
-	b, ok := t.Lookup(v1alpha1.UserID(c.Param("userId")))
+	b, ok := t.Lookup(user)
 	if !ok {
 		return userkey.Bridge{}, problems.NotFound
 	}

@@ -97,15 +97,16 @@ func Secrets(secrets UserSecrets) httpapi.Feature {
 	return f
 }
 
-// admin serves the installation's administrators.
-type admin struct {
-	routes    Routes
-	keys      UserKeys
-	access    UserAccess
-	users     Users
-	index     AuditIndex
-	inventory func(context.Context) (usage.Inventory, error)
-	counting  chan struct{} // Full while calls are counted.
+// Administration is what administrators see and do. The routes below /admin and the
+// console's pages call it alike, and the audit trail has each of its acts.
+type Administration struct {
+	o        AdminOptions
+	counting chan struct{} // Full while calls are counted.
+}
+
+// NewAdministration returns what administrators see and do.
+func NewAdministration(o AdminOptions) *Administration {
+	return &Administration{o, make(chan struct{}, 1)}
 }
 
 // query is the form of the query for audit entries and figures. Which parameters
@@ -119,8 +120,10 @@ const maxQuery = 2048
 
 // Admin returns the feature by which administrators manage keys and read the audit
 // trail and its figures.
-func Admin(o AdminOptions) httpapi.Feature {
-	a := &admin{routes: o.Routes, keys: o.Keys, access: o.Access, users: o.Users, index: o.AuditIndex, inventory: o.Inventory, counting: make(chan struct{}, 1)}
+func Admin(o AdminOptions) httpapi.Feature { return NewAdministration(o).Feature() }
+
+// Feature returns the routes of administrators.
+func (a *Administration) Feature() httpapi.Feature {
 	readers := []oauth.Role{oauth.RoleAuditor}
 	f := httpapi.Feature{Name: "admin", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, Routes: []httpapi.Route{
 		{Method: http.MethodGet, Path: "/admin/audit", Query: query, Roles: readers, Handle: a.queryAudit},

@@ -29,53 +29,70 @@ type Users interface {
 }
 
 // listUsers answers with the users that a query asks for.
-func (a *admin) listUsers(c httpapi.Call) error {
+func (a *Administration) listUsers(c httpapi.Call) error {
 	u := c.Request().URL
 	if u.ForceQuery {
 		return problems.UsersQuery
 	}
-	q, err := parseUsersQuery(u.RawQuery)
+	page, err := a.Users(c, u.RawQuery)
 	if err != nil {
-		return problems.UsersQuery.Saying(err.Error())
-	}
-	state, err := a.users.State(c.Request().Context())
-	if err != nil {
-		return fmt.Errorf("%w: %w", problems.InventoryUnknown, err)
-	}
-	if err := c.Audit(httpapi.Act{Name: "users.list"}); err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, state.List(q))
+	return answerJSON(c, http.StatusOK, page)
+}
+
+// Users returns the users that a query asks for, as the route has it.
+func (a *Administration) Users(c httpapi.Call, query string) (overview.Page, error) {
+	q, err := parseUsersQuery(query)
+	if err != nil {
+		return overview.Page{}, problems.UsersQuery.Saying(err.Error())
+	}
+	state, err := a.o.Users.State(c.Request().Context())
+	if err != nil {
+		return overview.Page{}, fmt.Errorf("%w: %w", problems.InventoryUnknown, err)
+	}
+	return state.List(q), c.Audit(httpapi.Act{Name: "users.list"})
 }
 
 // getUser answers with one user.
-func (a *admin) getUser(c httpapi.Call) error {
-	user := c.Param("userId")
-	ctx, cancel := actContext(c)
-	defer cancel()
-	detail, err := a.users.User(ctx, v1alpha1.UserID(user))
-	switch {
-	case errors.Is(err, access.ErrNoUser):
-		return fmt.Errorf("%w: %w", problems.NotFound, err)
-	case err != nil:
-		return fmt.Errorf("%w: %w", problems.InventoryUnknown, err)
-	}
-	if err := c.Audit(httpapi.Act{Name: "users.get", User: user}); err != nil {
+func (a *Administration) getUser(c httpapi.Call) error {
+	detail, err := a.User(c, v1alpha1.UserID(c.Param("userId")))
+	if err != nil {
 		return err
 	}
 	return answerJSON(c, http.StatusOK, detail)
 }
 
-// listProblems answers with what keeps users from their servers.
-func (a *admin) listProblems(c httpapi.Call) error {
-	state, err := a.users.State(c.Request().Context())
-	if err != nil {
-		return fmt.Errorf("%w: %w", problems.InventoryUnknown, err)
+// User returns one user.
+func (a *Administration) User(c httpapi.Call, user v1alpha1.UserID) (overview.Detail, error) {
+	ctx, cancel := actContext(c)
+	defer cancel()
+	detail, err := a.o.Users.User(ctx, user)
+	switch {
+	case errors.Is(err, access.ErrNoUser):
+		return detail, fmt.Errorf("%w: %w", problems.NotFound, err)
+	case err != nil:
+		return detail, fmt.Errorf("%w: %w", problems.InventoryUnknown, err)
 	}
-	if err := c.Audit(httpapi.Act{Name: "problems.list"}); err != nil {
+	return detail, c.Audit(httpapi.Act{Name: "users.get", User: string(user)})
+}
+
+// listProblems answers with what keeps users from their servers.
+func (a *Administration) listProblems(c httpapi.Call) error {
+	found, err := a.Problems(c)
+	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, state.Problems())
+	return answerJSON(c, http.StatusOK, found)
+}
+
+// Problems returns what keeps users from their servers.
+func (a *Administration) Problems(c httpapi.Call) (overview.Problems, error) {
+	state, err := a.o.Users.State(c.Request().Context())
+	if err != nil {
+		return overview.Problems{}, fmt.Errorf("%w: %w", problems.InventoryUnknown, err)
+	}
+	return state.Problems(), c.Audit(httpapi.Act{Name: "problems.list"})
 }
 
 // phases are those that a user's bridge may be in.

@@ -62,7 +62,7 @@ func trimBridge(object any) (any, error) {
 			Profiles:  b.Status.Profiles,
 			Effective: trimEffective(b.Status.Effective),
 			Secrets:   trimSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: trimRecipes(b.Status.Recipes),
-			Outages: trimOutages(b.Status.Outages),
+			Outages: trimOutages(b.Status.Outages), KeyVersion: b.Status.KeyVersion,
 		},
 	}, nil
 }

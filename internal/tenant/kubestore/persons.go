@@ -48,22 +48,22 @@ type NamedGroups struct {
 func (p *Persons) Record(ctx context.Context, n NamedGroups) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var profiles v1alpha1.BridgeProfileList
-	if err := p.Client.List(ctx, &profiles, client.InNamespace(p.Namespace)); err != nil {
-		return fmt.Errorf("list BridgeProfiles: %w", err)
+	profiles, err := (&Profiles{p.Client, p.Namespace}).List(ctx)
+	if err != nil {
+		return err
 	}
 	var shared v1alpha1.SharedServerList
 	if err := p.Client.List(ctx, &shared, client.InNamespace(p.Namespace)); err != nil {
 		return fmt.Errorf("list SharedServers: %w", err)
 	}
-	named := append(profile.Named(profiles.Items, n.Issuer), profile.NamedByShared(shared.Items, n.Issuer)...)
+	named := append(profile.Named(profiles, n.Issuer), profile.NamedByShared(shared.Items, n.Issuer)...)
 	kept := slices.DeleteFunc(slices.Clone(n.Groups), func(g string) bool { return !slices.Contains(named, g) })
 	slices.Sort(kept)
 	kept = slices.Compact(kept)
 
 	name := types.NamespacedName{Namespace: p.Namespace, Name: access.PersonName(oauth.KeyOf(n.Issuer, n.Subject))}
 	known := &v1alpha1.BridgePerson{}
-	err := p.Client.Get(ctx, name, known)
+	err = p.Client.Get(ctx, name, known)
 	switch {
 	case apierrors.IsNotFound(err) && len(named) == 0:
 		return nil

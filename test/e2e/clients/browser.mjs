@@ -27,6 +27,8 @@ const browser = await chromium.launch({
 // The identity provider's certificate is of an authority of this run.
 const context = await browser.newContext({
   ignoreHTTPSErrors: true,
+  // Colours that change slowly would be looked at half way.
+  reducedMotion: "reduce",
   ...(settings.plain ? { viewport: { width: 360, height: 740 } } : {}),
 });
 context.setDefaultTimeout(timeout);

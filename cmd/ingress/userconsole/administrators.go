@@ -1,0 +1,90 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package userconsole
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	catalogs "github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
+	"github.com/hostedbridge/hostedbridge/internal/console"
+	"github.com/hostedbridge/hostedbridge/internal/console/admin"
+	"github.com/hostedbridge/hostedbridge/internal/console/session"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	tenants "github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+)
+
+// AdministratorParts are what the administrators' console stands on, beside the users' one.
+type AdministratorParts struct {
+	Parts
+
+	Users          *console.Console
+	Administration *management.Administration
+	Catalog        *catalogs.Store
+	Cluster        client.Client
+	// Namespace is the installation's.
+	Namespace string
+	// NamesGroups is whether anybody names groups: elsewhere the ingress has no right to read
+	// profiles, and does not ask.
+	NamesGroups bool
+	// Health returns what the replica knows but for the versions of the master key, which
+	// are those of the bridges.
+	Health  func() admin.Health
+	Bridges func(context.Context) ([]*v1alpha1.HostedBridge, error)
+}
+
+// OpenAdministrators returns the administrators' console.
+func OpenAdministrators(p AdministratorParts) (*admin.Console, error) {
+	made := admin.Options{
+		Look: p.Users.Look(), Namespace: p.Namespace, People: p.Administration, Access: p.Administration, Trail: p.Administration,
+		Catalog: knownCatalog{p.Catalog}, Profiles: noProfiles, Health: p.health, Log: p.Log,
+		Sessions: session.NewKeeper(session.Options{
+			Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Of: session.OfAdministrators, Longest: admin.Longest,
+			Signer: p.Signer, Keys: p.Keys, Random: rand.Reader, Now: time.Now,
+		}),
+	}
+	if p.Server != nil && p.Server.Administers() {
+		made.Login = authserver.AdministratorsPath
+	}
+	if p.NamesGroups {
+		made.Profiles = (&tenants.Profiles{Client: p.Cluster, Namespace: p.Namespace}).List
+	}
+	return admin.New(made)
+}
+
+// health returns what the replica knows of the installation.
+func (p *AdministratorParts) health(ctx context.Context) admin.Health {
+	h := p.Health()
+	h.KeyVersions = map[int32]int{}
+	bridges, err := p.Bridges(ctx)
+	if err != nil {
+		return h // What is not known is not shown.
+	}
+	for _, b := range bridges {
+		if v := b.Status.KeyVersion; v != nil {
+			h.KeyVersions[*v]++
+		}
+	}
+	return h
+}
+
+func noProfiles(context.Context) ([]v1alpha1.BridgeProfile, error) { return nil, admin.ErrMayNotRead }
+
+// knownCatalog is the catalog as it is in memory.
+type knownCatalog struct{ store *catalogs.Store }
+
+// Entries implements admin.Catalog.
+func (k knownCatalog) Entries() ([]catalog.Entry, bool) {
+	return k.store.Current().Entries(), k.store.Synced()
+}
+
+// Publishers implements admin.Catalog.
+func (k knownCatalog) Publishers() []catalog.Publisher { return k.store.Publishers() }

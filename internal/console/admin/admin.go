@@ -1,0 +1,245 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admin is the administrators' console: pages on which those who run an
+// installation see whose servers do not work and why, look at one person, end access, and
+// search the audit trail. Pages are complete without a script. The package is a shell; the
+// ingress serves its routes.
+//
+// It decides nothing: what administrators see and do is what the API under /admin says and
+// does, by the same functions, which also write the audit entries. Each request has the
+// role that its route needs, or finds nothing.
+package admin
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/console"
+	"github.com/hostedbridge/hostedbridge/internal/console/session"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/overview"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+)
+
+// People are the users of the installation. Queries are those of the API's routes.
+type People interface {
+	Users(c httpapi.Call, query string) (overview.Page, error)
+	User(c httpapi.Call, user v1alpha1.UserID) (overview.Detail, error)
+	Problems(c httpapi.Call) (overview.Problems, error)
+}
+
+// Access is what users may use, and by which keys.
+type Access interface {
+	Access(c httpapi.Call, user v1alpha1.UserID) (access.Report, error)
+	SetAccess(c httpapi.Call, user v1alpha1.UserID, to v1alpha1.Access, dryRun bool) (access.Report, error)
+	Keys(c httpapi.Call, user v1alpha1.UserID) (selfservice.Keys, error)
+	RevokeKey(c httpapi.Call, user v1alpha1.UserID, id string) error
+}
+
+// Trail is what was called and done. Queries are those of the API's routes.
+type Trail interface {
+	AuditEntries(c httpapi.Call, query string) (overview.AuditPage, error)
+	Analytics(c httpapi.Call, query string) (overview.Analytics, error)
+}
+
+// Catalog is the catalog as it is known.
+type Catalog interface {
+	// Entries returns the recipes, false while they are not known.
+	Entries() ([]catalog.Entry, bool)
+	Publishers() []catalog.Publisher
+}
+
+// ErrMayNotRead says that the API server does not let the ingress read something.
+var ErrMayNotRead = errors.New("the ingress may not read it")
+
+// Profiles returns the BridgeProfiles of the installation, or an error that wraps
+// ErrMayNotRead.
+type Profiles func(context.Context) ([]v1alpha1.BridgeProfile, error)
+
+// Options are what a Console is made of.
+type Options struct {
+	// Look is how the installation looks.
+	Look console.Look
+	// Namespace is the installation's, for the commands that pages name.
+	Namespace string
+	Sessions  *session.Keeper
+	People    People
+	Access    Access
+	Trail     Trail
+	Catalog   Catalog
+	Profiles  Profiles
+	Health    func(context.Context) Health
+	// Login is the page on which people log in whose groups have roles, empty where none
+	// have.
+	Login string
+	Log   *slog.Logger
+}
+
+// Console is the administrators' console. It is safe for concurrent use, and keeps nothing.
+type Console struct {
+	*core
+
+	door    *door
+	people  *peoplePages
+	trail   *trailPages
+	catalog *catalogPages
+}
+
+// core has what all pages share: the options, and how a page is written.
+type core struct {
+	Options
+
+	templates map[string]*template.Template
+}
+
+// The pages, by what they are about. door lets people in.
+type (
+	door         struct{ *core }
+	peoplePages  struct{ *core }
+	trailPages   struct{ *core }
+	catalogPages struct{ *core }
+)
+
+// New returns a Console.
+func New(o Options) (*Console, error) {
+	for _, have := range []bool{o.Sessions != nil, o.People != nil, o.Access != nil, o.Trail != nil, o.Catalog != nil, o.Profiles != nil, o.Health != nil, o.Log != nil} {
+		if !have {
+			return nil, errors.New("administrators' console: a dependency is missing")
+		}
+	}
+	c := &core{Options: o, templates: parsePages()}
+	return &Console{c, &door{c}, &peoplePages{c}, &trailPages{c}, &catalogPages{c}}, nil
+}
+
+// Longest is how long a session of an administrator lasts. It is not renewed: the roles of
+// a login end with it, and nothing else takes them away.
+const Longest = time.Hour
+
+const (
+	// maxForm holds what is typed into a form.
+	maxForm = 4 << 10
+	// maxPath and maxQuery hold the longest path and query.
+	maxPath  = 256
+	maxQuery = 2048
+)
+
+// The paths, beside those below them.
+const (
+	pathHome     = "/console"
+	pathLogin    = pathHome + "/login"
+	pathLogout   = pathHome + "/logout"
+	pathPeople   = pathHome + "/people"
+	pathAudit    = pathHome + "/audit"
+	pathUsage    = pathHome + "/usage"
+	pathProfiles = pathHome + "/profiles"
+	pathCatalog  = pathHome + "/catalog"
+	pathHealth   = pathHome + "/health"
+)
+
+// part is the form of a part of a path that is not known.
+const part = `[A-Za-z0-9_.-]+`
+
+// params are the forms of the parts of paths.
+var params = map[string]httpapi.Param{
+	"userId":  {Form: v1alpha1.UserIDPattern},
+	"keyId":   {Form: `[0-9A-Za-z]{8,32}`},
+	"profile": {Form: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?`, MaxLength: 128},
+	"a":       {Form: part, MaxLength: 128}, "b": {Form: part, MaxLength: 128}, "c": {Form: part, MaxLength: 128},
+	"d": {Form: part, MaxLength: 128}, "e": {Form: part, MaxLength: 128},
+}
+
+// The forms of queries. None has anything that two parsers could split differently.
+var (
+	doneQuery   = regexp.MustCompile(`^done=[a-z-]{1,32}$`)
+	loginQuery  = regexp.MustCompile(`^((next=/[A-Za-z0-9_./-]*)?(&?why=(ended|out))?)$`)
+	filterQuery = regexp.MustCompile(`^[A-Za-z]+=([A-Za-z0-9_.:~*+-]|%[0-9A-Fa-f]{2})*(&[A-Za-z]+=([A-Za-z0-9_.:~*+-]|%[0-9A-Fa-f]{2})*)*$`)
+)
+
+// The roles of pages, beside oauth.RoleAdmin, as the API's routes have them.
+var (
+	readers  = []oauth.Role{oauth.RoleAuditor}
+	curators = []oauth.Role{oauth.RoleAuditor, oauth.RoleCurator}
+)
+
+// Feature returns the console as a feature of the surface, without limits of rates.
+func (c *Console) Feature() httpapi.Feature {
+	f := httpapi.Feature{Name: "administrators", Params: params, MaxPath: maxPath, MaxQuery: maxQuery}
+	f.Routes = append(c.views(), c.forms()...)
+	f.Routes = append(f.Routes, c.nothing()...)
+	for i := range f.Routes {
+		f.Routes[i].Access, f.Routes[i].AnyQuery = httpapi.Session, true
+		f.Routes[i].Form = f.Routes[i].MaxBody > 0
+	}
+	return f
+}
+
+// The paths of one person.
+const (
+	pathPerson = pathPeople + "/:userId"
+	pathKey    = pathPerson + "/keys/:keyId/revoke"
+)
+
+// views are the pages that change nothing.
+func (c *Console) views() []httpapi.Route {
+	d, p, t, k := c.door, c.people, c.trail, c.catalog
+	view := func(path string, roles []oauth.Role, query *regexp.Regexp, handle handler) httpapi.Route {
+		return httpapi.Route{Method: http.MethodGet, Path: path, Roles: roles, Query: query, Handle: d.view(handle)}
+	}
+	routes := []httpapi.Route{
+		{Method: http.MethodGet, Path: pathLogin, Query: loginQuery, Handle: d.page(d.loginForm)},
+		view(pathHome, readers, doneQuery, p.home),
+		view(pathPeople, readers, filterQuery, p.list),
+		view(pathPerson, readers, doneQuery, p.person),
+		view(pathKey, nil, nil, p.confirmRevoke),
+		view(pathAudit, readers, filterQuery, t.audit),
+		view(pathUsage, readers, filterQuery, t.usage),
+		view(pathProfiles, readers, nil, k.profiles),
+		view(pathProfiles+"/:profile", readers, nil, k.profile),
+		view(pathCatalog, curators, filterQuery, k.recipes),
+		view(pathHealth, readers, nil, t.health),
+	}
+	for _, a := range acts {
+		routes = append(routes, view(pathPerson+"/"+a.name, nil, nil, p.confirm(a)))
+	}
+	return routes
+}
+
+// forms are those that change something.
+func (c *Console) forms() []httpapi.Route {
+	d, p := c.door, c.people
+	form := func(path string, roles []oauth.Role, handle handler) httpapi.Route {
+		return httpapi.Route{Method: http.MethodPost, Path: path, Roles: roles, MaxBody: maxForm, Handle: d.form(handle)}
+	}
+	routes := []httpapi.Route{
+		{Method: http.MethodPost, Path: pathLogin, MaxBody: maxForm, Handle: d.page(d.logIn)},
+		form(pathLogout, oauth.Roles(), d.logOut),
+		form(pathKey, nil, p.revoke),
+	}
+	for _, a := range acts {
+		routes = append(routes, form(pathPerson+"/"+a.name, nil, p.do(a)))
+	}
+	return routes
+}
+
+// nothing are all other paths. They are answered as the pages of another role are, so that
+// the two cannot be told apart.
+func (c *Console) nothing() []httpapi.Route {
+	notFound := func(*visit) error { return console.ErrNotFound }
+	var routes []httpapi.Route
+	for _, path := range []string{"/:a", "/:a/:b", "/:a/:b/:c", "/:a/:b/:c/:d", "/:a/:b/:c/:d/:e"} {
+		routes = append(routes,
+			httpapi.Route{Method: http.MethodGet, Path: pathHome + path, Roles: oauth.Roles(), Handle: c.door.view(notFound)},
+			httpapi.Route{Method: http.MethodPost, Path: pathHome + path, Roles: oauth.Roles(), MaxBody: maxForm, Handle: c.door.view(notFound)})
+	}
+	return routes
+}

@@ -1,0 +1,192 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admin
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/overview"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+)
+
+// auditPage is a page of audit entries.
+type auditPage struct {
+	frame
+	overview.AuditPage
+
+	Filter   map[string]string
+	Wrong    string
+	Filtered bool
+	Statuses []audit.Status
+	NextURL  string
+	// First is whether no later page was left.
+	First bool
+	// Replica is whether the entries are of one replica alone.
+	Replica bool
+}
+
+// auditFilters are the fields by which entries are searched.
+var auditFilters = []string{"userId", "server", "tool", "status", "from", "to"}
+
+// auditRows is how many entries a page has.
+const auditRows = "50"
+
+// audit is the page of audit entries, the newest first.
+func (t *trailPages) audit(v *visit) error {
+	filters := v.filters()
+	page := &auditPage{frame: frame{Title: "Audit", Path: pathAudit}, Filter: map[string]string{}, Statuses: audit.Statuses(), First: !filters.Has("cursor")}
+	for _, name := range auditFilters {
+		page.Filter[name] = filters.Get(name)
+		page.Filtered = page.Filtered || page.Filter[name] != ""
+	}
+	if !filters.Has("limit") {
+		filters.Set("limit", auditRows)
+	}
+	status := http.StatusOK
+	found, err := t.Trail.AuditEntries(v, filters.Encode())
+	switch page.Wrong = refusal(err); {
+	case page.Wrong != "":
+		status = http.StatusUnprocessableEntity
+	case err != nil:
+		page.Trouble = t.troubleOf(v, "Audit entries", err)
+	}
+	page.AuditPage, page.Replica = found, found.Scope == selfservice.ScopeReplica
+	if found.Next != "" {
+		filters.Set("cursor", found.Next)
+		page.NextURL = pathAudit + "?" + filters.Encode()
+	}
+	return t.show(v, "audit", status, page)
+}
+
+// usagePage is how the installation was used.
+type usagePage struct {
+	frame
+	overview.Analytics
+
+	Ranges   []span
+	From, To string
+	Wrong    string
+	Charts   []chart
+	Replica  bool
+	// Indexed is whether calls are counted at all.
+	Indexed bool
+}
+
+// span is a range of time that ends now.
+type span struct {
+	Name, Label string
+	// Current is whether it is shown.
+	Current bool
+	length  time.Duration
+	step    string
+}
+
+// spans are the ranges.
+var spans = []span{
+	{Name: "day", Label: "24 hours", length: 24 * time.Hour, step: "hour"},
+	{Name: "week", Label: "7 days", length: 7 * 24 * time.Hour, step: "hour"},
+	{Name: "month", Label: "30 days", length: 30 * 24 * time.Hour, step: "day"},
+}
+
+// usage is the page of how the installation was used.
+func (t *trailPages) usage(v *visit) error {
+	filters := v.filters()
+	page := &usagePage{frame: frame{Title: "Usage", Path: pathUsage}, From: filters.Get("from"), To: filters.Get("to"), Ranges: slices.Clone(spans)}
+	if page.From == "" && page.To == "" {
+		filters = rangeOf(filters, page.Ranges, v.Now())
+	}
+	delete(filters, "range")
+	status := http.StatusOK
+	found, err := t.Trail.Analytics(v, filters.Encode())
+	switch page.Wrong = refusal(err); {
+	case page.Wrong != "":
+		status = http.StatusUnprocessableEntity
+	case err != nil:
+		page.Trouble = t.troubleOf(v, "What was called", err)
+	}
+	page.Analytics = found
+	if page.Indexed = found.CallFigures != nil; page.Indexed {
+		page.Replica = found.Scope == selfservice.ScopeReplica
+		page.Charts = chartsOf(found)
+	}
+	return t.show(v, "usage", status, page)
+}
+
+// rangeOf returns the filters with the times of the range that was asked for, the first one
+// if none was.
+func rangeOf(filters url.Values, ranges []span, now time.Time) url.Values {
+	at := max(0, slices.IndexFunc(ranges, func(s span) bool { return s.Name == filters.Get("range") }))
+	s := &ranges[at]
+	s.Current = true
+	to := now.UTC().Truncate(time.Hour).Add(time.Hour)
+	filters.Set("from", to.Add(-s.length).Format(time.RFC3339))
+	filters.Set("to", to.Format(time.RFC3339))
+	filters.Set("step", s.step)
+	return filters
+}
+
+// Health is what one replica of the ingress knows of the installation.
+type Health struct {
+	Version string
+	// Confirmed is when the API server last vouched for what the replica knows.
+	Confirmed time.Time
+	// KeyVersions are how many bridges have secrets under which version of the master key.
+	KeyVersions map[int32]int
+	// Certificate is when the replica's own certificate ends, zero if it has none.
+	Certificate time.Time
+	// Index is the kind of the audit index, and Quotas that of the store of quotas.
+	Index, Quotas string
+	// CatalogKnown is whether the catalog was read.
+	CatalogKnown bool
+}
+
+// healthPage is what is known of the installation.
+type healthPage struct {
+	frame
+	Health
+
+	Keys []keyVersion
+	// Lag is what the audit index lacks, as far as it is known.
+	Lag time.Duration
+	// IndexTrouble is why nothing is known of the index.
+	IndexTrouble string
+	// Stale is whether the API server is away.
+	Stale bool
+	Now   time.Time
+}
+
+// keyVersion is how many bridges have a version of the master key.
+type keyVersion struct {
+	Version int32
+	Bridges int
+	// Old is whether a later version is in use, so that a rotation goes on.
+	Old bool
+}
+
+// staleAfter is how long the API server may be silent before a page says so. The watches
+// are confirmed every few seconds.
+const staleAfter = time.Minute
+
+// health is the page of the installation.
+func (t *trailPages) health(v *visit) error {
+	known := t.Health(v.Request().Context())
+	page := &healthPage{frame: frame{Title: "Health", Path: pathHealth}, Health: known, Now: v.Now()}
+	page.Stale = v.Now().Sub(known.Confirmed) > staleAfter
+	versions := slices.SortedFunc(maps.Keys(known.KeyVersions), func(a, b int32) int { return cmp.Compare(b, a) })
+	for i, version := range versions {
+		page.Keys = append(page.Keys, keyVersion{version, known.KeyVersions[version], i > 0})
+	}
+	found, err := t.Trail.AuditEntries(v, "limit=1")
+	if err != nil {
+		page.IndexTrouble = t.troubleOf(v, "The index", err)
+	}
+	page.Lag = time.Duration(found.LagSeconds * float64(time.Second)).Round(time.Second)
+	return t.show(v, "health", http.StatusOK, page)
+}

@@ -1,0 +1,177 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admin
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/web"
+)
+
+// state is how a state looks: a word, a shape and a colour.
+type state struct{ Class, Icon, Word string }
+
+// phases are the phases of bridges, in the order in which pages have them.
+var phases = []v1alpha1.Phase{
+	v1alpha1.PhaseRunning, v1alpha1.PhaseAsleep, v1alpha1.PhaseWaking, v1alpha1.PhasePending, v1alpha1.PhaseFailed, v1alpha1.PhaseSuspended, v1alpha1.PhaseOffboarded,
+}
+
+var phaseStates = map[v1alpha1.Phase]state{
+	v1alpha1.PhaseRunning:    {"ok", "works", "Running"},
+	v1alpha1.PhaseAsleep:     {"rest", "asleep", "Asleep"},
+	v1alpha1.PhaseWaking:     {"start", "starting", "Waking"},
+	v1alpha1.PhasePending:    {"start", "starting", "Pending"},
+	v1alpha1.PhaseFailed:     {"bad", "broken", "Failed"},
+	v1alpha1.PhaseSuspended:  {"warn", "suspended", "Suspended"},
+	v1alpha1.PhaseOffboarded: {"off", "off", "Offboarded"},
+}
+
+// phaseOf returns the look of a phase. A bridge that the operator has not seen has none.
+func phaseOf(p v1alpha1.Phase) state {
+	if found, ok := phaseStates[p]; ok {
+		return found
+	}
+	return state{"off", "starting", "Not known yet"}
+}
+
+// serverStateOf returns the look of a server's state.
+func serverStateOf(s v1alpha1.ServerState) state {
+	switch s.State {
+	case v1alpha1.ServerHealthy:
+		return state{"ok", "works", "Works"}
+	case v1alpha1.ServerConnecting:
+		return state{"start", "starting", "Connecting"}
+	case v1alpha1.ServerUnhealthy:
+		return state{"bad", "broken", reasonOf(s.Reason)}
+	}
+	return state{"off", "starting", "Not known yet"}
+}
+
+// troubles are conditions that are true where something is wrong.
+var troubles = []string{v1alpha1.ConditionConflicting, v1alpha1.ConditionRecipeDeprecated}
+
+// conditionOf returns the look of a condition.
+func conditionOf(c metav1.Condition) state {
+	isGood := c.Status == metav1.ConditionTrue
+	for _, t := range troubles {
+		if c.Type == t {
+			isGood = c.Status == metav1.ConditionFalse
+		}
+	}
+	switch {
+	case c.Status == metav1.ConditionUnknown:
+		return state{"off", "starting", reasonOf(c.Type) + ": not known"}
+	case isGood:
+		return state{"ok", "works", reasonOf(c.Type) + ": " + yesNo(c.Status)}
+	}
+	return state{"warn", "needs", reasonOf(c.Type) + ": " + yesNo(c.Status)}
+}
+
+func yesNo(s metav1.ConditionStatus) string {
+	if s == metav1.ConditionTrue {
+		return "yes"
+	}
+	return "no"
+}
+
+// reasonOf returns a reason or a type of a condition, one word in the API, as words.
+func reasonOf(reason string) string {
+	var b strings.Builder
+	letters := []rune(strings.ReplaceAll(reason, "_", " "))
+	for i, r := range letters {
+		isWord := i+1 < len(letters) && unicode.IsLower(letters[i+1]) // And no short form, such as ID.
+		if i > 0 && unicode.IsUpper(r) {
+			if unicode.IsLower(letters[i-1]) || isWord {
+				b.WriteByte(' ')
+			}
+			if isWord {
+				r = unicode.ToLower(r)
+			}
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// accessOf returns the look of an access.
+func accessOf(a v1alpha1.Access) state {
+	switch a {
+	case v1alpha1.AccessAllowed:
+		return state{"ok", "works", "Allowed"}
+	case v1alpha1.AccessOffboarded:
+		return state{"off", "off", "Offboarded"}
+	}
+	return state{"warn", "suspended", "Suspended"}
+}
+
+// actorOf returns who made an entry.
+func actorOf(p audit.Principal) string {
+	text := map[audit.Kind]string{
+		audit.KindUserKey: "key", audit.KindAdminKey: "the admin key", audit.KindPublisherKey: "publisher's key",
+		audit.KindOAuth: "login", audit.KindInstallation: "the installation",
+	}[p.Kind]
+	if text == "" {
+		text = string(p.Kind)
+	}
+	if p.Role != "" {
+		text = p.Role + ", by " + text
+	}
+	return web.Visible(text, web.NameLength)
+}
+
+// deedOf returns what an entry is about: a tool with its server, or an act by the name that
+// the trail has.
+func deedOf(e audit.Entry) string {
+	if e.Method == audit.MethodCallTool {
+		return strings.TrimSpace(e.Server + " " + e.Tool)
+	}
+	return strings.TrimSpace(e.Method + " " + e.Action)
+}
+
+// percent returns a part of one as a percentage.
+func percent(part float64) string {
+	switch p := part * 100; {
+	case p == 0:
+		return "0 %"
+	case p < 0.1:
+		return "< 0.1 %"
+	default:
+		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
+	}
+}
+
+// number returns a number with spaces between its thousands.
+func number(n any) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+	return text
+}
+
+// visible returns a long text of others as it may be shown.
+func visible(s string) string { return web.Visible(s, web.ResultLength) }
+
+// counted returns a number of things.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
+}
+
+// doneTexts say what was done.
+var doneTexts = map[string]string{
+	"suspended":  "The access is suspended. Keys and logins are refused within a second.",
+	"resumed":    "The access is allowed again.",
+	"offboarded": "The offboarding has begun. This page says how far it is.",
+	"revoked":    "Key revoked. Apps that used it have lost access.",
+}

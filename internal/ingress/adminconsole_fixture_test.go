@@ -1,0 +1,265 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	people "github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/console"
+	"github.com/hostedbridge/hostedbridge/internal/console/admin"
+	"github.com/hostedbridge/hostedbridge/internal/console/session"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
+)
+
+// fakeAccess keeps the access of users.
+type fakeAccess struct {
+	mu  sync.Mutex
+	is  map[v1alpha1.UserID]v1alpha1.Access
+	set []string
+	err error
+}
+
+// Report implements management.UserAccess.
+func (f *fakeAccess) Report(_ context.Context, user v1alpha1.UserID) (people.Report, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	is, known := f.is[user]
+	if f.err != nil || !known {
+		return people.Report{}, orNoUser(f.err)
+	}
+	return people.Report{User: user, Access: is, Effective: is, Bridge: &people.ReportedBridge{Namespace: "tenants", Name: string(user), Keys: 1, Secrets: 2}}, nil
+}
+
+// Set implements management.UserAccess.
+func (f *fakeAccess) Set(ctx context.Context, user v1alpha1.UserID, to v1alpha1.Access, dryRun bool) (people.Report, error) {
+	r, err := f.Report(ctx, user)
+	if err != nil {
+		return r, err
+	}
+	if dryRun {
+		r.Steps = people.Steps(to)
+		return r, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.is[user] = to
+	f.set = append(f.set, string(user)+" "+string(to))
+	return r, nil
+}
+
+func (f *fakeAccess) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+// acts returns what was set.
+func (f *fakeAccess) acts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.set...)
+}
+
+func orNoUser(err error) error {
+	if err != nil {
+		return err
+	}
+	return people.ErrNoUser
+}
+
+// fakeRecipes is a catalog as administrators see it.
+type fakeRecipes struct {
+	entries    []catalog.Entry
+	publishers []catalog.Publisher
+}
+
+func (f *fakeRecipes) Entries() ([]catalog.Entry, bool) { return f.entries, true }
+func (f *fakeRecipes) Publishers() []catalog.Publisher  { return f.publishers }
+
+// adminWorld is a world with the administrators' console beside the users' one.
+type adminWorld struct {
+	*consoleWorld
+
+	access   *fakeAccess
+	recipes  *fakeRecipes
+	profiles []v1alpha1.BridgeProfile
+	// profilesErr is what reading the profiles fails with.
+	profilesErr error
+}
+
+// administration is what administrators see and do, once the world is there.
+type administration struct{ *management.Administration }
+
+func newAdminWorld(t testing.TB) *adminWorld {
+	t.Helper()
+	w := &adminWorld{consoleWorld: &consoleWorld{self: newFakeSelf()}, access: &fakeAccess{is: map[v1alpha1.UserID]v1alpha1.Access{}}, recipes: &fakeRecipes{}}
+	authority, err := pki.NewAuthority([32]byte{7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := keybrokerKeys{signing.Of(authority, 1), w.now}
+	sessions := session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Random: rand.Reader, Now: w.now}
+	users, err := console.New(console.Options{
+		Name: "Example bridges", Contact: "ask@example.com", Log: slog.New(slog.DiscardHandler), Sessions: session.NewKeeper(sessions),
+		Servers: w.self, Keys: w.self, Secrets: w.self, History: w.self,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions.Of, sessions.Longest = session.OfAdministrators, admin.Longest
+	does := &administration{}
+	pages, err := admin.New(admin.Options{
+		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Trail: does,
+		Catalog: w.recipes, Profiles: w.readProfiles,
+		Health: func(context.Context) admin.Health {
+			return admin.Health{Version: "v1.2.3", Confirmed: time.Now(), KeyVersions: map[int32]int{1: 3, 2: 40}, Index: "sqlite", Quotas: "store", CatalogKnown: true}
+		},
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.world = newWorldWith(t, defaults(), func(d *Deps) {
+		d.OAuth = &authn.OAuth{PublicURL: publicURL, Name: "Bridges", TrustedNamespaces: []string{"tenants"}, Tokens: &fakeTokens{tokens: map[string]oauth.Token{}}}
+		d.Features = append(d.Features, users.Feature(), pages.Feature(), enterFeature(pages, w.now))
+	})
+	does.Administration = management.NewAdministration(management.AdminOptions{
+		Routes: w.routes, Keys: w.keys, Access: w.access, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,
+	})
+	w.alice, w.bob = w.addUser("alice"), w.addUser("bob")
+	w.access.is["alice"], w.access.is["bob"] = v1alpha1.AccessAllowed, v1alpha1.AccessAllowed
+	w.seed()
+	return w
+}
+
+// readProfiles returns the profiles.
+func (w *adminWorld) readProfiles(context.Context) ([]v1alpha1.BridgeProfile, error) {
+	if w.profilesErr != nil {
+		return nil, w.profilesErr
+	}
+	return w.profiles, nil
+}
+
+// seed gives the world something to show on each page.
+func (w *adminWorld) seed() {
+	now := time.Now()
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
+		b.Spec.Servers = []v1alpha1.Server{{Name: "mail"}, {Name: "search"}}
+		b.Status = v1alpha1.HostedBridgeStatus{
+			Phase: v1alpha1.PhaseRunning, URL: "https://bridges.example.com/u/alice/mcp", Tools: new(int32(12)),
+			ServerStates: []v1alpha1.ServerState{
+				{Name: "mail", From: "mail", State: v1alpha1.ServerUnhealthy, Reason: "CredentialsRefused", Message: "the server refuses MAIL_TOKEN", Since: &metav1.Time{Time: now.Add(-time.Hour)}},
+				{Name: "search", State: v1alpha1.ServerHealthy},
+			},
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: metav1.NewTime(now)}},
+			Profiles:   []v1alpha1.ProfileUse{{Name: "engineering"}},
+			Secrets:    &v1alpha1.SecretsStatus{Missing: []string{"MAIL_TOKEN"}},
+		}
+	})
+	w.changeBridge("bob", func(b *v1alpha1.HostedBridge) { b.Status.Phase = v1alpha1.PhaseAsleep })
+	w.keys.keys["uid-alice"] = []userkey.Info{{ID: "abcdefgh", Name: "laptop"}}
+	w.profiles = []v1alpha1.BridgeProfile{{
+		ObjectMeta: metav1.ObjectMeta{Name: "engineering"},
+		Spec:       v1alpha1.BridgeProfileSpec{Priority: 10, Tier: "team", Who: v1alpha1.ProfileSubjects{Namespaces: []string{"*"}, Everyone: true}},
+		Status:     v1alpha1.BridgeProfileStatus{Matched: 212, Updated: 209, Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRollingOut, LastTransitionTime: metav1.NewTime(now)}}},
+	}}
+	w.recipes.entries = []catalog.Entry{
+		{Name: "mail", Owner: "acme", Recipe: recipe.Recipe{Description: "Reads mail."}, Refused: "The signature is not the publisher's."},
+		{Name: "search", Accepted: true, Recipe: recipe.Recipe{Description: "Finds documents."}, Updated: now, Versions: []catalog.Version{{Version: "1.4.0"}}},
+	}
+	w.recipes.publishers = []catalog.Publisher{{ID: "acme", Verified: true, Keys: []catalog.PublisherKey{{ID: "k1"}}}}
+	w.index.answer(audit.Page{Entries: []audit.Entry{
+		{Time: now, UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey, ID: "abcdefgh"}, Call: audit.Call{Method: audit.MethodCallTool, Server: "search", Tool: "query", Status: audit.Success}},
+		{Time: now, UserID: "bob", Principal: audit.Principal{Kind: audit.KindOAuth, ID: "s.0123", Role: "admin"}, Call: audit.Call{Method: "admin/access.set", Action: "Suspended", Status: audit.Success}},
+	}, Next: &audit.Position{TimeMS: 1000, Writer: "w", Seq: 3}, Shared: true}, nil)
+	w.index.answerFigures(figuresOfDay(now), nil)
+	w.inventory.set(inventory(nil), nil)
+}
+
+// figuresOfDay are the figures of 24 hours.
+func figuresOfDay(now time.Time) audit.Figures {
+	f := audit.Figures{Shared: true, Uses: []audit.Use{{UserID: "alice", Server: "search", Tally: audit.Tally{Calls: 900, Errors: 20}}},
+		Tools: []audit.ToolCalls{{Server: "search", Tool: "query", Tally: audit.Tally{Calls: 900, Errors: 20}}}}
+	total := audit.Calls{ByStatus: map[audit.Status]int64{}, Latency: audit.Latency{P50: 40, P95: 900, P99: 1900}}
+	for i := range int64(24) {
+		calls := audit.Calls{ByStatus: map[audit.Status]int64{audit.Success: 10 + i*i%17*9, audit.ToolError: i % 5}, Latency: audit.Latency{P50: 30 + i, P95: 400 + 20*i, P99: 1900}}
+		for status, n := range calls.ByStatus {
+			total.ByStatus[status] += n
+		}
+		f.Steps = append(f.Steps, audit.Step{Start: now.UTC().Truncate(time.Hour).Add(time.Duration(i-24) * time.Hour), Calls: calls})
+	}
+	f.Total = total
+	return f
+}
+
+// enterFeature logs in as a provider's login does, with the role that its path names.
+func enterFeature(pages *admin.Console, now func() time.Time) httpapi.Feature {
+	return httpapi.Feature{Name: "enter", MaxPath: 64, Params: map[string]httpapi.Param{"role": {Form: "[a-z]+"}}, Routes: []httpapi.Route{{
+		Method: http.MethodGet, Path: "/enter/:role", Access: httpapi.Page, Handle: func(c httpapi.Call) error {
+			subject := oauth.KeyOf(issuerURL, "ann")
+			return pages.Begin(c, httpapi.Administrator{Subject: &subject, Roles: []oauth.Role{oauth.Role(c.Param("role"))}, Since: now()}, "/console")
+		},
+	}}}
+}
+
+// administrator returns an administrator who has logged in with the admin key.
+func (w *adminWorld) administrator() *visitor {
+	w.t.Helper()
+	v := w.visitor()
+	if got := v.enterKey(adminKey, "/console"); got.status != http.StatusSeeOther {
+		w.t.Fatalf("log in: %d %s", got.status, got.body)
+	}
+	return v
+}
+
+// with returns an administrator who has logged in at a provider, with a role.
+func (w *adminWorld) with(role oauth.Role) *visitor {
+	w.t.Helper()
+	v := w.visitor()
+	if got := v.open("/enter/" + string(role)); got.status != http.StatusSeeOther {
+		w.t.Fatalf("log in: %d %s", got.status, got.body)
+	}
+	return v
+}
+
+func (v *visitor) enterKey(key, next string) reply {
+	v.w.t.Helper()
+	form := v.open("/console/login").hidden()
+	form.Set("key", key)
+	form.Set("next", next)
+	return v.post("/console/login", form)
+}
+
+// acted returns the acts that the audit trail has, with whose they are.
+func (w *adminWorld) acted() []string {
+	var acts []string
+	for _, e := range w.audit.all() {
+		acts = append(acts, strings.TrimSpace(string(e.Principal.Kind)+" "+e.Principal.Role+" "+e.Method+" "+e.UserID+" "+e.Action))
+	}
+	return acts
+}
+
+// regexpValue finds a field that keeps what was typed.
+var regexpValue = regexp.MustCompile(`value="(ali|alice|2026-03-02)"`)

@@ -1,0 +1,535 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"errors"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/console/admin"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
+)
+
+// adminPages are the pages of administrators, with the roles that see them beside admin.
+var adminPages = map[string]string{
+	"/console": "auditor", "/console/people": "auditor", "/console/people?search=ali&phase=": "auditor", "/console/people/alice": "auditor",
+	"/console/people/alice/suspend": "", "/console/people/alice/resume": "", "/console/people/alice/offboard": "", "/console/people/alice/keys/abcdefgh/revoke": "",
+	"/console/audit": "auditor", "/console/audit?userId=alice&server=&status=success": "auditor", "/console/usage": "auditor", "/console/usage?range=month": "auditor",
+	"/console/profiles": "auditor", "/console/profiles/engineering": "auditor", "/console/catalog": "auditor curator", "/console/health": "auditor",
+}
+
+// adminForms are the forms of administrators, with the fields they need and what they do.
+var adminForms = []struct{ path, user, does string }{
+	{"/console/people/alice/suspend", "", "alice Suspended"},
+	{"/console/people/alice/resume", "", "alice Allowed"},
+	{"/console/people/alice/offboard", "alice", "alice Offboarded"},
+	{"/console/people/alice/keys/abcdefgh/revoke", "", ""},
+}
+
+func TestAdministratorsSeeThePagesOfTheirRole(t *testing.T) {
+	w := newAdminWorld(t)
+	for role, v := range map[oauth.Role]*visitor{
+		"key": w.administrator(), oauth.RoleAdmin: w.with(oauth.RoleAdmin), oauth.RoleAuditor: w.with(oauth.RoleAuditor), oauth.RoleCurator: w.with(oauth.RoleCurator),
+	} {
+		nothing := v.open("/console/nothing/at/all")
+		if nothing.status != http.StatusNotFound || !strings.Contains(nothing.body, "There is no such page") {
+			t.Fatalf("%s: nothing is answered %d %s", role, nothing.status, nothing.body)
+		}
+		for path, roles := range adminPages {
+			got := v.open(path)
+			sees := role == "key" || role == oauth.RoleAdmin || slices.Contains(strings.Fields(roles), string(role))
+			switch {
+			case sees && got.status != http.StatusOK:
+				t.Errorf("%s with %s: %d %s", path, role, got.status, got.body)
+			case !sees && (got.status != http.StatusNotFound || got.body != nothing.body):
+				t.Errorf("%s with %s: %d, not as nothing: %s", path, role, got.status, got.body)
+			}
+			if role == oauth.RoleAuditor && (strings.Contains(got.body, `action="/console/people/alice`) || strings.Contains(got.body, "/suspend") || strings.Contains(got.body, "/revoke")) {
+				t.Errorf("%s: an auditor sees a button that writes", path)
+			}
+		}
+		if role == "key" || role == oauth.RoleAdmin {
+			continue
+		}
+		token := v.open("/console/catalog").hidden()
+		nothing = v.post("/console/nothing", token)
+		for _, f := range adminForms {
+			form := url.Values{"csrf": token["csrf"], "user": {f.user}}
+			if got := v.post(f.path, form); got.status != http.StatusNotFound || got.body != nothing.body {
+				t.Errorf("%s with %s: %d, not as nothing", f.path, role, got.status)
+			}
+		}
+	}
+	if did := w.access.acts(); len(did) > 0 {
+		t.Errorf("something was done: %q", did)
+	}
+}
+
+func TestWithoutASessionThereIsTheLogin(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.visitor()
+	for path := range adminPages {
+		path, _, _ = strings.Cut(path, "?")
+		if got := v.open(path); got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/login?next="+path {
+			t.Errorf("%s: %d %v", path, got.status, got.header)
+		}
+	}
+	if got := v.open("/console/nothing"); got.status != http.StatusSeeOther {
+		t.Errorf("nothing: %d", got.status)
+	}
+	if got := v.open("/console/login?next=/console/people"); got.status != http.StatusOK || !strings.Contains(got.body, `name="next" value="/console/people"`) || strings.Contains(got.body, "Log out") {
+		t.Errorf("the login: %d %s", got.status, got.body)
+	}
+	for _, f := range adminForms {
+		if got := v.post(f.path, url.Values{"user": {f.user}}); got.status != http.StatusSeeOther {
+			t.Errorf("%s: %d", f.path, got.status)
+		}
+	}
+}
+
+func TestOnlyTheAdminKeyBeginsASession(t *testing.T) {
+	w := newAdminWorld(t)
+	for name, key := range map[string]string{"none": "", "a user's": w.alice, "a longer one": adminKey + "x", "very long": strings.Repeat("k", 3000)} {
+		v := w.visitor()
+		got := v.enterKey(key, "/console")
+		if got.status != http.StatusUnauthorized || !strings.Contains(got.body, "This is not the admin key") || key != "" && strings.Contains(got.body, key) {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+		if got := v.open("/console"); got.status != http.StatusSeeOther {
+			t.Errorf("%s: a session began", name)
+		}
+	}
+	if got := w.visitor().enterKey(adminKey, "//evil.example"); got.header.Get("Location") != "/console" {
+		t.Errorf("a login leads to %q", got.header.Get("Location"))
+	}
+	if got := w.visitor().enterKey(adminKey, "/keys"); got.header.Get("Location") != "/console" {
+		t.Errorf("a login leads out of the console, to %q", got.header.Get("Location"))
+	}
+	if got := w.with(oauth.RoleCurator).open("/console/catalog"); got.status != http.StatusOK || !strings.Contains(got.body, `href="/console/catalog"`) || strings.Contains(got.body, `href="/console/people"`) {
+		t.Errorf("a curator: %d %s", got.status, got.body)
+	}
+	w.adminKey = nil
+	if got := w.visitor().enterKey(adminKey, "/console"); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "no admin key") {
+		t.Errorf("without an admin key: %d %s", got.status, got.body)
+	}
+	if strings.Contains(w.logs.String(), adminKey) {
+		t.Error("the log has the admin key")
+	}
+}
+
+func TestTriesOfAdminKeysAreLimited(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.visitor()
+	last := 0
+	for range 200 {
+		if last = v.enterKey(strings.Repeat("k", 32), "/console").status; last == http.StatusTooManyRequests {
+			break
+		}
+	}
+	if last != http.StatusTooManyRequests {
+		t.Errorf("the last of many tries is answered %d", last)
+	}
+}
+
+func TestASessionOfAnAdministratorEnds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		enter func(*adminWorld) *visitor
+		end   func(*adminWorld)
+	}{
+		"after an hour":              {(*adminWorld).administrator, func(w *adminWorld) { w.wait(time.Hour) }},
+		"after an hour, by a login":  {func(w *adminWorld) *visitor { return w.with(oauth.RoleAdmin) }, func(w *adminWorld) { w.wait(time.Hour) }},
+		"when the admin key changes": {(*adminWorld).administrator, func(w *adminWorld) { w.adminKey = []byte("another-admin-key-of-some-length") }},
+		"when there is no key":       {(*adminWorld).administrator, func(w *adminWorld) { w.adminKey = nil }},
+		"when the person has to leave": {func(w *adminWorld) *visitor { return w.with(oauth.RoleAdmin) }, func(w *adminWorld) {
+			w.change(func() {
+				w.persons = append(w.persons, &v1alpha1.BridgePerson{Spec: v1alpha1.BridgePersonSpec{Issuer: issuerURL, Subject: "ann", Access: v1alpha1.AccessSuspended}})
+			})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newAdminWorld(t)
+			v := tt.enter(w)
+			form := v.open("/console/people/alice/suspend").hidden()
+			tt.end(w)
+			if got := v.post("/console/people/alice/suspend", form); got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/login?next=/console/people/alice/suspend&why=ended" {
+				t.Errorf("a form: %d %v", got.status, got.header)
+			}
+			if got := v.open("/console"); got.status != http.StatusSeeOther {
+				t.Errorf("a page: %d", got.status)
+			}
+			if did := w.access.acts(); len(did) > 0 {
+				t.Errorf("something was done: %q", did)
+			}
+		})
+	}
+}
+
+func TestALogoutEndsTheSessionInTheBrowser(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	if got := v.submit("/console", "/console/logout"); got.header.Get("Location") != "/console/login?why=out" {
+		t.Errorf("%d %v", got.status, got.header)
+	}
+	if got := v.open("/console"); got.status != http.StatusSeeOther {
+		t.Errorf("after the logout: %d", got.status)
+	}
+}
+
+func TestTheCookieOfAnAdministratorIsForTheConsoleAlone(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	at, err := url.Parse(v.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookies := v.client.Jar.Cookies(at)
+	i := slices.IndexFunc(cookies, func(c *http.Cookie) bool { return c.Name == "hb-administrator" })
+	if i < 0 {
+		t.Fatalf("cookies %v", cookies)
+	}
+	for _, path := range []string{"/admin/users", "/admin/audit", "/u/alice/health", "/u/alice/secrets"} {
+		if got := v.open(path); got.status != http.StatusUnauthorized {
+			t.Errorf("%s with the cookie alone: %d", path, got.status)
+		}
+		if got := w.do(w.request("GET", path, cookies[i].Value, "")); got.status != http.StatusUnauthorized {
+			t.Errorf("%s with the cookie as a token: %d", path, got.status)
+		}
+	}
+	if got := v.open("/keys"); got.status != http.StatusSeeOther {
+		t.Errorf("a page of users with it: %d", got.status)
+	}
+	// Neither console takes the other's session under the name of its own cookie.
+	user := w.logged(w.alice)
+	for _, c := range user.client.Jar.Cookies(at) {
+		if c.Name != "hb-console" {
+			continue
+		}
+		swapped := w.visitor()
+		swapped.client.Jar.SetCookies(at, []*http.Cookie{{Name: "hb-administrator", Value: c.Value, Path: "/"}, {Name: "hb-console", Value: cookies[i].Value, Path: "/"}})
+		if got := swapped.open("/console/people"); got.status != http.StatusSeeOther {
+			t.Errorf("a user's session as an administrator's: %d", got.status)
+		}
+		if got := swapped.open("/keys"); got.status != http.StatusSeeOther {
+			t.Errorf("an administrator's session as a user's: %d", got.status)
+		}
+	}
+	for _, header := range []string{"Authorization", "X-Api-Key"} {
+		r := w.request(http.MethodGet, "/console", "", "")
+		r.Header.Set(header, adminKey)
+		if got := w.visitor().send(r); got.status != http.StatusSeeOther {
+			t.Errorf("a page with %s: %d", header, got.status)
+		}
+	}
+}
+
+func TestAFormOfAnotherSiteDoesNothingOfAnAdministrators(t *testing.T) {
+	w := newAdminWorld(t)
+	v, other := w.administrator(), w.administrator()
+	right, foreign := v.open("/console").hidden().Get("csrf"), other.open("/console").hidden().Get("csrf")
+	for _, f := range append(slices.Clone(adminForms), struct{ path, user, does string }{"/console/logout", "", ""}) {
+		for name, tt := range map[string]struct {
+			csrf   string
+			header []string
+		}{
+			"no token":                     {"", nil},
+			"another session's token":      {foreign, nil},
+			"another site":                 {right, []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}},
+			"another origin, old browser":  {right, []string{"Sec-Fetch-Site", "", "Origin", "https://evil.example"}},
+			"a page of a file":             {right, []string{"Sec-Fetch-Site", "", "Origin", "null"}},
+			"a sibling of the same domain": {right, []string{"Sec-Fetch-Site", "same-site"}},
+		} {
+			if got := v.post(f.path, url.Values{"csrf": {tt.csrf}, "user": {f.user}}, tt.header...); got.status != http.StatusForbidden {
+				t.Errorf("%s with %s: %d", f.path, name, got.status)
+			}
+		}
+	}
+	form := v.open("/console/login").hidden()
+	form.Set("key", adminKey)
+	form.Set("visit", w.visitor().open("/console/login").hidden().Get("visit"))
+	if got := v.post("/console/login", form); got.status != http.StatusForbidden {
+		t.Errorf("a login with the form of another browser: %d", got.status)
+	}
+	if did := w.access.acts(); len(did) > 0 {
+		t.Errorf("something was done: %q", did)
+	}
+}
+
+func TestFormsOfAdministratorsDoWhatTheySay(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.with(oauth.RoleAdmin)
+	var want []string
+	for _, f := range adminForms {
+		if f.does != "" {
+			want = append(want, f.does)
+		}
+		got := v.submit(f.path, f.path, "user", f.user)
+		if got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/console/people/alice?done=") {
+			t.Errorf("%s: %d %v %s", f.path, got.status, got.header, got.body)
+			continue
+		}
+		if page := v.open(got.header.Get("Location")); page.status != http.StatusOK || !strings.Contains(page.body, `class="said"`) {
+			t.Errorf("%s leads to a page that does not say what was done: %d", f.path, page.status)
+		}
+	}
+	if diff := cmp.Diff(want, w.access.acts()); diff != "" {
+		t.Error(diff)
+	}
+	if len(w.keys.keys["uid-alice"]) != 0 {
+		t.Error("the key was not revoked")
+	}
+	acted := w.acted()
+	for _, act := range []string{
+		"oauth admin admin/access.preview alice Suspended", "oauth admin admin/access.set alice Suspended", "oauth admin admin/access.set alice Allowed",
+		"oauth admin admin/access.set alice Offboarded", "oauth admin admin/keys.revoke alice abcdefgh", "oauth admin admin/users.get alice",
+	} {
+		if !slices.Contains(acted, act) {
+			t.Errorf("the trail lacks %q: %q", act, acted)
+		}
+	}
+}
+
+func TestAnOffboardingNeedsTheTypedName(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	const path = "/console/people/alice/offboard"
+	if got := v.open(path); !strings.Contains(got.body, "the salt and the secrets are destroyed") || !strings.Contains(got.body, "Type alice to confirm") {
+		t.Errorf("the page: %s", got.body)
+	}
+	for _, typed := range []string{"", "bob", "Alice", "alice "} {
+		got := v.submit(path, path, "user", typed)
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "user-error") || !strings.Contains(got.body, `value="`+typed+`"`) {
+			t.Errorf("%q: %d %s", typed, got.status, got.body)
+		}
+	}
+	if did := w.access.acts(); len(did) > 0 {
+		t.Errorf("something was done: %q", did)
+	}
+}
+
+func TestPagesOfAdministratorsAreAuditedAsTheAPI(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	for path, want := range map[string]string{
+		"/console": "admin_key  admin/problems.list", "/console/people": "admin_key  admin/users.list", "/console/audit?userId=alice": "admin_key  admin/audit.query alice",
+		"/console/usage": "admin_key  admin/analytics.query", "/console/people/alice": "admin_key  admin/keys.list alice",
+	} {
+		before := len(w.audit.all())
+		v.open(path)
+		if acted := w.acted()[before:]; !slices.Contains(acted, want) {
+			t.Errorf("%s: the trail has %q, not %q", path, acted, want)
+		}
+	}
+	w.audit.fail(errors.New("disk full"))
+	for path := range adminPages {
+		if strings.Contains(path, "profiles") || strings.Contains(path, "catalog") {
+			continue // The API has no audited view of them.
+		}
+		if got := v.open(path); strings.Contains(got.body, "MAIL_TOKEN") || strings.Contains(got.body, ">laptop<") || strings.Contains(got.body, "CredentialsRefused") {
+			t.Errorf("%s is shown without its entry: %d %s", path, got.status, got.body)
+		}
+	}
+}
+
+func TestThePagesOfAdministratorsSayWhatIsKnown(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	for path, says := range map[string][]string{
+		"/console":                      {"1 of 2 people cannot use something", "Credentials refused", "the server refuses MAIL_TOKEN", "/console/people?reason=CredentialsRefused&amp;server=mail", "Asleep"},
+		"/console/people":               {"2 have a bridge.", `href="/console/people/bob"`, "1 of 2 out", "engineering"},
+		"/console/people?search=ali":    {"1 of 2 match.", `value="ali"`, "Clear filters"},
+		"/console/people?phase=Failed":  {"Nobody matches."},
+		"/console/people/alice":         {"1 of 2 servers do not work.", "Ready: yes", "Servers wait for", "laptop", "kubectl get hostedbridge --namespace tenants alice -o yaml", "Offboard alice"},
+		"/console/people/alice/suspend": {"Suspend alice?", "keys, logins and secrets are kept"},
+		"/console/audit":                {"search query", "admin, by login", "admin/access.set Suspended", "cursor="},
+		"/console/usage":                {"<polyline", "<rect class=\"bar\"", `role="img"`, "24 hours", "95 % of the calls", "900 calls, 20 failed"},
+		"/console/profiles":             {"209 of 212", "Rolling out"},
+		"/console/profiles/engineering": {"tier: team", "operator profiles diff", "/console/people?profile=engineering"},
+		"/console/catalog":              {"The signature is not the publisher", "Refused", "1.4.0", "1 key works"},
+		"/console/health":               {"v1.2.3", "Version 2", "Being replaced", "It lacks no entry."},
+	} {
+		got := v.open(path)
+		for _, want := range says {
+			if !strings.Contains(got.body, want) {
+				t.Errorf("%s does not say %q: %s", path, want, got.body)
+			}
+		}
+	}
+	if got := v.open("/console/people/nobody"); got.status != http.StatusNotFound {
+		t.Errorf("a person that there is not: %d", got.status)
+	}
+	if got := v.open("/console/profiles/nothing"); got.status != http.StatusNotFound {
+		t.Errorf("a profile that there is not: %d", got.status)
+	}
+	w.access.is["gone"] = v1alpha1.AccessOffboarded
+	if got := v.open("/console/people/gone"); got.status != http.StatusOK || !strings.Contains(got.body, "The bridge is deleted.") {
+		t.Errorf("a person whose bridge is deleted: %d %s", got.status, got.body)
+	}
+}
+
+func TestAWrongFilterIsToldAndKept(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	for path, says := range map[string]string{
+		"/console/people?phase=Sleeping&search=ali":    "phase: it must be one of",
+		"/console/people?limit=1000&search=ali":        "limit: it must be a number",
+		"/console/audit?from=yesterday&userId=alice":   "from: it must be a time such as",
+		"/console/audit?status=good&userId=alice":      "status: it must be one of",
+		"/console/usage?from=2026-03-02&to=2026-03-01": "from must be before to",
+	} {
+		got := v.open(path)
+		typed := regexpValue.FindString(got.body)
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, says) || typed == "" {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+}
+
+func TestHostileTextsAreShownAsTextToAdministrators(t *testing.T) {
+	w := newAdminWorld(t)
+	hostile := `</bdi><script>alert(1)</script>"'` + "\u202e\x1b[31m" + strings.Repeat("x", 10<<10)
+	// What the API server bounds is in links too.
+	short := hostile[:60]
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
+		b.Status.ServerStates[0].Message, b.Status.ServerStates[0].Name, b.Status.ServerStates[0].From, b.Status.ServerStates[0].Reason = hostile, short, hostile, short
+		b.Status.Conditions[0].Message, b.Status.Conditions[0].Reason = hostile, hostile
+		b.Status.Profiles[0].Name, b.Spec.Tier = short, hostile
+		b.Status.Secrets.Missing = []string{hostile}
+		b.Spec.Groups = []string{hostile}
+	})
+	w.keys.keys["uid-alice"] = []userkey.Info{{ID: "abcdefgh", Name: hostile, ManagedBy: []string{hostile}}}
+	w.profiles[0].Spec.Tier, w.profiles[0].Status.Conditions[0].Reason, w.profiles[0].Status.Conditions[0].Message = hostile, hostile, hostile
+	w.recipes.entries = []catalog.Entry{{Name: hostile, Owner: hostile, Refused: hostile, Recipe: recipe.Recipe{Description: hostile}}, {Name: hostile, Accepted: true, Versions: []catalog.Version{{Version: hostile}}}}
+	w.recipes.publishers = []catalog.Publisher{{ID: hostile, DisplayName: hostile, Contact: hostile}}
+	w.index.answer(audit.Page{Entries: []audit.Entry{{UserID: short, Principal: audit.Principal{ID: hostile, Kind: audit.Kind(hostile)}, Call: audit.Call{Method: hostile, Action: hostile, Server: hostile, Tool: hostile, ErrorType: hostile}}}}, nil)
+	f := figuresOfDay(time.Now())
+	f.Tools[0].Tool, f.Uses[0].UserID, f.Uses[0].Server = hostile, short, hostile
+	w.index.answerFigures(f, nil)
+	v := w.administrator()
+	for path := range adminPages {
+		got := v.open(path)
+		if got.status != http.StatusOK {
+			t.Errorf("%s: %d", path, got.status)
+		}
+		if strings.Contains(got.body, "<script") || strings.ContainsAny(got.body, "\u202e\x1b") {
+			t.Errorf("%s shows hostile text as it is", path)
+		}
+		if path != "/console/profiles/engineering" && strings.Contains(got.body, strings.Repeat("x", 1000)) {
+			t.Errorf("%s shows all of a long text", path)
+		}
+	}
+}
+
+func TestPagesOfAdministratorsWithoutTheCluster(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	form := v.open("/console/people/alice/suspend").hidden()
+	w.access.fail(problems.KeysAway)
+	w.keys.fail(errors.New("away"))
+	w.profilesErr = errors.New("away")
+	w.index.answer(audit.Page{}, errors.New("index is away"))
+	for path, says := range map[string]string{
+		"/console": "cannot use something", "/console/people": "2 have a bridge.", "/console/people/alice": "The keys cannot be shown now", "/console/audit": "The trail itself is not affected",
+		"/console/profiles": "The profiles cannot be shown now", "/console/health": "The trail itself is not affected", "/console/catalog": "2 recipes",
+	} {
+		if got := v.open(path); got.status != http.StatusOK || !strings.Contains(got.body, says) || strings.Contains(got.body, "is away") {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	if got := v.post("/console/people/alice/suspend", form); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "This does not work at the moment") {
+		t.Errorf("a form: %d %s", got.status, got.body)
+	}
+	w.index.answer(audit.Page{}, problems.AuditIndexDisabled)
+	w.index.answerFigures(audit.Figures{}, problems.AuditIndexDisabled)
+	w.profilesErr = admin.ErrMayNotRead
+	for path, says := range map[string]string{
+		"/console/usage": "keeps no index of its calls", "/console/audit": "--audit-index names one", "/console/profiles": "kubectl get bridgeprofiles --namespace hosted-bridge-system",
+	} {
+		if got := v.open(path); got.status != http.StatusOK || !strings.Contains(got.body, says) {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	w.users.err = errors.New("no word yet")
+	for _, path := range []string{"/console", "/console/people"} {
+		if got := v.open(path); got.status != http.StatusServiceUnavailable || strings.Contains(got.body, "no word") {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+}
+
+func TestEachPageOfAdministratorsHasThePolicy(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	pages := map[string]reply{"login": w.visitor().open("/console/login"), "nothing": v.open("/console/nothing"), "a refused form": v.post("/console/logout", url.Values{})}
+	for path := range adminPages {
+		pages[path] = v.open(path)
+	}
+	for name, got := range pages {
+		policy := got.header.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'", "style-src 'self'"} {
+			if !strings.Contains(policy, want) {
+				t.Errorf("%s: the policy %q has no %s", name, policy, want)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || got.header.Get("X-Frame-Options") != "DENY" || got.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %v", name, got.header)
+		}
+		for _, no := range []string{"<script", "<style", " style=", " onclick", "javascript:", adminKey} {
+			if strings.Contains(got.body, no) {
+				t.Errorf("%s has %q: %s", name, no, got.body)
+			}
+		}
+		if strings.Count(got.body, "<h1") != 1 {
+			t.Errorf("%s has %d first headings", name, strings.Count(got.body, "<h1"))
+		}
+	}
+}
+
+var (
+	rowOfPerson = regexp.MustCompile(`<a class="name" href="/console/people/([a-z0-9-]+)"`)
+	nextLink    = regexp.MustCompile(`<a class="action" href="([^"]+)">Next</a>`)
+)
+
+func TestTheListOfPeopleHasEachOnceOnPagesThatAreSmall(t *testing.T) {
+	w := newAdminWorld(t)
+	const many = 118
+	w.change(func() {
+		for i := range many {
+			w.bridges = append(w.bridges, manyth(i))
+		}
+	})
+	v := w.administrator()
+	var seen []string
+	pages := 0
+	for path := "/console/people"; path != ""; pages++ {
+		got := v.open(path)
+		if got.status != http.StatusOK || len(got.body) > 40_000 {
+			t.Fatalf("%s: %d, %d bytes", path, got.status, len(got.body))
+		}
+		for _, found := range rowOfPerson.FindAllStringSubmatch(got.body, -1) {
+			seen = append(seen, found[1])
+		}
+		path = ""
+		if next := nextLink.FindStringSubmatch(got.body); next != nil {
+			path = html.UnescapeString(next[1])
+		}
+	}
+	if len(seen) != many+2 || len(slices.Compact(seen)) != many+2 || !slices.IsSorted(seen) || pages != 3 {
+		t.Errorf("%d people on %d pages: %q", len(seen), pages, seen)
+	}
+}
