@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/auditcheck"
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/check"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/scimtoken"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
 	"github.com/hostedbridge/hostedbridge/internal/version"
@@ -55,7 +56,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		case "audit":
 			return auditcheck.Run(args[1:], os.Stdin, stdout, stderr)
 		case "check":
-			return runCheck(ctx, args[1:], stdout, stderr)
+			return check.Run(ctx, args[1:], stdout, stderr)
 		case "scim":
 			return scimtoken.Run(args[1:], rand.Reader, stdout, stderr)
 		case "store":

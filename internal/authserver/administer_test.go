@@ -163,7 +163,7 @@ func TestAnOwnerGetsATokenForSharedServersAlone(t *testing.T) {
 }
 
 func TestAnAdministratorWhoOwnsSharedServersGetsTwoTokens(t *testing.T) {
-	w := ownersWorld(t, sharedServers{{Name: "payments", UID: "uid-1"}}, flow.Role{oauth.RoleAuditor, "https://idp.example", "security"})
+	w := ownersWorld(t, sharedServers{{Name: "payments", UID: "uid-1"}}, flow.Role{Role: oauth.RoleAuditor, Issuer: "https://idp.example", Group: "security"})
 	shown := w.administers([]string{"leads", "security"})
 	page(t, shown, http.StatusOK, "with the role <strong>auditor</strong>")
 	page(t, shown, http.StatusOK, "as an owner of <strong>payments</strong>")

@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package check
 
 import (
 	"context"
@@ -111,7 +111,7 @@ func TestWhatACheckOfAnInstallationFinds(t *testing.T) {
 			s := see(t)
 			test.spoil(t, s)
 			var out strings.Builder
-			err := runCheck(t.Context(), s.args, &out, io.Discard)
+			err := Run(t.Context(), s.args, &out, io.Discard)
 			if (err == nil) != (test.want == "") || !strings.Contains(out.String(), test.want) {
 				t.Errorf("error %v, and it says\n%s", err, out.String())
 			}
@@ -159,7 +159,7 @@ func TestACheckKnowsTheCertificateOfTheIngress(t *testing.T) {
 		{name: "none", cert: "/nowhere/tls.crt", want: "read --tls-cert-file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := checkOptions{CertFile: test.cert, PublicURL: test.public, Host: host}
+			o := options{CertFile: test.cert, PublicURL: test.public, Host: host}
 			if name := o.ingress().config.ServerName; name != host {
 				t.Errorf("it asks for the certificate of %q", name)
 			}

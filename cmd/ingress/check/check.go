@@ -1,7 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package check is the command "ingress check", which asks an installation's Services whether
+// it serves.
+package check
 
 import (
 	"bytes"
@@ -23,22 +25,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const checkUsage = `Ask an installation's Services whether it serves, as "helm test" does.
+const usage = `Ask an installation's Services whether it serves, as "helm test" does.
 
 Usage: ingress check --url=http://hosted-bridge-ingress --keybroker-url=https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443 --ca-file=ca.crt
 
 `
 
 const (
-	// checkEvery is the pause between two attempts, and checkPatience bounds one.
-	checkEvery    = time.Second
-	checkPatience = 10 * time.Second
-	// checkMost is more than a page of the catalog has.
-	checkMost = 8 << 20
+	// every is the pause between two attempts, and patience bounds one.
+	every    = time.Second
+	patience = 10 * time.Second
+	// mostRead is more than a page of the catalog has.
+	mostRead = 8 << 20
 )
 
-// checkOptions say what is asked.
-type checkOptions struct {
+// options say what is asked.
+type options struct {
 	URL          string
 	Host         string
 	PublicURL    string
@@ -48,20 +50,20 @@ type checkOptions struct {
 	Timeout      time.Duration
 }
 
-func (o *checkOptions) registerFlags(fs *pflag.FlagSet) {
+func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.URL, "url", o.URL, "URL of the ingress")
 	fs.StringVar(&o.Host, "host", o.Host, "the host name of the requests, one of the ingress's --allowed-hosts (default: that of --url)")
 	fs.StringVar(&o.PublicURL, "public-url", o.PublicURL, "public URL of the ingress, whose host its certificate must have (with --tls-cert-file)")
 	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "the certificate that the ingress must present, in PEM")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL of the keybroker")
-	fs.StringVar(&o.CAFile, "ca-file", o.CAFile, "the keybroker's certificate, in PEM, from the ConfigMap "+caName)
+	fs.StringVar(&o.CAFile, "ca-file", o.CAFile, "the keybroker's certificate, in PEM, from the ConfigMap hosted-bridge-ca")
 	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long to repeat a failed check")
 }
 
-func (o *checkOptions) validate() error {
+func (o *options) validate() error {
 	var errs []error
 	for flag, value := range map[string]string{"url": o.URL, "keybroker-url": o.KeybrokerURL} {
-		if !isHTTP(value) {
+		if u, err := url.Parse(value); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			errs = append(errs, fmt.Errorf("--%s must be an http or https URL", flag))
 		}
 	}
@@ -71,12 +73,13 @@ func (o *checkOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// runCheck asks all there is to ask, and fails unless every answer is right.
-func runCheck(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o := checkOptions{Timeout: time.Minute}
+// Run runs the command with the arguments after "check": it asks all there is to ask, and
+// fails unless every answer is right.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o := options{Timeout: time.Minute}
 	fs := pflag.NewFlagSet("ingress check", pflag.ContinueOnError)
 	fs.SetOutput(stderr)
-	fs.Usage = func() { _, _ = io.WriteString(stderr, checkUsage+fs.FlagUsages()) }
+	fs.Usage = func() { _, _ = io.WriteString(stderr, usage+fs.FlagUsages()) }
 	o.registerFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -126,7 +129,7 @@ type question struct {
 }
 
 // questions are told of in this order.
-func (o *checkOptions) questions() []question {
+func (o *options) questions() []question {
 	public := strings.TrimRight(o.URL, "/")
 	return []question{
 		{"the ingress refuses a call without a key", func(ctx context.Context) error {
@@ -155,7 +158,7 @@ func (o *checkOptions) questions() []question {
 // await asks until the answer is right, and returns what was wrong with the
 // last one.
 func (q question) await(ctx context.Context) error {
-	ticker := time.NewTicker(checkEvery)
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	var last error
 	for {
@@ -207,7 +210,7 @@ type asked struct {
 
 // ingress is called as users call it: one that knows its names answers to no
 // other, such as its Service's.
-func (o *checkOptions) ingress() asked {
+func (o *options) ingress() asked {
 	config := o.ingressTLS()
 	config.ServerName = o.Host
 	return asked{config: config, host: o.Host}
@@ -216,7 +219,7 @@ func (o *checkOptions) ingress() asked {
 // ask sends one request without a key on a connection of its own, so that each
 // attempt may reach another replica.
 func ask(ctx context.Context, whom asked, method, target string) (status int, body []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var content io.Reader
 	if method == http.MethodPost {
@@ -234,12 +237,12 @@ func ask(ctx context.Context, whom asked, method, target string) (status int, bo
 		return 0, nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	body, err = io.ReadAll(io.LimitReader(res.Body, checkMost))
+	body, err = io.ReadAll(io.LimitReader(res.Body, mostRead))
 	return res.StatusCode, body, err
 }
 
 // keybrokerTLS trusts who has the certificate that the keybroker published.
-func (o *checkOptions) keybrokerTLS() (*tls.Config, error) {
+func (o *options) keybrokerTLS() (*tls.Config, error) {
 	ca, err := os.ReadFile(o.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("read --ca-file: %w", err)
@@ -254,7 +257,7 @@ func (o *checkOptions) keybrokerTLS() (*tls.Config, error) {
 // ingressTLS trusts the one certificate of --tls-cert-file. Who signed it is a
 // matter of the users' systems and not of this one's; that it names the address
 // that they type is not.
-func (o *checkOptions) ingressTLS() *tls.Config {
+func (o *options) ingressTLS() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection compares with the certificate itself.
@@ -262,7 +265,7 @@ func (o *checkOptions) ingressTLS() *tls.Config {
 	}
 }
 
-func (o *checkOptions) verifyIngress(state tls.ConnectionState) error {
+func (o *options) verifyIngress(state tls.ConnectionState) error {
 	text, err := os.ReadFile(o.CertFile)
 	if err != nil {
 		return fmt.Errorf("read --tls-cert-file: %w", err)
