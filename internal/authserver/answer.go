@@ -25,8 +25,6 @@ const (
 	codeAccessDenied     = "access_denied"
 	codeInvalidClient    = "invalid_client"
 	codeInvalidGrant     = "invalid_grant"
-	codeInvalidMetadata  = "invalid_client_metadata"
-	codeInvalidRedirect  = "invalid_redirect_uri"
 	codeInvalidRequest   = "invalid_request"
 	codeInvalidScope     = "invalid_scope"
 	codeInvalidTarget    = "invalid_target"

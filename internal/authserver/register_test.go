@@ -94,9 +94,9 @@ const someClient = `{"redirect_uris":["http://127.0.0.1/callback"]}`
 
 func TestWhatAClientRegistersStaysShort(t *testing.T) {
 	w := newWorld(t)
-	uri := "https://a/?" + strings.Repeat("&", maxAllRedirects/2)
-	w.register(t, `{"redirect_uris": ["`+uri[:maxAllRedirects/4]+`"]}`)
-	if n := len(w.store.dump()); n > maxAllRedirects {
+	uri := "https://a/?" + strings.Repeat("&", client.MaxAllRedirects/2)
+	w.register(t, `{"redirect_uris": ["`+uri[:client.MaxAllRedirects/4]+`"]}`)
+	if n := len(w.store.dump()); n > client.MaxAllRedirects {
 		t.Errorf("%d bytes are stored", n)
 	}
 	long := `"https://a/` + strings.Repeat("a", 2000) + `"`

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,10 +48,12 @@ func see(t *testing.T) *seen {
 	broker.TLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pkitest.Certificate(t, authority, pki.ServiceSubject("localhost"))}}
 	broker.StartTLS()
 	t.Cleanup(func() { ingress.Close(); broker.Close() })
-	p := published{dir: t.TempDir()}
-	p.write(t, "ca.crt", authority.CertificatePEM())
+	caFile := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(caFile, authority.CertificatePEM(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s.args = []string{
-		"--url=" + ingress.URL, "--timeout=500ms", "--ca-file=" + filepath.Join(p.dir, "ca.crt"),
+		"--url=" + ingress.URL, "--timeout=500ms", "--ca-file=" + caFile,
 		"--keybroker-url=" + strings.Replace(broker.URL, "127.0.0.1", "localhost", 1),
 	}
 	return s
