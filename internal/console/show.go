@@ -26,7 +26,7 @@ var pageFiles embed.FS
 var pageNames = []string{"welcome", "login", "home", "connect", "catalog", "server", "confirm", "secrets", "keys", "tools", "tool", "activity", "message"}
 
 func parsePages() map[string]*template.Template {
-	layout := template.Must(template.New("layout.html").Funcs(web.Funcs()).Funcs(template.FuncMap{"ago": ago, "when": when, "act": act, "outcome": outcome, "deed": deed, "took": took}).
+	layout := template.Must(template.New("layout.html").Funcs(web.Funcs()).Funcs(template.FuncMap{"ago": ago, "when": when, "act": act, "outcome": outcome, "deed": deed, "took": took, "app": app, "count": count, "within": within}).
 		ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
 	pages := map[string]*template.Template{}
 	for _, name := range pageNames {
