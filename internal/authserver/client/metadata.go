@@ -15,9 +15,14 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
-// MaxAllRedirects is the total length of a client's redirect URIs in bytes. It limits a
-// registered client to about 10 KiB in the store.
-const MaxAllRedirects = 8 << 10
+const (
+	// maxRegistered is how many redirect URIs a client may register: one for each way to
+	// start it.
+	maxRegistered = 20
+	// MaxAllRedirects is their total length in bytes. It limits a registered client to
+	// about 10 KiB in the store.
+	MaxAllRedirects = 8 << 10
+)
 
 // Metadata is what a client registers with (RFC 7591, section 2), and what it is
 // answered (section 3.2.1). Other members are ignored.
@@ -58,7 +63,7 @@ var (
 
 // ReadMetadata returns the metadata that a client gets for what it sent. Its errors are
 // *MetadataError.
-func ReadMetadata(body []byte, redirects *Redirects) (Metadata, error) {
+func ReadMetadata(body []byte, redirects Redirects) (Metadata, error) {
 	doc, err := jsondoc.Parse(body)
 	if err != nil || doc.Kind != jsondoc.Object {
 		return Metadata{}, errForm
@@ -71,7 +76,7 @@ func ReadMetadata(body []byte, redirects *Redirects) (Metadata, error) {
 	if err != nil {
 		return Metadata{}, errForm
 	}
-	if len(asked.RedirectURIs) == 0 || len(asked.RedirectURIs) > maxRedirects {
+	if len(asked.RedirectURIs) == 0 || len(asked.RedirectURIs) > maxRegistered {
 		return Metadata{}, errNowhere
 	}
 	if length := len(strings.Join(asked.RedirectURIs, "")); length > MaxAllRedirects {
