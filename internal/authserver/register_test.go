@@ -65,17 +65,17 @@ func TestAClientRegistersAndHearsWhatItGot(t *testing.T) {
 
 func TestClientsThatCannotRegister(t *testing.T) {
 	for _, test := range []struct{ name, body, code string }{
-		{"nothing", ``, codeInvalidMetadata},
-		{"a list", `[]`, codeInvalidMetadata},
-		{"a member twice", `{"redirect_uris":["https://a.example/"],"redirect_uris":["https://b.example/"]}`, codeInvalidMetadata},
-		{"another type", `{"redirect_uris":"https://a.example/"}`, codeInvalidMetadata},
-		{"no redirect URI", `{"client_name":"x"}`, codeInvalidRedirect},
-		{"too many", `{"redirect_uris":[` + strings.Repeat(`"https://a.example/",`, 20) + `"https://a.example/"]}`, codeInvalidRedirect},
-		{"one that others read", `{"redirect_uris":["https://a.example/","http://a.example/"]}`, codeInvalidRedirect},
-		{"one of a scheme that is not allowed", `{"redirect_uris":["evil://x"]}`, codeInvalidRedirect},
-		{"one that runs", `{"redirect_uris":["javascript:alert(1)"]}`, codeInvalidRedirect},
-		{"no code", `{"redirect_uris":["https://a.example/"],"grant_types":["client_credentials"]}`, codeInvalidMetadata},
-		{"another response", `{"redirect_uris":["https://a.example/"],"response_types":["token"]}`, codeInvalidMetadata},
+		{"nothing", ``, "invalid_client_metadata"},
+		{"a list", `[]`, "invalid_client_metadata"},
+		{"a member twice", `{"redirect_uris":["https://a.example/"],"redirect_uris":["https://b.example/"]}`, "invalid_client_metadata"},
+		{"another type", `{"redirect_uris":"https://a.example/"}`, "invalid_client_metadata"},
+		{"no redirect URI", `{"client_name":"x"}`, "invalid_redirect_uri"},
+		{"too many", `{"redirect_uris":[` + strings.Repeat(`"https://a.example/",`, 20) + `"https://a.example/"]}`, "invalid_redirect_uri"},
+		{"one that others read", `{"redirect_uris":["https://a.example/","http://a.example/"]}`, "invalid_redirect_uri"},
+		{"one of a scheme that is not allowed", `{"redirect_uris":["evil://x"]}`, "invalid_redirect_uri"},
+		{"one that runs", `{"redirect_uris":["javascript:alert(1)"]}`, "invalid_redirect_uri"},
+		{"no code", `{"redirect_uris":["https://a.example/"],"grant_types":["client_credentials"]}`, "invalid_client_metadata"},
+		{"another response", `{"redirect_uris":["https://a.example/"],"response_types":["token"]}`, "invalid_client_metadata"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -100,7 +100,7 @@ func TestWhatAClientRegistersStaysShort(t *testing.T) {
 		t.Errorf("%d bytes are stored", n)
 	}
 	long := `"https://a/` + strings.Repeat("a", 2000) + `"`
-	refused(t, w.sendJSON(pathRegister, `{"redirect_uris": [`+strings.Repeat(long+",", 4)+long+`]}`), http.StatusBadRequest, codeInvalidRedirect)
+	refused(t, w.sendJSON(pathRegister, `{"redirect_uris": [`+strings.Repeat(long+",", 4)+long+`]}`), http.StatusBadRequest, "invalid_redirect_uri")
 }
 
 func TestStrangersClientsMakeRoomForOthers(t *testing.T) {
