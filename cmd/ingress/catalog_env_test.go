@@ -170,7 +170,7 @@ func (i *installation) expectDescribed() {
 	if err := json.Unmarshal([]byte(i.ask("GET", "/openapi.json", "", "", "").body), &doc); err != nil {
 		i.t.Fatal(err)
 	}
-	example := strings.NewReplacer("{userId}", "alice", "{keyId}", "AbCdEfGhIjKl", "{id}", "acme", "{name}", "notes")
+	example := strings.NewReplacer("{userId}", "alice", "{keyId}", "AbCdEfGhIjKl", "{id}", "acme", "{name}", "notes", "{server}", "search")
 	asked := 0
 	for path, item := range doc.Paths {
 		for method, operation := range item {

@@ -128,7 +128,7 @@ func TestTheConsoleWritesWhatItsUserMay(t *testing.T) {
 	at.submit("/keys", "/keys/"+key.ID+"/revoke")
 	first.await("the end of the session", func() bool {
 		_, page := at.send(http.MethodGet, "/keys", nil)
-		return strings.Contains(page, "Your session ended")
+		return strings.Contains(page, "Log in with a key")
 	})
 	second.await("the end of the session at the other replica", func() bool {
 		_, page := other.send(http.MethodGet, "/keys", nil)

@@ -85,7 +85,7 @@ type button struct {
 
 // rowOf returns a server as a list shows it.
 func (c *core) rowOf(s selfservice.Server, bridge health.Status) row {
-	r := row{Server: s, Look: stateOf(s, bridge), Text: s.Message}
+	r := row{Server: s, Look: stateOf(s, bridge), Text: sentence(s.Message)}
 	if s.Works() || s.Message == "" && s.Fix == nil {
 		r.Text = toolCount(s.Tools)
 		if s.Profile != "" {

@@ -5,8 +5,11 @@ package console
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 )
@@ -42,6 +45,47 @@ func deed(act string) string {
 		return text
 	}
 	return strings.ReplaceAll(act, "/", " ")
+}
+
+// app returns what called, as a person knows it: a browser names many others too.
+func app(userAgent string) string {
+	if strings.HasPrefix(userAgent, "Mozilla/") {
+		return "a browser"
+	}
+	return userAgent
+}
+
+// count returns a number with commas between its thousands.
+func count(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// within returns a time to wait, in words.
+func within(seconds int64) string {
+	const minute, hour = 60, 60 * 60
+	switch {
+	case seconds < 2*minute:
+		return fmt.Sprintf("%d s", seconds)
+	case seconds < 2*hour:
+		return fmt.Sprintf("%d min", (seconds+minute-1)/minute)
+	}
+	return fmt.Sprintf("%d h", (seconds+hour-1)/hour)
+}
+
+// sentence returns a text of a server as a sentence.
+func sentence(text string) string {
+	r, size := utf8.DecodeRuneInString(text)
+	if text = string(unicode.ToUpper(r)) + text[size:]; size == 0 {
+		return ""
+	}
+	if strings.ContainsAny(text[len(text)-1:], ".!?") {
+		return text
+	}
+	return text + "."
 }
 
 // took returns how long a call took.

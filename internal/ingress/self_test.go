@@ -4,6 +4,7 @@
 package ingress
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
@@ -316,6 +318,29 @@ func TestActivityIsOfTheUserAlone(t *testing.T) {
 	w.index.answer(audit.Page{}, errAway)
 	if status, _, text := ask[any](w, "GET", "/activity", alice, ""); status != http.StatusServiceUnavailable || !strings.Contains(text, "audit_index_unavailable") {
 		t.Errorf("without the index: %d %s", status, text)
+	}
+}
+
+func TestNoQuestionWakesABridge(t *testing.T) {
+	w, alice, _ := selfWorld(t)
+	w.lastReport = func(context.Context, route.Backend) health.Report {
+		return health.Report{Tools: 2, Servers: map[string]health.Server{"must": {Status: health.Healthy, Tools: 2}}}
+	}
+	w.sleep("alice")
+	_, servers, text := ask[selfservice.Servers](w, "GET", "/servers", alice, "")
+	if must, _ := servers.Find("must"); servers.Bridge.Status != selfservice.Asleep || must.State != health.Healthy || must.Tools != 2 {
+		t.Errorf("the servers of a bridge that sleeps are %s", text)
+	}
+	if own, _ := servers.Find("own"); own.State != selfservice.ServerUnknown || own.Message == "" {
+		t.Errorf("a server that was never reported is %+v", own)
+	}
+	for route, r := range selfPaths(t) {
+		if got := w.do(w.request(r[0], r[1], alice, "")); got.status >= http.StatusInternalServerError {
+			t.Errorf("%s: %d %s", route, got.status, got.body)
+		}
+	}
+	if woken := w.activity.wakes(); len(woken) != 0 {
+		t.Errorf("%v are woken", woken)
 	}
 }
 

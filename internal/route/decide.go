@@ -5,6 +5,7 @@ package route
 
 import (
 	"bytes"
+	"hash/fnv"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,7 +77,7 @@ func newer(a, b *corev1.Pod) bool {
 func backendOf(b *v1alpha1.HostedBridge, pods []*corev1.Pod) Backend {
 	route := Backend{
 		User: b.User(), BridgeUID: b.UID, Namespace: b.Namespace, Name: b.Name, State: Starting,
-		Tier: b.Spec.Tier, IdleTimeout: b.IdleTimeout(), Grants: GrantsOf(b),
+		Tier: b.Spec.Tier, IdleTimeout: b.IdleTimeout(), Grants: GrantsOf(b), Servers: digestOf(b.Spec.Servers),
 	}
 	if b.Status.Secrets != nil {
 		route.SecretsRevision = b.Status.Secrets.Revision
@@ -99,6 +100,19 @@ func backendOf(b *v1alpha1.HostedBridge, pods []*corev1.Pod) Backend {
 		}
 	}
 	return route
+}
+
+// digestOf returns a digest of the servers' names. That two lists have one is no harm: their
+// bridge is asked for its health later.
+func digestOf(servers []v1alpha1.Server) uint32 {
+	if len(servers) == 0 {
+		return 0
+	}
+	h := fnv.New32a()
+	for _, s := range servers {
+		_, _ = h.Write([]byte(s.Name + " ")) // Never fails.
+	}
+	return h.Sum32()
 }
 
 // key is an entry with the id under which it is found.

@@ -46,15 +46,15 @@ type Backend struct {
 	IdleTimeout time.Duration
 	// Grants are which servers may use which secrets.
 	Grants Grants
+	// Servers is a digest of the names of the bridge's servers, 0 for none.
+	Servers uint32 `json:",omitzero"`
 	// SecretsRevision is the revision of the secrets that the bridge should
 	// have, empty while there are none.
 	SecretsRevision string
-	// Closed means that nobody may use the bridge, since all of its people were
-	// suspended or offboarded, or its user was. It has no keys then.
-	Closed bool `json:",omitzero"`
-	// LoginsEnded is when an administrator or directory ended the logins of the
-	// bridge's user; zero if none did.
-	LoginsEnded time.Time `json:",omitzero"`
+	// Standing is that of the bridge's user: it is closed if nobody may use the bridge,
+	// since all of its people were suspended or offboarded, or its user was. It has no
+	// keys then.
+	Standing
 
 	// The pod is set only while the state is Ready. Its address may belong to
 	// another pod by now; only the TLS handshake shows that.
@@ -94,9 +94,10 @@ type KeyEntry struct {
 // Standing is what is taken away from a person. The zero value is nothing.
 type Standing struct {
 	// Closed means that the person is suspended or offboarded.
-	Closed bool
-	// LoginsEnded is when the person's logins ended; zero if they never did.
-	LoginsEnded time.Time
+	Closed bool `json:",omitzero"`
+	// LoginsEnded is when the person's logins ended, or an administrator or directory
+	// ended them; zero if they never did.
+	LoginsEnded time.Time `json:",omitzero"`
 }
 
 // shards is the number of parts of a table. A change copies the parts that it

@@ -98,7 +98,7 @@ func consoleLeadsToATool(t *testing.T) {
 	p.says(t, p.does(t, "type", "Run team_"+tool), "Done", "Result")
 	eventually(t, readyTimeout, "an app that is connected has the tool", func(ctx context.Context) error { return callNamed(ctx, n, "team_"+tool) })
 	p.says(t, p.sees(t, "/activity", tool), "Your quota")
-	for _, path := range []string{"/connect", "/secrets", "/keys", "/servers/team"} {
+	for _, path := range []string{"/connect", "/secrets", "/servers/team", "/keys"} {
 		p.says(t, p.does(t, "open", installed.url+path))
 	}
 	p.does(t, "fill", "Name", "laptop")

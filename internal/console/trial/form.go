@@ -48,7 +48,8 @@ type Field struct {
 	minimum, maximum *float64
 	minLength        int
 	maxLength        *int
-	isText           bool
+	// encoded are the options as JSON.
+	encoded [][]byte
 }
 
 // property is what is read of an argument's schema.
@@ -112,16 +113,14 @@ func fieldOf(name string, p property) Field {
 	switch f.Kind {
 	case KindOneOf:
 		for _, option := range p.Enum {
+			encoded, _ := json.Marshal(option) // It was decoded from JSON.
 			text, isText := option.(string)
 			if !isText {
-				encoded, _ := json.Marshal(option) // It was decoded from JSON.
 				text = string(encoded)
 			}
-			f.isText = f.isText || isText
-			f.Options = append(f.Options, text)
+			f.Options, f.encoded = append(f.Options, text), append(f.encoded, encoded)
 		}
 	case KindText:
-		f.isText = true
 		if p.MaxLength == nil || *p.MaxLength > 200 {
 			f.Kind = KindLong
 		}
@@ -250,13 +249,11 @@ func (f *Field) readYes() []byte {
 }
 
 func (f *Field) readOption() (value []byte, why string) {
-	switch {
-	case !slices.Contains(f.Options, f.Value):
+	at := slices.Index(f.Options, f.Value)
+	if at < 0 {
 		return nil, "Choose one of the values in the list."
-	case !f.isText:
-		return []byte(f.Value), ""
 	}
-	return quoted(f.Value), ""
+	return f.encoded[at], ""
 }
 
 func (f *Field) readText() (value []byte, why string) {

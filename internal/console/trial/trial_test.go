@@ -23,7 +23,7 @@ const schema = `{"$schema":"x","type":"object","required":["query","mode"],"prop
 	"limit":{"type":"integer","minimum":1,"maximum":50,"default":10},
 	"ratio":{"type":"number","minimum":0},
 	"deep":{"type":"boolean"},
-	"level":{"enum":[1,2]},
+	"level":{"enum":[1,2,"2x"]},
 	"nested":{"type":"object","properties":{"query":{"type":"string"},"zeta":{}}},
 	"either":{"type":["string","null"]}}}`
 

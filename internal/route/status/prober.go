@@ -38,6 +38,9 @@ const (
 	// 167 a second, of some milliseconds each; the rest is for those who let
 	// the timeout pass: of 64, 5 s each and once a minute, up to 768 bridges.
 	maxProbes = 64
+	// reloadProbes is how often a bridge is asked, at connectingInterval, after its servers
+	// have changed: the kubelet shows it its configuration within some seconds.
+	reloadProbes = 5
 )
 
 // Routes tells which bridges run.
@@ -65,6 +68,10 @@ type probeState struct {
 	// probe, and notices counts those in a row that it needed a notice after.
 	secrets string
 	notices int
+	// servers is the digest of the servers that the bridge should have had at its last
+	// probe, and reloads counts the probes that follow soon after it has changed.
+	servers uint32
+	reloads int
 	// failures counts the probes without an answer since the last one with, and
 	// logged is the last error of these that was logged.
 	failures int
@@ -189,12 +196,16 @@ func (p *Prober) due(now time.Time) []route.Backend {
 }
 
 // begin reports whether the bridge is to be asked now, and notes that it is. One
-// whose secrets have changed is asked at once which it has.
+// whose secrets or servers have changed is asked at once which it has.
 func (e *probeState) begin(b route.Backend, now time.Time) bool {
-	changed := e.secrets != b.SecretsRevision
-	if e.asking || now.Before(e.due) && !changed {
+	changed, others := e.secrets != b.SecretsRevision, e.servers != b.Servers
+	if e.asking || now.Before(e.due) && !changed && !others {
 		return false
 	}
+	if others && e.report != nil {
+		e.reloads = reloadProbes
+	}
+	e.servers = b.Servers
 	if changed {
 		e.secrets, e.notices = b.SecretsRevision, 0
 	}
@@ -287,6 +298,9 @@ func (e *probeState) pause(stale bool) time.Duration {
 	case stale:
 		e.notices++
 		return min(connectingInterval<<min(e.notices-1, 8), intervalAfter(*e.report))
+	case e.reloads > 0:
+		e.reloads--
+		return connectingInterval
 	case e.notices > 0:
 		// Servers reconnect with the new secrets.
 		e.notices = 0

@@ -152,6 +152,38 @@ func TestABridgeIsAskedWhenItIsReadyAndOnceAMinute(t *testing.T) {
 	})
 }
 
+// TestABridgeWhoseServersChangedIsAskedSoon has a bridge that gets a server, which it knows
+// some seconds later, and not one that has just started.
+func TestABridgeWhoseServersChangedIsAskedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, count := probes(t, healthy)
+		has := func(names ...string) {
+			r.change("a", func(b *v1alpha1.HostedBridge) {
+				for _, name := range names {
+					b.Spec.Servers = append(b.Spec.Servers, v1alpha1.Server{Name: name})
+				}
+			})
+		}
+		has("one")
+		time.Sleep(20 * time.Second)
+		if asked, _ := count(); asked != 1 {
+			t.Fatalf("a bridge that has started is asked %d times", asked)
+		}
+		has("one", "two")
+		if asked, _ := count(); asked != 2 {
+			t.Errorf("at once it is asked %d times", asked-1)
+		}
+		time.Sleep(reloadProbes * (connectingInterval + scanInterval))
+		if asked, _ := count(); asked != 2+reloadProbes {
+			t.Errorf("soon after it is asked %d times", asked-2)
+		}
+		time.Sleep(30 * time.Second)
+		if asked, _ := count(); asked != 2+reloadProbes {
+			t.Errorf("later it is asked %d times more", asked-2-reloadProbes)
+		}
+	})
+}
+
 // TestABridgeThatFallsAsleepSoonIsAskedOften has a bridge tell in time that it
 // is busy.
 func TestABridgeThatFallsAsleepSoonIsAskedOften(t *testing.T) {
