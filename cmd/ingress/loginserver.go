@@ -63,7 +63,7 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	}
 	var toAdministrators authserver.AdministratorLogin
 	if o.pages.ServesAdministrators() {
-		toAdministrators = func(c httpapi.Call, who httpapi.Administrator, next string) error {
+		toAdministrators = func(c httpapi.Call, who httpapi.Administrator, next string) error { //nolint:contextcheck // A call has the context of its request.
 			return l.administrators.Begin(c, who, next)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 )
 
 func (w *world) sendJSON(path, body string) answer {

@@ -79,10 +79,17 @@ func (q Query) matchesBridge(b *v1alpha1.HostedBridge) bool {
 	return (q.Phase == "" || b.Status.Phase == q.Phase) &&
 		(q.Tier == "" || b.Spec.Tier == q.Tier) &&
 		(q.Profile == "" || slices.ContainsFunc(b.Status.Profiles, func(p v1alpha1.ProfileUse) bool { return p.Name == q.Profile })) &&
-		(q.Search == "" || contains(string(b.User()), q.Search) || contains(b.Namespace, q.Search) || contains(b.Name, q.Search)) &&
-		(q.Reason == "" && q.Server == "" || slices.ContainsFunc(causesOf(b), func(c cause) bool {
-			return (q.Reason == "" || c.reason == q.Reason) && (q.Server == "" || c.server == q.Server)
-		}))
+		q.matchesText(b) && q.matchesCause(b)
+}
+
+func (q Query) matchesText(b *v1alpha1.HostedBridge) bool {
+	return q.Search == "" || contains(string(b.User()), q.Search) || contains(b.Namespace, q.Search) || contains(b.Name, q.Search)
+}
+
+func (q Query) matchesCause(b *v1alpha1.HostedBridge) bool {
+	return q.Reason == "" && q.Server == "" || slices.ContainsFunc(causesOf(b), func(c cause) bool {
+		return (q.Reason == "" || c.reason == q.Reason) && (q.Server == "" || c.server == q.Server)
+	})
 }
 
 func contains(text, part string) bool {

@@ -48,15 +48,21 @@ func see(t *testing.T) *seen {
 	broker.TLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pkitest.Certificate(t, authority, pki.ServiceSubject("localhost"))}}
 	broker.StartTLS()
 	t.Cleanup(func() { ingress.Close(); broker.Close() })
-	caFile := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(caFile, authority.CertificatePEM(), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	s.args = []string{
-		"--url=" + ingress.URL, "--timeout=500ms", "--ca-file=" + caFile,
+		"--url=" + ingress.URL, "--timeout=500ms", "--ca-file=" + writtenCA(t, authority),
 		"--keybroker-url=" + strings.Replace(broker.URL, "127.0.0.1", "localhost", 1),
 	}
 	return s
+}
+
+// writtenCA returns the file of an authority's certificate.
+func writtenCA(t *testing.T, authority *pki.Authority) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(file, authority.CertificatePEM(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // public answers as the ingress, which may know its names.
@@ -103,9 +109,7 @@ func TestWhatACheckOfAnInstallationFinds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				p := published{dir: t.TempDir()}
-				p.write(t, "ca.crt", other.CertificatePEM())
-				s.args = append(s.args, "--ca-file="+filepath.Join(p.dir, "ca.crt"))
+				s.args = append(s.args, "--ca-file="+writtenCA(t, other))
 			}},
 		{name: "a keybroker that is not there", want: "FAILED  a keybroker that is ready shows its certificate: Post",
 			spoil: func(_ *testing.T, s *seen) { s.args = append(s.args, "--keybroker-url=https://localhost:1") }},
