@@ -4,10 +4,13 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -60,6 +63,22 @@ func writtenCA(t *testing.T, authority *pki.Authority) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	if err := os.WriteFile(file, authority.CertificatePEM(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// writtenCertificate returns the file of a certificate.
+func writtenCertificate(t *testing.T, pair tls.Certificate) string {
+	t.Helper()
+	var chain bytes.Buffer
+	for _, der := range pair.Certificate {
+		if err := pem.Encode(&chain, &pem.Block{Type: "CERTIFICATE", Bytes: der}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "tls.crt")
+	if err := os.WriteFile(file, chain.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -154,15 +173,24 @@ func TestOneQuestionTakesNoTimeFromAnother(t *testing.T) {
 }
 
 func TestACheckKnowsTheCertificateOfTheIngress(t *testing.T) {
-	p, other := publish(t), publish(t)
-	address := p.serve(t)
+	authority, err := pki.NewAuthority([32]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	pair := pkitest.Certificate(t, authority, pki.ServiceSubject("localhost"))
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	own, other := writtenCertificate(t, pair), writtenCertificate(t, pkitest.Certificate(t, authority, pki.ServiceSubject("localhost")))
 	const host = "mcp.example.com"
 	for _, test := range []struct {
 		name, cert, public, want string
 	}{
-		{name: "its own, by the name that users type", cert: p.options.CertFile, public: "https://localhost:8443"},
-		{name: "its own, by another name", cert: p.options.CertFile, public: "https://" + host, want: host},
-		{name: "another's", cert: other.options.CertFile, want: "another certificate"},
+		{name: "its own, by the name that users type", cert: own, public: "https://localhost:8443"},
+		{name: "its own, by another name", cert: own, public: "https://" + host, want: host},
+		{name: "another's", cert: other, want: "another certificate"},
 		{name: "none", cert: "/nowhere/tls.crt", want: "read --tls-cert-file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -170,7 +198,7 @@ func TestACheckKnowsTheCertificateOfTheIngress(t *testing.T) {
 			if name := o.ingress().config.ServerName; name != host {
 				t.Errorf("it asks for the certificate of %q", name)
 			}
-			_, body, err := ask(t.Context(), o.ingress(), http.MethodGet, "https://"+address)
+			_, body, err := ask(t.Context(), o.ingress(), http.MethodGet, "https://"+server.Listener.Addr().String())
 			if test.want == "" && (err != nil || !strings.HasPrefix(string(body), "HTTP/")) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("%q, error %v", body, err)
 			}
