@@ -224,6 +224,8 @@ EOF
     fi
     cat <<EOF
 Console      $BASE_URL/    (open it in a browser and log in with alice's key)
+             $BASE_URL/console    (for administrators, with the key of the next line)
+admin key    $KUBECTL get secret hosted-bridge-admin --namespace=$system --output='jsonpath={.data.key}' | base64 -d
 URL          $BASE_URL/u/alice/mcp
 alice's key  $alice_key
 bob's key    $bob_key    (for $BASE_URL/u/bob/mcp)

@@ -19,6 +19,7 @@ func TestTheConsoleHasItsNameContactAndLogo(t *testing.T) {
 	}{
 		"as shipped": {"", nil, false},
 		"off":        {"console: {enabled: false, name: Unused, logo: {existingConfigMap: unused}}", []string{"--console=false"}, false},
+		"for users":  {"console: {administrators: false}", []string{"--console-administrators=false"}, false},
 		"named":      {`console: {name: "Example: bridges", contact: help@example.com}`, []string{"--console-name=Example: bridges", "--console-contact=help@example.com"}, false},
 		"with a logo": {
 			"console: {logo: {existingConfigMap: look, key: logo.png}}", []string{"--console-logo-file=/etc/hosted-bridge/console/logo"}, true,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
@@ -168,6 +169,38 @@ func TestUnknownKeysAreNotAskedForEachTime(t *testing.T) {
 	}
 }
 
+func TestASessionOfAnotherKindIsNone(t *testing.T) {
+	users, k, c := newKeeper(t, issuer, 1)
+	administrators := NewKeeper(Options{Issuer: issuer, Of: OfAdministrators, Longest: time.Hour, Signer: k, Keys: k, Random: rand.Reader, Now: c.now})
+	key := oauth.KeyOf("https://idp.example", "ann")
+	who := httpapi.Administrator{Subject: &key, Roles: []oauth.Role{oauth.RoleAuditor}, Since: c.now()}
+	s, err := administrators.Begin(httpapi.Identity{Since: who.Since})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Administrator = &who
+	token, life, err := administrators.Issue(t.Context(), s)
+	if err != nil || life != time.Hour {
+		t.Fatalf("%v %v", life, err)
+	}
+	if got, err := administrators.Open(t.Context(), token); err != nil || !got.Administrator.May([]oauth.Role{oauth.RoleAuditor}) || got.Administrator.May(nil) {
+		t.Errorf("%+v %v", got, err)
+	}
+	if _, err := users.Open(t.Context(), token); !errors.Is(err, ErrNone) {
+		t.Errorf("an administrator's session as a user's: %v", err)
+	}
+	if _, err := administrators.Open(t.Context(), issue(t, users)); !errors.Is(err, ErrNone) {
+		t.Errorf("a user's session as an administrator's: %v", err)
+	}
+	c.at = c.at.Add(time.Hour)
+	if _, _, err := administrators.Issue(t.Context(), s); !errors.Is(err, ErrNone) {
+		t.Errorf("a session is renewed after its end: %v", err)
+	}
+	if _, err := administrators.Open(t.Context(), token); !errors.Is(err, ErrNone) {
+		t.Errorf("a session is opened after its end: %v", err)
+	}
+}
+
 func TestACookieIsOfItsHostOverTLS(t *testing.T) {
 	for host, plain := range map[string]bool{
 		"127.0.0.1:8080": true, "localhost": true, "[::1]:80": true, "bridges.example.com": false, "localhost.example.com": false, "10.0.0.1": false, "127.0.0.1.example.com": false,
@@ -177,8 +210,11 @@ func TestACookieIsOfItsHostOverTLS(t *testing.T) {
 		w := httptest.NewRecorder()
 		CookiesAt(r).SetSession(w, "token", time.Hour)
 		c := w.Result().Cookies()[0]
-		if c.Secure == plain || strings.HasPrefix(c.Name, "__Host-") == plain || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" {
-			t.Errorf("%s: %v", host, c)
+		AdministratorCookiesAt(r).SetSession(w, "token", time.Hour)
+		for _, c := range append(w.Result().Cookies()[1:], c) {
+			if c.Secure == plain || strings.HasPrefix(c.Name, "__Host-") == plain || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" {
+				t.Errorf("%s: %v", host, c)
+			}
 		}
 	}
 }
