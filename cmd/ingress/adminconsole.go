@@ -14,8 +14,10 @@ import (
 // administratorsFeature serves the administrators' console, on what adminFeature and
 // consoleFeature have made.
 func (l *logins) administratorsFeature(c *core, o *options) (f httpapi.Feature, err error) {
+	parts := l.consoleParts(c, o)
+	parts.Requests = requestsOn(c, o)
 	l.administrators, err = userconsole.OpenAdministrators(userconsole.AdministratorParts{
-		Parts: l.consoleParts(c, o), Users: l.console, Administration: l.administration, Catalog: c.catalog, Cluster: c.cluster,
+		Parts: parts, Users: l.console, Administration: l.administration, Catalog: c.catalog, Cluster: c.cluster,
 		Namespace: o.Namespace, NamesGroups: l.namesGroups, Health: c.health(o), Bridges: c.routes.Bridges,
 	})
 	if err != nil {

@@ -86,15 +86,20 @@ func requestsOf(c *core, o *options) *requests.Store {
 	return &requests.Store{Client: c.cluster, Namespace: o.Namespace, Now: time.Now}
 }
 
+// requestsOn returns what users ask for, and what administrators answer.
+func requestsOn(c *core, o *options) *management.Requests {
+	return management.NewRequests(requestsOf(c, o), c.routes.Bridge)
+}
+
 // requestsFeature serves what users ask for, and what administrators answer.
 func requestsFeature(c *core, o *options) (httpapi.Feature, error) {
-	return management.NewRequests(requestsOf(c, o), c.routes.Bridge).Feature(), nil
+	return requestsOn(c, o).Feature(), nil
 }
 
 // consoleFeature serves the users' console.
 func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
 	parts := l.consoleParts(c, o)
-	parts.Self = l.self(c)
+	parts.Self, parts.Requests = l.self(c), requestsOn(c, o)
 	var err error
 	if l.console, err = o.Console.Open(parts); err != nil {
 		return httpapi.Feature{}, err

@@ -39,6 +39,8 @@ type Options struct {
 	Keys    selfservice.KeyActions
 	Secrets selfservice.SecretActions
 	History selfservice.History
+	// Requests are what people ask an administrator for.
+	Requests selfservice.RequestActions
 	// Login is the page on which people log in at a provider, empty where there is none.
 	Login string
 	// Ended reports whether an administrator has ended the logins for a user's bridge since
@@ -88,7 +90,7 @@ type (
 
 // New returns a Console.
 func New(o Options) (*Console, error) {
-	for _, have := range []bool{o.Sessions != nil, o.Servers != nil, o.Keys != nil, o.Secrets != nil, o.History != nil, o.Log != nil} {
+	for _, have := range []bool{o.Sessions != nil, o.Servers != nil, o.Keys != nil, o.Secrets != nil, o.History != nil, o.Requests != nil, o.Log != nil} {
 		if !have {
 			return nil, errors.New("console: a dependency is missing")
 		}
@@ -193,6 +195,8 @@ func (c *Console) userRoutes() []httpapi.Route {
 		{Method: get, Path: pathCatalog, Query: searchQuery, Handle: d.view(c.servers.catalog)},
 		{Method: get, Path: server, Query: doneQuery, Handle: d.view(c.servers.server)},
 		{Method: post, Path: server + "/choice", MaxBody: maxForm, Handle: d.form(c.servers.choose)},
+		{Method: post, Path: server + "/request", MaxBody: maxForm, Handle: d.form(c.servers.ask)},
+		{Method: post, Path: server + "/withdraw", MaxBody: maxForm, Handle: d.form(c.servers.withdraw)},
 		{Method: get, Path: server + "/disconnect", Handle: d.view(c.servers.confirmDisconnect)},
 		{Method: post, Path: server + "/disconnect", MaxBody: maxForm, Handle: d.form(c.servers.disconnect)},
 		{Method: get, Path: pathSecrets, Query: doneQuery, Handle: d.view(c.secrets.secrets)},

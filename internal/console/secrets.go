@@ -59,7 +59,7 @@ func (s *secretPages) setSecret(v *visit, value []byte) error {
 		valueError = p.Detail
 	}
 	if server != "" {
-		return s.servers.showServer(v, http.StatusUnprocessableEntity, name, valueError)
+		return s.servers.showServer(v, http.StatusUnprocessableEntity, entered{Secret: name, Error: valueError})
 	}
 	return s.showSecrets(v, http.StatusUnprocessableEntity, &secretsPage{Entered: name, NameError: nameError, ValueError: valueError})
 }

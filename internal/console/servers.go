@@ -34,12 +34,18 @@ func (h *serverPages) catalog(v *visit) error {
 		return err
 	}
 	p := &catalogPage{frame: frame{Title: "Catalog", Path: pathCatalog}, Query: v.query("q"), Any: len(servers.Servers) > 0}
+	asked := h.asked(v, servers, p)
 	for _, s := range servers.Servers {
 		if !matches(s, p.Query) {
 			continue
 		}
 		r := h.rowOf(s, servers.Bridge.Status)
 		r.Button = switchOf(s)
+		if q, found := asked.To(s.Name); found && isOnRequest(s) && q.State == selfservice.RequestOpen {
+			r.Look, r.Button = stateAsked, &button{Label: "See the request", URL: requestForm(s.Name)}
+		} else if isOnRequest(s) {
+			r.Button = h.buttonOf(s)
+		}
 		if p.Found = true; s.Has() {
 			p.Have = append(p.Have, r)
 		} else {
@@ -78,6 +84,8 @@ type serverPage struct {
 	Clear      bool
 	Secrets    []secretField
 	Connection *selfservice.Connection
+	// Ask is the form by which the person asks for the server, nil if they need not ask.
+	Ask *askForm
 }
 
 // secretField is a form for one secret.
@@ -90,11 +98,14 @@ type secretField struct {
 }
 
 // server is the page of one server.
-func (h *serverPages) server(v *visit) error { return h.showServer(v, http.StatusOK, "", "") }
+func (h *serverPages) server(v *visit) error { return h.showServer(v, http.StatusOK, entered{}) }
 
-// showServer shows the page of a server, with what is wrong with the value that was
-// entered for a secret.
-func (h *serverPages) showServer(v *visit, status int, wrong, why string) error {
+// entered is what is wrong with the value that was entered for a secret, or with the reason
+// of a request.
+type entered struct{ Secret, Reason, Error string }
+
+// showServer shows the page of a server, with what is wrong with what was entered on it.
+func (h *serverPages) showServer(v *visit, status int, wrong entered) error {
 	ctx, name := v.Request().Context(), v.Param("server")
 	if name == "" {
 		name = v.form.Get("server")
@@ -111,9 +122,10 @@ func (h *serverPages) showServer(v *visit, status int, wrong, why string) error 
 	p.Clear = s.Choice != nil && (p.Switch == nil || p.Switch.Choice != choiceClear)
 	h.addSecrets(v, p)
 	h.addConnection(v, p)
+	h.addRequest(v, s, p, wrong)
 	for i := range p.Secrets {
-		if f := &p.Secrets[i]; f.Name == wrong {
-			f.Error = why
+		if f := &p.Secrets[i]; f.Name == wrong.Secret {
+			f.Error = wrong.Error
 		}
 	}
 	return h.show(v, "server", status, p)

@@ -30,13 +30,15 @@ var (
 	stateNotWorking = state{"bad", "broken", "Does not work"}
 	stateAdmin      = state{"bad", "broken", "Needs an administrator"}
 	stateOff        = state{"off", "off", "Off"}
+	stateOnRequest  = state{"off", "off", "On request"}
+	stateAsked      = state{"start", "starting", "Asked for"}
 	stateUnknown    = state{"off", "starting", "Not known yet"}
 )
 
 // fixStates are the states of servers that need a person.
 var fixStates = map[selfservice.FixCode]state{
 	selfservice.FixSetSecret: stateSecret, selfservice.FixConnectAccount: stateAccount, selfservice.FixAskAdmin: stateAdmin,
-	selfservice.FixMakeRoom: stateRoom, selfservice.FixRemove: stateNoEffect,
+	selfservice.FixMakeRoom: stateRoom, selfservice.FixRemove: stateNoEffect, selfservice.FixRequest: stateOnRequest,
 }
 
 // stateOf returns the state of a server in a bridge of that status.
@@ -111,6 +113,8 @@ func (c *core) buttonOf(s selfservice.Server) *button {
 		return &button{Label: "Connect account", URL: s.Fix.URL, Main: true}
 	case selfservice.FixTurnOn:
 		return &button{Label: "Turn on " + s.Name, Choice: v1alpha1.ChoiceOn}
+	case selfservice.FixRequest:
+		return &button{Label: "Ask for " + s.Name, URL: requestForm(s.Name), Main: true}
 	case selfservice.FixRemove:
 		return &button{Label: "Remove the choice", Choice: choiceClear}
 	case selfservice.FixMakeRoom:
@@ -151,5 +155,7 @@ var doneTexts = map[string]string{
 	"cleared":        "Your choice was removed. The profile decides.",
 	"revoked":        "Key revoked. Apps that used it have lost access.",
 	"disconnected":   "Account disconnected. Its tokens were deleted here; the other service may list the access until you remove it there.",
+	"asked":          "An administrator has your request.",
+	"withdrawn":      "The request is withdrawn.",
 	"awake":          "The bridge is awake.",
 }

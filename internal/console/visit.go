@@ -260,7 +260,7 @@ func (d *door) sendToLogin(v *visit, why string) error {
 func formPage(path string) string {
 	if at := strings.LastIndexByte(path, '/'); at > 0 {
 		switch path[at:] {
-		case "/choice", "/disconnect", "/delete", "/revoke":
+		case "/choice", "/request", "/withdraw", "/disconnect", "/delete", "/revoke":
 			path = path[:at]
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
@@ -89,6 +91,34 @@ func orNoUser(err error) error {
 	return people.ErrNoUser
 }
 
+// fakeRequests keeps what users ask for.
+type fakeRequests struct {
+	management.UserRequests
+
+	mu  sync.Mutex
+	all []v1alpha1.BridgeRequest
+}
+
+// All implements management.UserRequests.
+func (f *fakeRequests) All(context.Context) ([]v1alpha1.BridgeRequest, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.all), nil
+}
+
+// Decide implements management.UserRequests.
+func (f *fakeRequests) Decide(_ context.Context, user v1alpha1.UserID, server string, d v1alpha1.RequestDecision) (*v1alpha1.BridgeRequest, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.all {
+		if q := &f.all[i]; q.Spec.User == user && q.Spec.Server == server {
+			q.Spec.Decision = &d
+			return q, nil
+		}
+	}
+	return nil, selfservice.ErrNoRequest
+}
+
 // fakeRecipes is a catalog as administrators see it.
 type fakeRecipes struct {
 	entries    []catalog.Entry
@@ -104,6 +134,7 @@ type adminWorld struct {
 
 	access   *fakeAccess
 	recipes  *fakeRecipes
+	requests *fakeRequests
 	profiles []v1alpha1.BridgeProfile
 	// profilesErr is what reading the profiles fails with.
 	profilesErr error
@@ -114,7 +145,7 @@ type administration struct{ *management.Administration }
 
 func newAdminWorld(t testing.TB) *adminWorld {
 	t.Helper()
-	w := &adminWorld{consoleWorld: &consoleWorld{self: newFakeSelf()}, access: &fakeAccess{is: map[v1alpha1.UserID]v1alpha1.Access{}}, recipes: &fakeRecipes{}}
+	w := &adminWorld{consoleWorld: &consoleWorld{self: newFakeSelf()}, access: &fakeAccess{is: map[v1alpha1.UserID]v1alpha1.Access{}}, recipes: &fakeRecipes{}, requests: &fakeRequests{}}
 	authority, err := pki.NewAuthority([32]byte{7})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +154,7 @@ func newAdminWorld(t testing.TB) *adminWorld {
 	sessions := session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Random: rand.Reader, Now: w.now}
 	users, err := console.New(console.Options{
 		Name: "Example bridges", Contact: "ask@example.com", Log: slog.New(slog.DiscardHandler), Sessions: session.NewKeeper(sessions),
-		Servers: w.self, Keys: w.self, Secrets: w.self, History: w.self,
+		Servers: w.self, Keys: w.self, Secrets: w.self, History: w.self, Requests: w.self,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +162,7 @@ func newAdminWorld(t testing.TB) *adminWorld {
 	sessions.Of, sessions.Longest = session.OfAdministrators, admin.Longest
 	does := &administration{}
 	pages, err := admin.New(admin.Options{
-		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Trail: does,
+		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Trail: does, Requests: management.NewRequests(w.requests, nil),
 		Catalog: w.recipes, Profiles: w.readProfiles,
 		Health: func(context.Context) admin.Health {
 			return admin.Health{Version: "v1.2.3", Confirmed: time.Now(), KeyVersions: map[int32]int{1: 3, 2: 40}, Index: "sqlite", Quotas: "store", CatalogKnown: true}
@@ -179,6 +210,11 @@ func (w *adminWorld) seed() {
 		}
 	})
 	w.changeBridge("bob", func(b *v1alpha1.HostedBridge) { b.Status.Phase = v1alpha1.PhaseAsleep })
+	for _, server := range []string{"jira", "wiki"} {
+		w.requests.all = append(w.requests.all, v1alpha1.BridgeRequest{
+			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now)}, Spec: v1alpha1.BridgeRequestSpec{User: "alice", Server: server, Reason: "I triage <tickets>"},
+		})
+	}
 	w.keys.keys["uid-alice"] = []userkey.Info{{ID: "abcdefgh", Name: "laptop"}}
 	w.profiles = []v1alpha1.BridgeProfile{{
 		ObjectMeta: metav1.ObjectMeta{Name: "engineering"},

@@ -31,6 +31,7 @@ var adminPages = map[string]string{
 	"/console": "auditor", "/console/people": "auditor", "/console/people?search=ali&phase=": "auditor", "/console/people/alice": "auditor",
 	"/console/people/alice/suspend": "", "/console/people/alice/resume": "", "/console/people/alice/offboard": "", "/console/people/alice/keys/abcdefgh/revoke": "",
 	"/console/audit": "auditor", "/console/audit?userId=alice&server=&status=success": "auditor", "/console/usage": "auditor", "/console/usage?range=month": "auditor",
+	"/console/requests": "auditor curator", "/console/requests/alice/jira": "curator",
 	"/console/profiles": "auditor", "/console/profiles/engineering": "auditor", "/console/catalog": "auditor curator", "/console/health": "auditor",
 }
 
@@ -299,6 +300,52 @@ func TestFormsOfAdministratorsDoWhatTheySay(t *testing.T) {
 		"oauth admin admin/access.set alice Offboarded", "oauth admin admin/keys.revoke alice abcdefgh", "oauth admin admin/users.get alice",
 	} {
 		if !slices.Contains(acted, act) {
+			t.Errorf("the trail lacks %q: %q", act, acted)
+		}
+	}
+}
+
+func TestARequestIsAnsweredOnItsPage(t *testing.T) {
+	w := newAdminWorld(t)
+	const jira, wiki = "/console/requests/alice/jira", "/console/requests/alice/wiki"
+	auditor := w.with(oauth.RoleAuditor)
+	if got := auditor.open("/console/requests"); !strings.Contains(got.body, "I triage &lt;tickets&gt;") || strings.Contains(got.body, jira) {
+		t.Errorf("an auditor: %d %s", got.status, got.body)
+	}
+	if got := auditor.submit("/console/requests", jira, "verdict", "Approved"); got.status != http.StatusNotFound {
+		t.Errorf("an auditor answers: %d", got.status)
+	}
+	v := w.with(oauth.RoleCurator)
+	if got := v.open("/console/requests"); !strings.Contains(got.body, "2 wait for an answer") || !strings.Contains(got.body, `href="`+jira+`"`) {
+		t.Errorf("a curator: %d %s", got.status, got.body)
+	}
+	if got := v.submit(wiki, wiki, "verdict", "Refused", "reason", " "); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "a refusal needs a reason") {
+		t.Errorf("a refusal without a reason: %d %s", got.status, got.body)
+	}
+	if got := v.submit(wiki, wiki, "verdict", "Maybe"); got.status != http.StatusForbidden {
+		t.Errorf("another verdict: %d %s", got.status, got.body)
+	}
+	if got := v.open("/console/requests/alice/other"); got.status != http.StatusNotFound {
+		t.Errorf("no request: %d", got.status)
+	}
+	for path, fields := range map[string][]string{jira: {"verdict", "Approved", "reason", ""}, wiki: {"verdict", "Refused", "reason", "use the team's"}} {
+		got := v.submit(path, path, fields...)
+		if got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/console/requests?done=") {
+			t.Fatalf("%s: %d %s", path, got.status, got.body)
+		}
+		if page := v.open(got.header.Get("Location")); !strings.Contains(page.body, `class="said"`) {
+			t.Errorf("%s leads to a page that does not say what was done", path)
+		}
+	}
+	got := v.open("/console/requests")
+	for _, want := range []string{"None waits for an answer", "Approved", "Refused", "use the team&#39;s"} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("the page lacks %q: %s", want, got.body)
+		}
+	}
+	acted := w.acted()
+	for _, act := range []string{"oauth curator admin/requests.approve alice jira", "oauth curator admin/requests.refuse alice wiki", "oauth auditor admin/requests.list"} {
+		if !slices.ContainsFunc(acted, func(a string) bool { return strings.TrimSpace(a) == act }) {
 			t.Errorf("the trail lacks %q: %q", act, acted)
 		}
 	}

@@ -43,6 +43,7 @@ type fakeSelf struct {
 	keys     []userkey.Info
 	secrets  map[string]string
 	events   []selfservice.Event
+	requests selfservice.Requests
 	failWith error
 	did      []string
 }
@@ -55,6 +56,8 @@ func newFakeSelf() *fakeSelf {
 				Fix: &selfservice.Fix{Code: selfservice.FixSetSecret, Text: "Set GITHUB_TOKEN.", Secrets: []string{"GITHUB_TOKEN"}}},
 			{Name: "docs", State: selfservice.ServerOff, Reason: selfservice.ReasonOff, Profile: "engineering", Use: v1alpha1.ServerOptional,
 				Fix: &selfservice.Fix{Code: selfservice.FixTurnOn, Text: "Turn the server on."}, Actions: []selfservice.Action{selfservice.ActionTurnOn}},
+			{Name: "jira", State: selfservice.ServerOff, Reason: selfservice.ReasonNotApproved, Profile: "engineering", Use: v1alpha1.ServerOnRequest,
+				Fix: &selfservice.Fix{Code: selfservice.FixRequest, Text: "Ask for the server."}, Actions: []selfservice.Action{}},
 		}},
 	}}
 }
@@ -168,6 +171,20 @@ func (f *fakeSelf) Activity(context.Context, route.Backend, audit.Query) (selfse
 	return selfservice.Activity{Entries: f.events}, f.failWith
 }
 
+func (f *fakeSelf) Requests(context.Context, route.Backend) (selfservice.Requests, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.requests, f.failWith
+}
+
+func (f *fakeSelf) Ask(_ context.Context, _ selfservice.Actor, of route.Backend, server, reason string) (selfservice.Request, error) {
+	return selfservice.Request{}, f.note(of, "ask "+server+" "+reason)
+}
+
+func (f *fakeSelf) Withdraw(_ context.Context, _ selfservice.Actor, of route.Backend, server string) error {
+	return f.note(of, "withdraw "+server)
+}
+
 // keybrokerKeys signs and publishes keys as the keybroker does.
 type keybrokerKeys struct {
 	keys signing.Keys
@@ -221,7 +238,7 @@ func newConsoleWorld(t *testing.T, more ...func(*console.Options)) *consoleWorld
 		Name: "Example bridges", Contact: "ask@example.com", Log: slog.New(slog.DiscardHandler),
 		Sessions: session.NewKeeper(session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Random: rand.Reader, Now: cw.now}),
 		Ended:    func(context.Context, v1alpha1.UserID, time.Time) (bool, error) { return cw.ended.Load(), nil },
-		Servers:  cw.self, Keys: cw.self, Secrets: cw.self, History: cw.self,
+		Servers:  cw.self, Keys: cw.self, Secrets: cw.self, History: cw.self, Requests: cw.self,
 	}
 	for _, change := range more {
 		change(&o)

@@ -193,6 +193,8 @@ var consoleForms = []struct {
 	{"/keys", "/keys/abcdefgh/revoke", nil, "revoke abcdefgh"},
 	{"/secrets", "/secrets/GITHUB_TOKEN/delete", nil, "delete GITHUB_TOKEN"},
 	{"/servers/github/disconnect", "/servers/github/disconnect", nil, "disconnect github"},
+	{"/servers/jira", "/servers/jira/request", []string{"reason", "I triage tickets"}, "ask jira I triage tickets"},
+	{"/servers/jira", "/servers/jira/withdraw", nil, "withdraw jira"},
 }
 
 func TestAFormDoesWhatItSays(t *testing.T) {
@@ -215,6 +217,39 @@ func TestAFormDoesWhatItSays(t *testing.T) {
 	}
 	if w.self.secrets["GITHUB_TOKEN"] != "a b+%&=" {
 		t.Error("the secret is not the one that was entered")
+	}
+}
+
+func TestThePageOfAServerSaysWhatBecameOfTheRequest(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.logged(w.alice)
+	answered := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	for state, c := range map[string]struct {
+		requests         []selfservice.Request
+		catalog, says    string
+		action, isNoForm string
+	}{
+		"none":     {nil, "Ask for jira", "Why you need it", "request", "withdraw"},
+		"open":     {[]selfservice.Request{{Server: "jira", State: selfservice.RequestOpen, Reason: "<b>tickets", Asked: answered}}, "See the request", "Your reason: <bdi>&lt;b&gt;tickets", "withdraw", "request"},
+		"refused":  {[]selfservice.Request{{Server: "jira", State: selfservice.RequestRefused, Answer: "use the team's", Answered: &answered}}, "Ask for jira", "The answer: <bdi>use the team&#39;s", "request", "withdraw"},
+		"approved": {[]selfservice.Request{{Server: "jira", State: selfservice.RequestApproved, Answered: &answered}}, "Ask for jira", "Your request was approved", "request", "withdraw"},
+		"other":    {[]selfservice.Request{{Server: "wiki", State: selfservice.RequestOpen}}, "Ask for jira", "Why you need it", "request", "withdraw"},
+	} {
+		w.self.mu.Lock()
+		w.self.requests = selfservice.Requests{Requests: c.requests}
+		w.self.mu.Unlock()
+		if got := v.open("/catalog"); got.status != http.StatusOK || !strings.Contains(got.body, c.catalog) {
+			t.Errorf("%s: the catalog does not say %q: %s", state, c.catalog, got.body)
+		}
+		got := v.open("/servers/jira")
+		if !strings.Contains(got.body, c.says) || !strings.Contains(got.body, `action="/servers/jira/`+c.action) || strings.Contains(got.body, `action="/servers/jira/`+c.isNoForm) {
+			t.Errorf("%s: %d %s", state, got.status, got.body)
+		}
+	}
+	form := url.Values{"csrf": v.open("/servers/jira").hidden()["csrf"], "reason": {"once more"}}
+	w.self.fail(httpapi.New(http.StatusConflict, "some_code", "Ten requests are open."))
+	if got := v.post("/servers/jira/request", form); got.status != http.StatusConflict {
+		t.Errorf("what is refused: %d %s", got.status, got.body)
 	}
 }
 

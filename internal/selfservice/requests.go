@@ -100,6 +100,21 @@ func RequestOf(q *v1alpha1.BridgeRequest) Request {
 	return r
 }
 
+// UserRequest is a request as administrators see it.
+type UserRequest struct {
+	User v1alpha1.UserID `json:"user"`
+	Request
+}
+
+// Decision is an administrator's answer to a user's request.
+type Decision struct {
+	User    v1alpha1.UserID
+	Server  string
+	Verdict v1alpha1.RequestVerdict
+	// Reason is what the user reads. A refusal needs one.
+	Reason string
+}
+
 // RequestsOf returns what a user has asked for, of the servers that are offered on request.
 func RequestsOf(b *v1alpha1.HostedBridge, found []v1alpha1.BridgeRequest) Requests {
 	out := Requests{Requests: []Request{}, Offered: []string{}}
@@ -107,11 +122,20 @@ func RequestsOf(b *v1alpha1.HostedBridge, found []v1alpha1.BridgeRequest) Reques
 		out.Requests = append(out.Requests, RequestOf(&found[i]))
 	}
 	for _, server := range OnRequest(b) {
-		if !slices.ContainsFunc(out.Requests, func(r Request) bool { return r.Server == server }) {
+		if _, asked := out.To(server); !asked {
 			out.Offered = append(out.Offered, server)
 		}
 	}
 	return out
+}
+
+// To returns the request for a server, and false if there is none.
+func (r Requests) To(server string) (Request, bool) {
+	at := slices.IndexFunc(r.Requests, func(q Request) bool { return q.Server == server })
+	if at < 0 {
+		return Request{}, false
+	}
+	return r.Requests[at], true
 }
 
 // OnRequest returns the servers that the bridge's profiles offer on request.

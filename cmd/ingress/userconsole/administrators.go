@@ -44,7 +44,7 @@ type AdministratorParts struct {
 // OpenAdministrators returns the administrators' console.
 func OpenAdministrators(p AdministratorParts) (*admin.Console, error) {
 	made := admin.Options{
-		Look: p.Users.Look(), Namespace: p.Namespace, People: p.Administration, Access: p.Administration, Trail: p.Administration,
+		Look: p.Users.Look(), Namespace: p.Namespace, People: p.Administration, Access: p.Administration, Trail: p.Administration, Requests: p.Requests,
 		Catalog: knownCatalog{p.Catalog}, Profiles: noProfiles, Health: p.health, Log: p.Log,
 		Sessions: session.NewKeeper(session.Options{
 			Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Of: session.OfAdministrators, Longest: admin.Longest,

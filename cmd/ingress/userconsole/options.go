@@ -63,7 +63,8 @@ func (o *Options) Validate() error {
 
 // Parts are what the console stands on.
 type Parts struct {
-	Self *management.Self
+	Self     *management.Self
+	Requests *management.Requests
 	// Signer signs sessions by keys of which Keys has the public halves.
 	Signer flow.Signer
 	Keys   flow.KeySet
@@ -104,7 +105,7 @@ func (o *Options) Open(p Parts) (*console.Console, error) {
 		return nil, err
 	}
 	made := console.Options{Name: cmp.Or(o.Name, p.Name), Contact: o.Contact, Logo: logo, BaseURL: p.BaseURL, Log: p.Log,
-		Servers: p.Self, Keys: p.Self, Secrets: p.Self, History: p.Self,
+		Servers: p.Self, Keys: p.Self, Secrets: p.Self, History: p.Self, Requests: p.Requests,
 		Sessions: session.NewKeeper(session.Options{Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Signer: p.Signer, Keys: p.Keys, Random: rand.Reader, Now: time.Now})}
 	if p.Server != nil {
 		made.Login, made.Ended = authserver.ConsolePath, p.Server.LoginEnded

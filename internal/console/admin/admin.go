@@ -52,6 +52,12 @@ type Trail interface {
 	Analytics(c httpapi.Call, query string) (overview.Analytics, error)
 }
 
+// Requests are what users ask for, which an administrator answers.
+type Requests interface {
+	AllRequests(ctx context.Context, by selfservice.Actor, state string) ([]selfservice.UserRequest, error)
+	Decide(ctx context.Context, by selfservice.Actor, d selfservice.Decision) (selfservice.UserRequest, error)
+}
+
 // Catalog is the catalog as it is known.
 type Catalog interface {
 	// Entries returns the recipes, false while they are not known.
@@ -76,6 +82,7 @@ type Options struct {
 	People    People
 	Access    Access
 	Trail     Trail
+	Requests  Requests
 	Catalog   Catalog
 	Profiles  Profiles
 	Health    func(context.Context) Health
@@ -89,10 +96,11 @@ type Options struct {
 type Console struct {
 	*core
 
-	door    *door
-	people  *peoplePages
-	trail   *trailPages
-	catalog *catalogPages
+	door     *door
+	people   *peoplePages
+	trail    *trailPages
+	catalog  *catalogPages
+	requests *requestPages
 }
 
 // core has what all pages share: the options, and how a page is written.
@@ -108,17 +116,18 @@ type (
 	peoplePages  struct{ *core }
 	trailPages   struct{ *core }
 	catalogPages struct{ *core }
+	requestPages struct{ *core }
 )
 
 // New returns a Console.
 func New(o Options) (*Console, error) {
-	for _, have := range []bool{o.Sessions != nil, o.People != nil, o.Access != nil, o.Trail != nil, o.Catalog != nil, o.Profiles != nil, o.Health != nil, o.Log != nil} {
+	for _, have := range []bool{o.Sessions != nil, o.People != nil, o.Access != nil, o.Trail != nil, o.Requests != nil, o.Catalog != nil, o.Profiles != nil, o.Health != nil, o.Log != nil} {
 		if !have {
 			return nil, errors.New("administrators' console: a dependency is missing")
 		}
 	}
 	c := &core{Options: o, templates: parsePages()}
-	return &Console{c, &door{c}, &peoplePages{c}, &trailPages{c}, &catalogPages{c}}, nil
+	return &Console{c, &door{c}, &peoplePages{c}, &trailPages{c}, &catalogPages{c}, &requestPages{c}}, nil
 }
 
 // Longest is how long a session of an administrator lasts. It is not renewed: the roles of
@@ -139,6 +148,7 @@ const (
 	pathLogin    = pathHome + "/login"
 	pathLogout   = pathHome + "/logout"
 	pathPeople   = pathHome + "/people"
+	pathRequests = pathHome + "/requests"
 	pathAudit    = pathHome + "/audit"
 	pathUsage    = pathHome + "/usage"
 	pathProfiles = pathHome + "/profiles"
@@ -153,6 +163,7 @@ const part = `[A-Za-z0-9_.-]+`
 var params = map[string]httpapi.Param{
 	"userId":  {Form: v1alpha1.UserIDPattern},
 	"keyId":   {Form: `[0-9A-Za-z]{8,32}`},
+	"server":  {Form: `[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?`},
 	"profile": {Form: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?`, MaxLength: 128},
 	"a":       {Form: part, MaxLength: 128}, "b": {Form: part, MaxLength: 128}, "c": {Form: part, MaxLength: 128},
 	"d": {Form: part, MaxLength: 128}, "e": {Form: part, MaxLength: 128},
@@ -165,10 +176,12 @@ var (
 	filterQuery = regexp.MustCompile(`^[A-Za-z]+=([A-Za-z0-9_.:~*+-]|%[0-9A-Fa-f]{2})*(&[A-Za-z]+=([A-Za-z0-9_.:~*+-]|%[0-9A-Fa-f]{2})*)*$`)
 )
 
-// The roles of pages, beside oauth.RoleAdmin, as the API's routes have them.
+// The roles of pages, beside oauth.RoleAdmin, as the API's routes have them. deciders answer
+// requests.
 var (
 	readers  = []oauth.Role{oauth.RoleAuditor}
 	curators = []oauth.Role{oauth.RoleAuditor, oauth.RoleCurator}
+	deciders = []oauth.Role{oauth.RoleCurator}
 )
 
 // Feature returns the console as a feature of the surface, without limits of rates.
@@ -183,15 +196,16 @@ func (c *Console) Feature() httpapi.Feature {
 	return f
 }
 
-// The paths of one person.
+// The paths of one person, and of one request.
 const (
-	pathPerson = pathPeople + "/:userId"
-	pathKey    = pathPerson + "/keys/:keyId/revoke"
+	pathRequest = pathRequests + "/:userId/:server"
+	pathPerson  = pathPeople + "/:userId"
+	pathKey     = pathPerson + "/keys/:keyId/revoke"
 )
 
 // views are the pages that change nothing.
 func (c *Console) views() []httpapi.Route {
-	d, p, t, k := c.door, c.people, c.trail, c.catalog
+	d, p, t, k, q := c.door, c.people, c.trail, c.catalog, c.requests
 	view := func(path string, roles []oauth.Role, query *regexp.Regexp, handle handler) httpapi.Route {
 		return httpapi.Route{Method: http.MethodGet, Path: path, Roles: roles, Query: query, Handle: d.view(handle)}
 	}
@@ -201,6 +215,8 @@ func (c *Console) views() []httpapi.Route {
 		view(pathPeople, readers, filterQuery, p.list),
 		view(pathPerson, readers, doneQuery, p.person),
 		view(pathKey, nil, nil, p.confirmRevoke),
+		view(pathRequests, curators, doneQuery, q.list),
+		view(pathRequest, deciders, nil, q.confirm),
 		view(pathAudit, readers, filterQuery, t.audit),
 		view(pathUsage, readers, filterQuery, t.usage),
 		view(pathProfiles, readers, nil, k.profiles),
@@ -216,7 +232,7 @@ func (c *Console) views() []httpapi.Route {
 
 // forms are those that change something.
 func (c *Console) forms() []httpapi.Route {
-	d, p := c.door, c.people
+	d, p, q := c.door, c.people, c.requests
 	form := func(path string, roles []oauth.Role, handle handler) httpapi.Route {
 		return httpapi.Route{Method: http.MethodPost, Path: path, Roles: roles, MaxBody: maxForm, Handle: d.form(handle)}
 	}
@@ -224,6 +240,7 @@ func (c *Console) forms() []httpapi.Route {
 		{Method: http.MethodPost, Path: pathLogin, MaxBody: maxForm, Handle: d.page(d.logIn)},
 		form(pathLogout, oauth.Roles(), d.logOut),
 		form(pathKey, nil, p.revoke),
+		form(pathRequest, deciders, q.decide),
 	}
 	for _, a := range acts {
 		routes = append(routes, form(pathPerson+"/"+a.name, nil, p.do(a)))

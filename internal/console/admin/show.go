@@ -22,7 +22,7 @@ import (
 var pageFiles embed.FS
 
 // pageNames are the templates of the pages, each in a file of its own.
-var pageNames = []string{"login", "home", "people", "person", "confirm", "audit", "usage", "profiles", "profile", "catalog", "health", "message"}
+var pageNames = []string{"login", "home", "people", "person", "confirm", "audit", "usage", "requests", "request", "profiles", "profile", "catalog", "health", "message"}
 
 func parsePages() map[string]*template.Template {
 	layout := template.Must(console.Layout().Funcs(template.FuncMap{
@@ -44,7 +44,7 @@ type item struct {
 
 // items are all entries.
 var items = []item{
-	{pathHome, "Overview", readers}, {pathPeople, "People", readers}, {pathUsage, "Usage", readers}, {pathAudit, "Audit", readers},
+	{pathHome, "Overview", readers}, {pathPeople, "People", readers}, {pathRequests, "Requests", curators}, {pathUsage, "Usage", readers}, {pathAudit, "Audit", readers},
 	{pathProfiles, "Profiles", readers}, {pathCatalog, "Catalog", curators}, {pathHealth, "Health", readers},
 }
 

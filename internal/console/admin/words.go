@@ -173,5 +173,7 @@ var doneTexts = map[string]string{
 	"suspended":  "The access is suspended. Keys and logins are refused within a second.",
 	"resumed":    "The access is allowed again.",
 	"offboarded": "The offboarding has begun. This page says how far it is.",
+	"approved":   "The request is approved. The user can turn the server on within seconds.",
+	"refused":    "The request is refused. The user reads the reason.",
 	"revoked":    "Key revoked. Apps that used it have lost access.",
 }

@@ -97,7 +97,7 @@ func (r *Requests) Ask(ctx context.Context, by selfservice.Actor, of route.Backe
 			open++
 		}
 	}
-	isKnown := slices.ContainsFunc(known.Requests, func(q selfservice.Request) bool { return q.Server == server })
+	_, isKnown := known.To(server)
 	switch {
 	case !isKnown && !slices.Contains(known.Offered, server):
 		return selfservice.Request{}, problems.RequestNone
@@ -172,30 +172,24 @@ func (r *Requests) withdraw(c httpapi.Call) error {
 	return done(c, func(of route.Backend) error { return r.Withdraw(c.Request().Context(), c, of, c.Param("server")) })
 }
 
-// UserRequest is a request as administrators see it.
-type UserRequest struct {
-	User v1alpha1.UserID `json:"user"`
-	selfservice.Request
-}
-
 // AllRequests returns the requests of all users in a state, in all states if it is empty: the
 // oldest open ones first, and then the others, the newest answer first.
-func (r *Requests) AllRequests(ctx context.Context, state string) ([]UserRequest, error) {
+func (r *Requests) AllRequests(ctx context.Context, by selfservice.Actor, state string) ([]selfservice.UserRequest, error) {
 	all, err := r.kept.All(ctx)
 	if err != nil {
 		return nil, requestProblem(err)
 	}
-	list := []UserRequest{}
+	list := []selfservice.UserRequest{}
 	for i := range all {
-		q := UserRequest{all[i].Spec.User, selfservice.RequestOf(&all[i])}
+		q := selfservice.UserRequest{User: all[i].Spec.User, Request: selfservice.RequestOf(&all[i])}
 		if state == "" || q.State == state {
 			list = append(list, q)
 		}
 	}
-	slices.SortFunc(list, func(a, b UserRequest) int {
+	slices.SortFunc(list, func(a, b selfservice.UserRequest) int {
 		return cmp.Or(a.Compare(b.Request), cmp.Compare(a.User, b.User), cmp.Compare(a.Server, b.Server))
 	})
-	return list, nil
+	return list, by.Audit(httpapi.Act{Name: "requests.list"})
 }
 
 var requestStates = []string{selfservice.RequestOpen, selfservice.RequestApproved, selfservice.RequestRefused}
@@ -216,15 +210,12 @@ func (r *Requests) listAll(c httpapi.Call) error {
 	if err != nil {
 		return problems.RequestsQuery.Saying(err.Error())
 	}
-	list, err := r.AllRequests(c.Request().Context(), state)
+	list, err := r.AllRequests(c.Request().Context(), c, state)
 	if err != nil {
 		return err
 	}
-	if err := c.Audit(httpapi.Act{Name: "requests.list"}); err != nil {
-		return err
-	}
 	return answerJSON(c, http.StatusOK, struct {
-		Requests []UserRequest `json:"requests"`
+		Requests []selfservice.UserRequest `json:"requests"`
 	}{list})
 }
 
@@ -236,43 +227,35 @@ func (r *Requests) decide(c httpapi.Call) error {
 	if err := readRequest(c, &asked); err != nil {
 		return err
 	}
-	q, err := r.Decide(c.Request().Context(), c, Decision{v1alpha1.UserID(c.Param("userId")), c.Param("server"), asked.Verdict, asked.Reason})
+	q, err := r.Decide(c.Request().Context(), c, selfservice.Decision{User: v1alpha1.UserID(c.Param("userId")), Server: c.Param("server"), Verdict: asked.Verdict, Reason: asked.Reason})
 	if err != nil {
 		return err
 	}
 	return answerJSON(c, http.StatusOK, q)
 }
 
-// Decision is an administrator's answer to a user's request.
-type Decision struct {
-	User    v1alpha1.UserID
-	Server  string
-	Verdict v1alpha1.RequestVerdict
-	Reason  string
-}
-
 // Decide answers a user's request.
-func (r *Requests) Decide(ctx context.Context, by selfservice.Actor, d Decision) (UserRequest, error) {
+func (r *Requests) Decide(ctx context.Context, by selfservice.Actor, d selfservice.Decision) (selfservice.UserRequest, error) {
 	act := httpapi.Act{Name: "requests.approve", Target: d.Server, User: string(d.User)}
 	switch d.Verdict {
 	case v1alpha1.RequestApproved:
 	case v1alpha1.RequestRefused:
 		if act.Name = "requests.refuse"; strings.TrimSpace(d.Reason) == "" {
-			return UserRequest{}, problems.DecisionInvalid
+			return selfservice.UserRequest{}, problems.DecisionInvalid
 		}
 	default:
-		return UserRequest{}, problems.DecisionInvalid
+		return selfservice.UserRequest{}, problems.DecisionInvalid
 	}
 	if err := checkReason(d.Reason); err != nil {
-		return UserRequest{}, err
+		return selfservice.UserRequest{}, err
 	}
 	acting, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
 	defer cancel()
 	q, err := r.kept.Decide(acting, d.User, d.Server, v1alpha1.RequestDecision{Verdict: d.Verdict, Reason: d.Reason})
 	if err := finish(by, act, err); err != nil {
-		return UserRequest{}, err
+		return selfservice.UserRequest{}, err
 	}
-	return UserRequest{d.User, selfservice.RequestOf(q)}, nil
+	return selfservice.UserRequest{User: d.User, Request: selfservice.RequestOf(q)}, nil
 }
 
 // checkReason refuses a text that is too long for a reason.
