@@ -53,24 +53,13 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, people *
 		return profiled{}, fmt.Errorf("list SharedServers: %w", err)
 	}
 	var out profiled
-	var selected []profile.Profile
 	groups, until := profile.Groups(b, people, now)
 	if !until.IsZero() {
 		out.wait = until.Sub(now)
 	}
-	for i := range list.Items {
-		p := &list.Items[i]
-		revision, wait, err := r.revisionFor(b, groups, p, now)
-		if err != nil {
-			return profiled{}, err
-		}
-		if wait != 0 {
-			out.pending = append(out.pending, p.Name)
-			out.wait = earlier(out.wait, max(wait, 0))
-		}
-		if revision.Selects(b, groups) {
-			selected = append(selected, revision)
-		}
+	selected, err := r.selected(b, groups, list.Items, now, &out)
+	if err != nil {
+		return profiled{}, err
 	}
 	if len(selected) == 0 && b.Status.Effective == nil && b.Status.Profiles == nil {
 		out.bridge = b.WithEffective()
@@ -86,6 +75,27 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, people *
 	changed.Status.Effective = profile.Effective(b, selected, r.tiers, profile.SharingOf(b, shared.Items, people, now), approved)
 	out.bridge = changed.WithEffective()
 	return out, nil
+}
+
+// selected returns the revisions of profiles that select a bridge, and adds to out those
+// that may not reach it yet.
+func (r *profiler) selected(b *v1alpha1.HostedBridge, groups []profile.Group, all []v1alpha1.BridgeProfile, now time.Time, out *profiled) ([]profile.Profile, error) {
+	var selected []profile.Profile
+	for i := range all {
+		p := &all[i]
+		revision, wait, err := r.revisionFor(b, groups, p, now)
+		if err != nil {
+			return nil, err
+		}
+		if wait != 0 {
+			out.pending = append(out.pending, p.Name)
+			out.wait = earlier(out.wait, max(wait, 0))
+		}
+		if revision.Selects(b, groups) {
+			selected = append(selected, revision)
+		}
+	}
+	return selected, nil
 }
 
 // revisionFor returns the revision of a profile that the bridge is to have now, and for
@@ -224,6 +234,23 @@ func useConfiguration(u v1alpha1.ProfileUse) *bridgeac.ProfileUseApplyConfigurat
 	return bridgeac.ProfileUse().WithName(u.Name).WithUID(u.UID).WithGeneration(u.Generation).WithSince(u.Since)
 }
 
+func serverConfiguration(s v1alpha1.EffectiveServer) *bridgeac.EffectiveServerApplyConfiguration {
+	ac := bridgeac.EffectiveServer().WithName(s.Name).WithProfile(s.Profile).WithUse(s.Use)
+	if s.Recipe != "" {
+		ac.WithRecipe(s.Recipe)
+	}
+	if s.Reason != "" {
+		ac.WithReason(s.Reason)
+	}
+	if s.Source != "" {
+		ac.WithSource(s.Source)
+	}
+	if s.Shared != "" {
+		ac.WithShared(s.Shared)
+	}
+	return ac
+}
+
 func effectiveConfiguration(e *v1alpha1.EffectiveSettings) *bridgeac.EffectiveSettingsApplyConfiguration {
 	ac := bridgeac.EffectiveSettings().WithLeftOut(e.LeftOut...)
 	if e.Tier != "" {
@@ -242,20 +269,7 @@ func effectiveConfiguration(e *v1alpha1.EffectiveSettings) *bridgeac.EffectiveSe
 		ac.WithRuntimeClassName(e.RuntimeClassName)
 	}
 	for _, s := range e.Servers {
-		one := bridgeac.EffectiveServer().WithName(s.Name).WithProfile(s.Profile).WithUse(s.Use)
-		if s.Recipe != "" {
-			one.WithRecipe(s.Recipe)
-		}
-		if s.Reason != "" {
-			one.WithReason(s.Reason)
-		}
-		if s.Source != "" {
-			one.WithSource(s.Source)
-		}
-		if s.Shared != "" {
-			one.WithShared(s.Shared)
-		}
-		ac.WithServers(one)
+		ac.WithServers(serverConfiguration(s))
 	}
 	for _, c := range e.Conflicts {
 		ac.WithConflicts(bridgeac.ProfileConflict().WithField(c.Field).WithProfiles(c.Profiles...))

@@ -176,16 +176,12 @@ func (o Options) diff(ctx context.Context, c client.Reader, given []v1alpha1.Bri
 		return err
 	}
 	var persons v1alpha1.BridgePersonList
-	if err := c.List(ctx, &persons, client.InNamespace(o.Namespace)); err != nil {
-		return fmt.Errorf("list BridgePersons: %w", err)
-	}
 	var requests v1alpha1.BridgeRequestList
-	if err := c.List(ctx, &requests, client.InNamespace(o.Namespace)); err != nil {
-		return fmt.Errorf("list BridgeRequests: %w", err)
-	}
 	var shared v1alpha1.SharedServerList
-	if err := c.List(ctx, &shared, client.InNamespace(o.Namespace)); err != nil {
-		return fmt.Errorf("list SharedServers: %w", err)
+	for _, l := range []client.ObjectList{&persons, &requests, &shared} {
+		if err := c.List(ctx, l, client.InNamespace(o.Namespace)); err != nil {
+			return fmt.Errorf("list the objects that profiles depend on: %w", err)
+		}
 	}
 	people, changed, now := access.NewPeople(persons.Items), 0, time.Now()
 	for i := range bridges {
