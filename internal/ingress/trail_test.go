@@ -148,6 +148,19 @@ func TestEachAnsweredToolCallHasOneEntry(t *testing.T) {
 	}
 }
 
+// TestAStreamWhoseLengthWasSaidTells has the bridge tell in a stream that is so short that
+// its HTTP server says how long it is.
+func TestAStreamWhoseLengthWasSaidTells(t *testing.T) {
+	search := called("web", "search", audit.Success)
+	w, alice := oneUser(t, defaults(), sized(isEvents, toldIn(search)+eventOf(resultOf("1"))))
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, callOf("1", "s_search"))); got.status != http.StatusOK || got.body != eventOf(resultOf("1")) {
+		t.Errorf("%d %q", got.status, got.body)
+	}
+	if diff := cmp.Diff([]outline{byBridge("web", "search", audit.Success)}, outlines(w.audit.all())); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestNoAnswerIsCompleteWithoutItsEntry lets no entry be written: then nobody
 // may have got an answer that can be used.
 func TestNoAnswerIsCompleteWithoutItsEntry(t *testing.T) {

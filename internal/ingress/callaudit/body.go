@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/hostedbridge/hostedbridge/internal/ingress/inflight"
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 
@@ -67,11 +66,14 @@ func (t *Request) Hold(res *http.Response, session bool) {
 	if !bridgeclient.IsEventStream(res.Header) {
 		return
 	}
-	if inflight.TakesComments(res.Header) {
-		a.events = &eventFilter{trail: t, told: a.reported, early: a.recordBeforeAnswer}
-	} else {
+	if res.Header.Get("Content-Encoding") != "" {
 		a.err = a.recordBeforeAnswer() // Nobody can look into it, or take anything out.
+		return
 	}
+	// A short stream has a length, of which what is told to us is a part.
+	res.Header.Del("Content-Length")
+	res.ContentLength = -1
+	a.events = &eventFilter{trail: t, told: a.reported, early: a.recordBeforeAnswer}
 }
 
 // Read implements io.Reader.

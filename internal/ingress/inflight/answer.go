@@ -53,7 +53,7 @@ func (a *answer) begin(status int) {
 	}
 	a.status = status
 	a.wrote.Store(ticks())
-	a.events.Store(status == http.StatusOK && TakesComments(a.Header()))
+	a.events.Store(status == http.StatusOK && takesComments(a.Header()))
 }
 
 // Write implements http.ResponseWriter.
@@ -152,9 +152,9 @@ func (a *answer) betweenEvents() bool {
 	return a.events.Load() && a.edge.reached()
 }
 
-// TakesComments reports whether comments can be added to what follows h:
+// takesComments reports whether comments can be added to what follows h:
 // events whose length is not told and that are not compressed.
-func TakesComments(h http.Header) bool {
+func takesComments(h http.Header) bool {
 	return bridgeclient.IsEventStream(h) && h.Get("Content-Length") == "" && h.Get("Content-Encoding") == ""
 }
 

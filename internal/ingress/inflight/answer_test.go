@@ -89,8 +89,8 @@ func TestOnlyPlainEventStreamsTakeComments(t *testing.T) {
 		{"nothing", http.Header{}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := TakesComments(tt.header); got != tt.want {
-				t.Errorf("TakesComments = %v, want %v", got, tt.want)
+			if got := takesComments(tt.header); got != tt.want {
+				t.Errorf("takesComments = %v, want %v", got, tt.want)
 			}
 		})
 	}
