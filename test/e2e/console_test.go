@@ -23,7 +23,7 @@ import (
 // offerServer offers the tenant a server that they may turn on.
 func offerServer(t *testing.T, n tenant, name string) {
 	t.Helper()
-	group := installed.name(name)
+	group := installed.name("offered-" + name)
 	p := &v1alpha1.BridgeProfile{
 		ObjectMeta: bridge(group, nil).ObjectMeta,
 		Spec: v1alpha1.BridgeProfileSpec{

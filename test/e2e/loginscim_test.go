@@ -68,8 +68,8 @@ func memberPatch(op, id string) string {
 // directoriesDecide has a directory provision somebody, move them into a group and out of it,
 // and deactivate them.
 func directoriesDecide(t *testing.T) {
-	n := newLoginTenant(t, "provisioned", "dora")
-	forgetPerson(t, access.DirectoryName(logins.KeyOf(identityIssuer, "dora")))
+	n := newLoginTenant(t, "provisioned", "delia")
+	forgetPerson(t, access.DirectoryName(logins.KeyOf(identityIssuer, "delia")))
 	group := installed.name("squad")
 	p := &v1alpha1.BridgeProfile{
 		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: group},
@@ -86,10 +86,10 @@ func directoriesDecide(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	user := provision(t, http.StatusCreated, http.MethodPost, "Users", `{"userName":"`+n.name+`","externalId":"dora","active":true}`)
+	user := provision(t, http.StatusCreated, http.MethodPost, "Users", `{"userName":"`+n.name+`","externalId":"delia","active":true}`)
 	squad := provision(t, http.StatusCreated, http.MethodPost, "Groups", `{"displayName":"`+group+`","members":[]}`)
 	a := askAs(desk, n.url())
-	got := mustLogIn(t, a, "dora")
+	got := mustLogIn(t, a, "delia")
 	awaitTools := func(want bool) {
 		t.Helper()
 		began := time.Now()
@@ -132,11 +132,11 @@ func directoriesDecide(t *testing.T) {
 		t.Fatal("a stream is still open")
 	}
 	awaitShut(t, n.url(), got.Access)
-	refused(t, newVisitor(t).logsIn(t, askAs(desk, n.url()).url(), "dora"))
+	refused(t, newVisitor(t).logsIn(t, askAs(desk, n.url()).url(), "delia"))
 	if again := askTokens(t, a.refresh(got.Refresh)); again.Error != "invalid_grant" {
 		t.Errorf("the refresh token: status %d, error %q", again.status, again.Error)
 	}
-	awaitLeft(t, access.DirectoryName(logins.KeyOf(identityIssuer, "dora")))
+	awaitLeft(t, access.DirectoryName(logins.KeyOf(identityIssuer, "delia")))
 	provision(t, http.StatusNoContent, http.MethodDelete, "Users/"+user, "")
 	provision(t, http.StatusNotFound, http.MethodGet, "Users/"+user, "")
 }

@@ -220,11 +220,12 @@ func secretsAreNobodyElses(t *testing.T) {
 				}
 				return a
 			}
-			known, absent := ask(faye.name), ask(installed.name("zelda"))
+			zelda := installed.name("zelda")
+			known, absent := ask(faye.name), ask(zelda)
 			if known.status != c.status {
 				t.Errorf("%s with %s: status %d, want %d", r.method, c.name, known.status, c.status)
 			}
-			if diff := cmp.Diff(absent.bytes(), known.bytes()); diff != "" {
+			if diff := cmp.Diff(strings.ReplaceAll(absent.bytes(), zelda, "USER"), strings.ReplaceAll(known.bytes(), faye.name, "USER")); diff != "" {
 				t.Errorf("%s with %s tells a user from no user (-absent +known):\n%s", r.method, c.name, diff)
 			}
 		}
