@@ -194,6 +194,10 @@ docs-reference: ## Write the flags and the chart's values into docs/reference. T
 		UPDATE_DOCS=1 go test -count=1 -run='^TestTheReference' $$package >/dev/null; \
 	done
 
+.PHONY: pictures
+pictures: ## Take the pictures of the documentation again, on a cluster of its own.
+	@hack/pictures.sh take
+
 .PHONY: verify
 verify: bin/cluster bin/helm ## Fail when anything derived is out of date. Changes nothing.
 	@export KUBECTL="$$($(KUBECTL_PATH))"; hack/verify.sh

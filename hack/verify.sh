@@ -79,6 +79,9 @@ while IFS= read -r lock; do
     ! grep -n '"resolved"' "$lock" || fail "$lock has download addresses: run npm install in its folder, whose .npmrc leaves them out"
 done < <(git ls-files --cached --others --exclude-standard -- package-lock.json '*/package-lock.json')
 
+step "the pictures show the pages of today"
+hack/pictures.sh check || fail "the pictures of the documentation are out of date"
+
 step "the tests that docs/promises.md names are there"
 while IFS= read -r name; do
     case $name in

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 
-
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"

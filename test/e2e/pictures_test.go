@@ -1,0 +1,97 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// TestPictures takes the pictures of the documentation, of an installation with people who
+// have names of people. `make pictures` runs it on a cluster of its own.
+func TestPictures(t *testing.T) {
+	folder := os.Getenv("HB_DOCS_IMAGES")
+	if folder == "" {
+		t.Skip("HB_DOCS_IMAGES is not set: make pictures takes the pictures of the documentation")
+	}
+	offerToEngineers(t)
+	nora, sam := newEngineer(t, "nora"), newEngineer(t, "sam")
+
+	p := newPerson(t, browser{Ours: installed.url})
+	take := func(name, path, words string) {
+		t.Helper()
+		p.says(t, p.sees(t, path, words))
+		p.does(t, "picture", filepath.Join(folder, name+".png"))
+	}
+	enter := func(n tenant) {
+		t.Helper()
+		p.does(t, "open", installed.url+"/login")
+		p.does(t, "fill", "API key", n.key.secret)
+		p.says(t, p.does(t, "press", "Log in with a key"), "Log out")
+	}
+	enter(sam)
+	p.sees(t, "/servers/tickets", "Why you need it")
+	p.does(t, "fill", "Why you need it", "I triage what customers report.")
+	p.says(t, p.does(t, "press", "Ask for tickets"), "An administrator has your request")
+	p.does(t, "press", "Log out")
+
+	enter(nora)
+	p.sees(t, "/tools", "search_"+tool)
+	p.does(t, "open", installed.url+"/tools/search_"+tool)
+	p.says(t, p.does(t, "press", "Run search_"+tool), "Done", "Result")
+	p.does(t, "picture", filepath.Join(folder, "console-tool.png"))
+	take("console-home", "/", "Needs a secret")
+	take("console-catalog", "/catalog", "Ask for tickets")
+
+	p.does(t, "open", installed.url+"/console/login")
+	p.does(t, "fill", "Admin key", adminKey(t))
+	p.says(t, p.does(t, "press", "Log in with the admin key"))
+	take("administrators-overview", "/console", "Secret missing")
+	take("administrators-requests", "/console/requests", "I triage what customers report.")
+}
+
+// newEngineer makes a tenant of that very name who gets the servers of engineers.
+func newEngineer(t *testing.T, name string) tenant {
+	t.Helper()
+	n := tenant{name: name, key: mint(t)}
+	b := bridge(name, []credential{n.key})
+	b.Spec.Groups = []string{"engineers"}
+	n.uid = create(t, b)
+	awaitReady(t, name)
+	return n
+}
+
+// offerToEngineers makes a profile with a server that works, one that needs a secret, one
+// that its users may turn on, and one that they may ask for.
+func offerToEngineers(t *testing.T) {
+	t.Helper()
+	p := &v1alpha1.BridgeProfile{ObjectMeta: bridge("engineers", nil).ObjectMeta, Spec: v1alpha1.BridgeProfileSpec{
+		Who: v1alpha1.ProfileSubjects{Namespaces: []string{installed.namespace}, Groups: []v1alpha1.ProfileGroup{{FromNamespace: installed.namespace, Value: "engineers"}}},
+	}}
+	p.Namespace = systemNamespace
+	github := left.server()
+	github.Name, github.Secrets = "github", []v1alpha1.SecretName{"GITHUB_TOKEN"}
+	github.Transport.Headers[0].Value = "Bearer ${GITHUB_TOKEN}"
+	open := bridge("", nil, "search", "unused", "wiki", "unused", "tickets").Spec.Servers
+	p.Spec.Servers = []v1alpha1.ProfileServer{
+		{Use: v1alpha1.ServerRequired, Server: open[0]}, {Use: v1alpha1.ServerDefault, Server: github},
+		{Use: v1alpha1.ServerOptional, Server: open[2]}, {Use: v1alpha1.ServerOnRequest, Server: open[4]},
+	}
+	if err := installed.client.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(installed.client.Delete(context.WithoutCancel(t.Context()), p)); err != nil {
+			t.Error(err)
+		}
+	})
+}
