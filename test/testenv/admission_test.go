@@ -229,7 +229,8 @@ func TestThePoliciesNameEveryField(t *testing.T) {
 		of   reflect.Type
 		free []string
 	}{
-		{"spec", reflect.TypeFor[v1alpha1.HostedBridgeSpec](), []string{"apiKeys"}},
+		{"spec", reflect.TypeFor[v1alpha1.HostedBridgeSpec](), []string{"apiKeys", "choices"}},
+		{"spec.?choices", reflect.TypeFor[v1alpha1.Choices](), []string{"servers"}},
 		{"status", reflect.TypeFor[v1alpha1.HostedBridgeStatus](), []string{"servers", "serverStates", "tools", "collisions", "lastActivityTime", "keys"}},
 	} {
 		for field := range part.of.Fields() {
