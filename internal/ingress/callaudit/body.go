@@ -69,7 +69,7 @@ func (t *Request) Hold(res *http.Response, session bool) {
 		a.err = a.recordBeforeAnswer() // Nobody can look into it, or take anything out.
 		return
 	}
-	// A short stream has a length, of which what is told to us is a part.
+	// The length of a short stream counts the comments that are taken out.
 	res.Header.Del("Content-Length")
 	res.ContentLength = -1
 	a.events = &eventFilter{trail: t, told: a.reported, early: a.recordBeforeAnswer}
