@@ -20,7 +20,7 @@ inputs() {
 
 case ${1:-} in
 take)
-    HB_DOCS_IMAGES=$PWD/$images make --no-print-directory test-e2e E2E_NAME=pictures TESTFLAGS='-run=^TestPictures$'
+    HB_DOCS_IMAGES=$PWD/$images make --no-print-directory test-e2e E2E_NAME=pictures TESTFLAGS='-tags=e2e,pictures -run=^TestPictures$'
     inputs >"$images/pictures.sum"
     ;;
 check)
