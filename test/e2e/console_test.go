@@ -20,15 +20,15 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// offerServer offers the tenant a server that they may turn on.
-func offerServer(t *testing.T, n tenant, name string) {
+// offerServer makes a profile that offers the tenant a server for a use.
+func offerServer(t *testing.T, n tenant, name string, use v1alpha1.ServerUse) {
 	t.Helper()
 	group := installed.name("offered-" + name)
 	p := &v1alpha1.BridgeProfile{
 		ObjectMeta: bridge(group, nil).ObjectMeta,
 		Spec: v1alpha1.BridgeProfileSpec{
 			Who:     v1alpha1.ProfileSubjects{Namespaces: []string{installed.namespace}, Users: []v1alpha1.UserID{v1alpha1.UserID(n.name)}},
-			Servers: []v1alpha1.ProfileServer{{Use: v1alpha1.ServerOptional, Server: bridge("", nil, name).Spec.Servers[0]}},
+			Servers: []v1alpha1.ProfileServer{{Use: use, Server: bridge("", nil, name).Spec.Servers[0]}},
 		},
 	}
 	p.Namespace = systemNamespace
@@ -75,7 +75,8 @@ func (p *person) says(t *testing.T, v view, words ...string) {
 // keyboard, no scripts and a window of 360 pixels.
 func consoleLeadsToATool(t *testing.T) {
 	n := newGuardedTenant(t, "console", left)
-	offerServer(t, n, "team")
+	offerServer(t, n, "team", v1alpha1.ServerOptional)
+	offerServer(t, n, "wiki", v1alpha1.ServerOnRequest)
 	other := newTenant(t, "console-other", "private")
 	p := newPerson(t, browser{Ours: installed.url, Plain: true})
 	v := p.does(t, "open", installed.url+"/keys")
@@ -98,6 +99,7 @@ func consoleLeadsToATool(t *testing.T) {
 	p.says(t, p.does(t, "type", "Run team_"+tool), "Done", "Result")
 	eventually(t, readyTimeout, "an app that is connected has the tool", func(ctx context.Context) error { return callNamed(ctx, n, "team_"+tool) })
 	p.says(t, p.sees(t, "/activity", tool), "Your quota")
+	asksForServer(t, p, n, "wiki")
 	for _, path := range []string{"/connect", "/secrets", "/servers/team", "/keys"} {
 		p.says(t, p.does(t, "open", installed.url+path))
 	}
@@ -119,6 +121,29 @@ func consoleLeadsToATool(t *testing.T) {
 	}
 	change(t, n.name, func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = b.Spec.APIKeys[1:] })
 	p.says(t, p.sees(t, "/keys", "Your session ended"), "Log in with a key")
+}
+
+// asksForServer has the person ask for a server, withdraw the request and ask again, and an
+// administrator approve it. Then the person can turn the server on.
+func asksForServer(t *testing.T, p *person, n tenant, name string) {
+	t.Helper()
+	p.sees(t, "/catalog", "Ask for "+name)
+	p.says(t, p.does(t, "type", "Ask for "+name), "Why you need it")
+	p.does(t, "fill", "Why you need it", "I write the handbook.")
+	p.says(t, p.does(t, "type", "Ask for "+name), "An administrator has your request", "Nobody has answered yet")
+	p.says(t, p.does(t, "type", "Withdraw the request"), "The request is withdrawn")
+	p.does(t, "fill", "Why you need it", "I write the handbook.")
+	p.says(t, p.does(t, "type", "Ask for "+name), "An administrator has your request")
+
+	a := newPerson(t, browser{Ours: installed.url, Plain: true})
+	a.does(t, "open", installed.url+"/console/login")
+	a.does(t, "fill", "Admin key", adminKey(t))
+	a.does(t, "type", "Log in with the admin key")
+	a.says(t, a.does(t, "open", installed.url+"/console/requests"), n.name, "I write the handbook.")
+	a.says(t, a.does(t, "open", installed.url+"/console/requests/"+n.name+"/"+name), "asks for "+name)
+	a.does(t, "fill", "Reason", "For the handbook alone.")
+	a.says(t, a.does(t, "type", "Approve"), "The request is approved", "For the handbook alone.")
+	p.says(t, p.sees(t, "/catalog", "Turn on "+name))
 }
 
 // consoleByLogin has a person log in at the identity provider, and an administrator end

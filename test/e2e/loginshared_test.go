@@ -66,6 +66,8 @@ func ownersShare(t *testing.T) {
 	name, members, leads := installed.name("pay"), installed.name("payers"), installed.name("leads")
 	member, other := newLoginTenant(t, "payer", "payal"), newLoginTenant(t, "nopayer", "nolan")
 	sharedServer(t, name, left, members, leads, v1alpha1.UserID(member.name), v1alpha1.UserID(other.name))
+	spare := installed.name("spare")
+	sharedServer(t, spare, right, members, leads, "nobody")
 	sayOf(t, "payal", map[string]any{"groups": []string{members, "private"}})
 	sayOf(t, "nolan", map[string]any{"groups": []string{"private"}})
 	sayOf(t, "olwen", map[string]any{"groups": []string{leads}})
@@ -91,6 +93,7 @@ func ownersShare(t *testing.T) {
 	owner, began := newCurl(token), time.Now()
 	owner.must(t, http.StatusConflict, http.MethodPut, "/shared/"+name+"/secrets/OTHER", "x")
 	owner.must(t, http.StatusCreated, http.MethodPut, path, value)
+	owner.must(t, http.StatusCreated, http.MethodPut, "/shared/"+spare+"/secrets/"+right.secret, right.token(t))
 	c := newHTTPClient(false)
 	eventually(t, deliveredTimeout, "the shared server is given the owner's value", func(ctx context.Context) error {
 		return presents(ctx, c, payal, left, value)
