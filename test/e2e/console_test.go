@@ -77,6 +77,7 @@ func consoleLeadsToATool(t *testing.T) {
 	n := newGuardedTenant(t, "console", left)
 	offerServer(t, n, "team", v1alpha1.ServerOptional)
 	offerServer(t, n, "wiki", v1alpha1.ServerOnRequest)
+	offerServer(t, n, "notes", v1alpha1.ServerOnRequest)
 	other := newTenant(t, "console-other", "private")
 	p := newPerson(t, browser{Ours: installed.url, Plain: true})
 	v := p.does(t, "open", installed.url+"/keys")
@@ -100,6 +101,7 @@ func consoleLeadsToATool(t *testing.T) {
 	eventually(t, readyTimeout, "an app that is connected has the tool", func(ctx context.Context) error { return callNamed(ctx, n, "team_"+tool) })
 	p.says(t, p.sees(t, "/activity", tool), "Your quota")
 	asksForServer(t, p, n, "wiki")
+	isRefused(t, p, n, "notes")
 	for _, path := range []string{"/connect", "/secrets", "/servers/team", "/keys"} {
 		p.says(t, p.does(t, "open", installed.url+path))
 	}
@@ -144,6 +146,18 @@ func asksForServer(t *testing.T, p *person, n tenant, name string) {
 	a.does(t, "fill", "Reason", "For the handbook alone.")
 	a.says(t, a.does(t, "type", "Approve"), "The request is approved", "For the handbook alone.")
 	p.says(t, p.sees(t, "/catalog", "Turn on "+name))
+}
+
+// isRefused has an app ask for a server, and an administrator refuse it by the API. The
+// person reads the reason.
+func isRefused(t *testing.T, p *person, n tenant, name string) {
+	t.Helper()
+	app, path := newCurl(n.key.secret), "/u/"+n.name+"/requests/"+name
+	app.must(t, http.StatusOK, http.MethodPut, path, "")
+	app.must(t, http.StatusNoContent, http.MethodDelete, path, "")
+	app.must(t, http.StatusOK, http.MethodPut, path, `{"reason": "for later"}`)
+	admin(t).must(t, http.StatusOK, http.MethodPut, "/admin/requests/"+n.name+"/"+name, `{"verdict": "Refused", "reason": "The wiki has notes."}`)
+	p.says(t, p.sees(t, "/servers/"+name, "Your request was refused"), "The wiki has notes.")
 }
 
 // consoleByLogin has a person log in at the identity provider, and an administrator end
