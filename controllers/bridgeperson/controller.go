@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
 )
 
 // Reconciler reconciles one BridgePerson at a time.
@@ -91,10 +91,7 @@ func (r *Reconciler) applyStatus(ctx context.Context, p *v1alpha1.BridgePerson, 
 		one.SecretsRetainedUntil, one.SecretsDestroyedTime, one.DeletedTime = b.SecretsRetainedUntil, b.SecretsDestroyedTime, b.DeletedTime
 		ac.WithBridges(one)
 	}
-	for _, c := range s.Conditions {
-		ac.WithConditions(metav1ac.Condition().WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).
-			WithMessage(c.Message).WithObservedGeneration(c.ObservedGeneration).WithLastTransitionTime(c.LastTransitionTime))
-	}
+	ac.WithConditions(apply.Conditions(s.Conditions)...)
 	// With the version that was read, the API server refuses a status about an access that
 	// has since changed.
 	object := bridgeac.BridgePerson(p.Name, p.Namespace).WithResourceVersion(p.ResourceVersion).WithStatus(ac)

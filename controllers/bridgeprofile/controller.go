@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
@@ -176,10 +176,7 @@ func (r *Reconciler) applyStatus(ctx context.Context, p *v1alpha1.BridgeProfile,
 	for _, v := range s.Revisions {
 		ac.WithRevisions(bridgeac.ProfileRevision().WithGeneration(v.Generation).WithSpec(v.Spec))
 	}
-	for _, c := range s.Conditions {
-		ac.WithConditions(metav1ac.Condition().WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).
-			WithMessage(c.Message).WithObservedGeneration(c.ObservedGeneration).WithLastTransitionTime(c.LastTransitionTime))
-	}
+	ac.WithConditions(apply.Conditions(s.Conditions)...)
 	// With the version that was read, the API server refuses a verdict on a spec that
 	// has since changed.
 	object := bridgeac.BridgeProfile(p.Name, p.Namespace).WithResourceVersion(p.ResourceVersion).WithStatus(ac)

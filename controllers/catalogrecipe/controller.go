@@ -15,13 +15,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	recipeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/internal/resolve"
@@ -120,10 +120,7 @@ func (r *Reconciler) noteHosting(s *v1alpha1.CatalogRecipeStatus, o *v1alpha1.Ca
 
 func (r *Reconciler) applyStatus(ctx context.Context, o *v1alpha1.CatalogRecipe, s v1alpha1.CatalogRecipeStatus) error {
 	ac := recipeac.CatalogRecipeStatus().WithObservedGeneration(s.ObservedGeneration)
-	for _, c := range s.Conditions {
-		ac.WithConditions(metav1ac.Condition().WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).
-			WithMessage(c.Message).WithObservedGeneration(c.ObservedGeneration).WithLastTransitionTime(c.LastTransitionTime))
-	}
+	ac.WithConditions(apply.Conditions(s.Conditions)...)
 	for _, v := range s.Versions {
 		version := recipeac.RecipeVersion().WithVersion(v.Version).WithDigest(v.Digest).WithAcceptedAt(v.AcceptedAt).WithRecipe(v.Recipe)
 		if v.Withdrawn {

@@ -15,13 +15,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
@@ -112,10 +112,7 @@ func (r *Reconciler) applyStatus(ctx context.Context, s *v1alpha1.SharedServer, 
 		ac.WithRevision(after.Revision)
 	}
 	ac.KeyVersion = after.KeyVersion
-	for _, c := range after.Conditions {
-		ac.WithConditions(metav1ac.Condition().WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).
-			WithMessage(c.Message).WithObservedGeneration(c.ObservedGeneration).WithLastTransitionTime(c.LastTransitionTime))
-	}
+	ac.WithConditions(apply.Conditions(after.Conditions)...)
 	object := bridgeac.SharedServer(s.Name, s.Namespace).WithResourceVersion(s.ResourceVersion).WithStatus(ac)
 	err := r.Client.Status().Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
