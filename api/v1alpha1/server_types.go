@@ -8,6 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// ServerNamePattern is the form of a server's name, without anchors, for paths of URLs. The
+// CEL rules of the CRDs repeat it, and a test holds them together.
+const ServerNamePattern = `[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?`
+
 // Server is one MCP server behind a bridge.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.recipe)",message="auth and recipe exclude each other: the recipe says how the bridge gets a token"

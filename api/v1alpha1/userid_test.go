@@ -106,6 +106,18 @@ func TestTheCRDRepeatsUserIDPattern(t *testing.T) {
 	}
 }
 
+func TestTheCRDsRepeatServerNamePattern(t *testing.T) {
+	for _, kind := range []string{"hostedbridges", "bridgeprofiles", "bridgerequests"} {
+		crd, err := os.ReadFile("../../config/crd/bases/hostedbridge.dev_" + kind + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rule := "self.matches('^" + ServerNamePattern + "$')"; !strings.Contains(strings.Join(strings.Fields(string(crd)), " "), rule) {
+			t.Errorf("no rule of %s is %s", kind, rule)
+		}
+	}
+}
+
 func TestUser(t *testing.T) {
 	b := &HostedBridge{ObjectMeta: metav1.ObjectMeta{Name: "name"}}
 	if got := b.User(); got != "name" {

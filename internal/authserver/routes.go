@@ -111,12 +111,9 @@ var (
 	plain = regexp.MustCompile(`^(/\.well-known/oauth-authorization-server|/oauth/(jwks|consent|token|revoke|register)` +
 		`|/admin/users/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/(invitations|logins))$`)
 	// connecting are those of servers' accounts, the last of which has a query.
-	connecting = regexp.MustCompile(`^(` + pathAccount + `|` + v1alpha1.ConnectPath + `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/` + serverName + `)$`)
+	connecting = regexp.MustCompile(`^(` + pathAccount + `|` + v1alpha1.ConnectPath + `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/` + v1alpha1.ServerNamePattern + `)$`)
 	returning  = regexp.MustCompile(`^` + pathConnected + `[a-z0-9._~-]{1,100}$`)
 )
-
-// serverName is what spec.servers[].name may be.
-const serverName = `[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?`
 
 // queryForm is the form of a query. Of the characters that clients and providers
 // leave as they are it has those that mean nothing there, and the equals sign,

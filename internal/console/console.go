@@ -156,7 +156,7 @@ const (
 
 // params are the forms of the parts of paths.
 var params = map[string]httpapi.Param{
-	"server": {Form: `[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?`},
+	"server": {Form: v1alpha1.ServerNamePattern},
 	"secret": {Form: `[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*`, MaxLength: 64},
 	"keyId":  {Form: `[0-9A-Za-z]{8,32}`},
 	"tool":   {Form: `[A-Za-z0-9_.-]+`, MaxLength: 128},

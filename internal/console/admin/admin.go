@@ -163,7 +163,7 @@ const part = `[A-Za-z0-9_.-]+`
 var params = map[string]httpapi.Param{
 	"userId":  {Form: v1alpha1.UserIDPattern},
 	"keyId":   {Form: `[0-9A-Za-z]{8,32}`},
-	"server":  {Form: `[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?`},
+	"server":  {Form: v1alpha1.ServerNamePattern},
 	"profile": {Form: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?`, MaxLength: 128},
 	"a":       {Form: part, MaxLength: 128}, "b": {Form: part, MaxLength: 128}, "c": {Form: part, MaxLength: 128},
 	"d": {Form: part, MaxLength: 128}, "e": {Form: part, MaxLength: 128},

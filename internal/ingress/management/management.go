@@ -60,7 +60,7 @@ var params = map[string]httpapi.Param{
 	// a name is.
 	"name":   {Form: `[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*`, MaxLength: 80},
 	"keyId":  {Form: `[0-9A-Za-z]{8,32}`},
-	"server": {Form: `[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?`},
+	"server": {Form: v1alpha1.ServerNamePattern},
 }
 
 // LastReport returns what is known of a bridge that reports nothing now.
