@@ -13,7 +13,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -334,7 +333,14 @@ func listening(t *testing.T, r *rig, server *mcp.Server) wireAnswer {
 	for lines.Scan() {
 		all.WriteString(lines.Text() + "\n")
 	}
-	// The bridge tells of a list when it hears that it changed, and when it has read
-	// it. Whether these are one event is a question of time.
-	return seen(response, strings.Join(slices.Compact(strings.SplitAfter(all.String(), "\n\n")), ""))
+	// The bridge tells of a list when it hears that it changed, and again when it has
+	// read it, which may be after the next change. Each event counts once.
+	events, told := "", map[string]bool{}
+	for event := range strings.SplitAfterSeq(all.String(), "\n\n") {
+		if !told[event] {
+			told[event] = true
+			events += event
+		}
+	}
+	return seen(response, events)
 }
