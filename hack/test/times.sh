@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # times.sh COMMAND...  runs the command with STAGE_TIMES set and prints at the
-# end, also of a failure, where the time went.
+# end, also of a failure, where the time went and what failed.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 
@@ -29,6 +29,10 @@ packages=$(sed -nE 's#^(ok|FAIL)[[:space:]]+[^[:space:]]*hostedbridge/hostedbrid
 tests=$(sed -nE 's#^--- (PASS|FAIL): ([^ ]+) \(([0-9.]+)s\)#\3 \2#p' "$STAGE_TIMES.log" | slowest 8)
 [[ -z $packages ]] || printf 'Slowest packages:\n%s\n' "$packages"
 [[ -z $tests ]] || printf 'Slowest tests:\n%s\n' "$tests"
+
+# A test says why it failed before this line with -v, and behind it otherwise.
+failed=$(grep -E -B 12 -A 12 '^--- FAIL' "$STAGE_TIMES.log" | head -n 80 | cut -c 1-300)
+[[ -z $failed ]] || printf 'What failed, from the output above:\n%s\n' "$failed"
 
 [[ $status -eq 0 ]] && echo "All passed." || echo "Failed."
 exit "$status"
