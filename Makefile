@@ -169,6 +169,11 @@ bench-hostile: assets ## Another user's calls without and with a user whose serv
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
 	$(STAGE) "hostile servers and a neighbour" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run=TestHowMuchHostile $(TESTFLAGS) ./test/load
 
+.PHONY: bench-idle
+bench-idle: assets ## The memory of bridges that are built as their image is and do nothing, before and after calls.
+	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
+	$(STAGE) "idle bridges" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run=TestWhatAnIdleBridgeTakes $(TESTFLAGS) ./test/load
+
 .PHONY: check-recipes
 check-recipes: ## What the npm registry says of the packages of config/recipes, and their remote servers of themselves. FILES=1 looks into the packages too. Not part of test.
 	@go run ./hack/recipes $(if $(FILES),--files)

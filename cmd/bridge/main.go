@@ -7,7 +7,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"os"
 	"os/signal"
@@ -17,13 +19,13 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/version"
 
-	// An image without CA certificates still trusts the public ones.
-	_ "golang.org/x/crypto/x509roots/fallback"
-
 	"github.com/hostedbridge/hostedbridge/internal/bridge/reach"
 )
 
 func main() {
+	if !hasRoots(cmp.Or(os.Getenv("SSL_CERT_FILE"), systemRoots)) {
+		x509.SetFallbackRoots(publicRoots())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	code := execute(ctx, newRoot(), os.Args[1:])
 	stop()

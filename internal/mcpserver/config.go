@@ -24,20 +24,23 @@ const (
 	maxAttempts = 5
 	// maxFault limits the fault of a server, in bytes: it is a sentence or two in each error.
 	maxFault = 1024
+	// The longest names of each kind, in bytes. The patterns have no counted repetitions: each
+	// compiles to as many instructions as its count, in every process that links this package.
+	maxLabel, maxServerName, maxHeaderName, maxVariable, maxFileName = 63, 64, 64, 128, 128
 )
 
 var (
 	// userIDPattern repeats the API's rule for a user id, because this package cannot import it.
 	// The id becomes a path segment, so it is checked here too.
-	userIDPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	userIDPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 	// serverNamePattern permits more than the API's rule for names in a manifest: a local bridge
 	// accepts the names in other tools' configuration files. The maximum length keeps prefixed
 	// tool names short.
-	serverNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?$`)
+	serverNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9])?$`)
 	// headerNamePattern and reservedHeaders repeat the API's rules for a header: headers of HTTP,
 	// MCP and the bridge itself cannot be set. The bridge's own headers detect loops, and trace
 	// headers come from the caller.
-	headerNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$`)
+	headerNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
 	reservedHeaders   = []string{
 		"host", "connection", "content-length", "content-type", "content-encoding",
 		"transfer-encoding", "te", "trailer", "upgrade", "expect", "accept", "accept-encoding",
@@ -47,12 +50,17 @@ var (
 	reservedPrefixes = []string{"mcp-", "hosted-bridge-"}
 	// variablePattern is POSIX' rule for the name of an environment variable, with the lower-case
 	// letters that some servers use.
-	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// versionPattern matches all protocol versions of MCP.
 	versionPattern = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 	// fileNamePattern matches no name that leads out of a folder.
-	fileNamePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+	fileNamePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 )
+
+// named reports whether a name has the pattern and at most so many bytes.
+func named(name string, pattern *regexp.Regexp, longest int) bool {
+	return len(name) <= longest && pattern.MatchString(name)
+}
 
 // Config is one bridge's configuration.
 type Config struct {
@@ -152,7 +160,7 @@ func (c Config) Encode() ([]byte, error) {
 // Validate returns the first error in the configuration. Its errors name the field and the server,
 // but never a URL or a header's value, which may contain a token.
 func (c Config) Validate() error {
-	if !userIDPattern.MatchString(c.UserID) {
+	if !named(c.UserID, userIDPattern, maxLabel) {
 		return fmt.Errorf("bridge configuration: userID %.80q is not a DNS label", c.UserID)
 	}
 	if c.BridgeUID == "" {
@@ -166,7 +174,7 @@ func (c Config) Validate() error {
 	}
 	seen := make(map[string]bool, len(c.Servers))
 	for i, s := range c.Servers {
-		if !serverNamePattern.MatchString(s.Name) {
+		if !named(s.Name, serverNamePattern, maxServerName) {
 			return fmt.Errorf("bridge configuration: servers[%d].name %.80q is not valid", i, s.Name)
 		}
 		if seen[s.Name] {

@@ -315,7 +315,7 @@ func (s Server) validateSecrets() error {
 }
 
 func (s Server) validateHeader(h Header) error {
-	if !headerNamePattern.MatchString(h.Name) {
+	if !named(h.Name, headerNamePattern, maxHeaderName) {
 		return fmt.Errorf("%.80q is not a header's name", h.Name)
 	}
 	if reserved(strings.ToLower(h.Name)) {
@@ -366,7 +366,7 @@ func (s Server) validateProgram() error {
 	}
 	seen := map[string]bool{}
 	for i, v := range s.Program.Env {
-		if !variablePattern.MatchString(v.Name) {
+		if !named(v.Name, variablePattern, maxVariable) {
 			return fmt.Errorf("program.env[%d] %.80q is not a variable's name", i, v.Name)
 		}
 		if seen[v.Name] {
@@ -379,7 +379,7 @@ func (s Server) validateProgram() error {
 	}
 	clear(seen)
 	for i, f := range s.Program.Files {
-		if !fileNamePattern.MatchString(f.Name) {
+		if !named(f.Name, fileNamePattern, maxFileName) {
 			return fmt.Errorf("program.files[%d] %.80q is not a file's name without a folder", i, f.Name)
 		}
 		if seen[f.Name] {

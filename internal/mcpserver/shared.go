@@ -12,7 +12,7 @@ import (
 )
 
 // sharedPattern is that of the names of SharedServers, which are the names of labels of DNS.
-var sharedPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var sharedPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // SharedSecret returns the name under which a pod gets a secret of a SharedServer, which was
 // set for this origin: shared/<server>/<secret>@<origin>. No secret of a user has such a name.
@@ -60,7 +60,7 @@ func (s Server) validateShared() error {
 	switch {
 	case s.Shared == "":
 		return nil
-	case !sharedPattern.MatchString(s.Shared):
+	case !named(s.Shared, sharedPattern, maxLabel):
 		return fmt.Errorf("shared %.80q is not the name of a SharedServer", s.Shared)
 	case s.Kind() == Stdio, s.OAuth != nil:
 		return errors.New("a shared server is reached over HTTP and has no oauth")

@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -80,8 +79,9 @@ func (i *installation) newReal(t *testing.T, n int, more ...mcpserver.Server) *h
 func (i *installation) startReal(t *testing.T, b *hosted) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(programDir, "bridge"), b.args...)
-	// The limit of memory is what a bridge makes of that of its container.
-	cmd.Env = append(os.Environ(), "KEYBROKER_CA="+string(i.authority.CertificatePEM()), fmt.Sprintf("GOMEMLIMIT=%d", bridgeMemory/4*3))
+	// The limit of memory is what a bridge makes of that of its container. Nothing else of the
+	// environment is in a pod.
+	cmd.Env = []string{"KEYBROKER_CA=" + string(i.authority.CertificatePEM()), fmt.Sprintf("GOMEMLIMIT=%d", bridgeMemory/4*3)}
 	b.process = i.launch(t, "bridge of "+b.user, cmd)
 	b.process.AwaitOK(t, "http://"+b.probes+"/readyz")
 }

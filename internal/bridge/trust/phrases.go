@@ -6,6 +6,7 @@ package trust
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // removed replaces a phrase.
@@ -17,7 +18,8 @@ const maxPhrase = 400
 
 // phrases are common instructions of attackers to models, by their first word. Searching only
 // where such a word stands takes a thirtieth of the time of searching for all phrases everywhere.
-var phrases = func() map[string]*regexp.Regexp {
+// They take a quarter of a megabyte, and most bridges read no text for them.
+var phrases = sync.OnceValue(func() map[string]*regexp.Regexp {
 	byWord := map[string][]string{}
 	for beginnings, rests := range map[string][]string{
 		`ignore disregard forget override bypass`: {
@@ -51,7 +53,7 @@ var phrases = func() map[string]*regexp.Regexp {
 		compiled[word] = phrase
 	}
 	return compiled
-}()
+})
 
 const tellTheUser = `(?:tell|inform|alert|notify|mention\s+(?:this|it)\s+to|reveal\s+(?:this|it)\s+to|show\s+(?:this|it)\s+to)\s+the\s+user\b`
 
@@ -94,7 +96,7 @@ func phraseAt(s string, i int) (n, next int) {
 		if next-i > len("disregard") {
 			return 0, next
 		}
-		phrase = phrases[strings.ToLower(s[i:next])]
+		phrase = phrases()[strings.ToLower(s[i:next])]
 	} else {
 		phrase = marks[s[i]]
 	}

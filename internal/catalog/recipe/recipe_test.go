@@ -80,7 +80,7 @@ func TestParseSaysAllThatIsWrong(t *testing.T) {
 			{"type":"streamable-http","url":"https://x","auth":{"type":"bearer"}},{"type":"streamable-http","url":"https://x","auth":{"type":"header"}},{"type":"streamable-http","url":"https://x","auth":{"type":"magic"}},
 			{"type":"sse","url":"https://x","auth":{"type":"oauth2","grantType":"authorization_code","authorizationUrl":"https://x"}}],
 		"auth":{"required":true,"type":"magic","credentialsUrl":"javascript:1","bootstrap":"x"},
-		"install":{"method":"npx","configFiles":[{"name":"../x"}],"toolsHash":"md5","storage":{"size":"0","mountPath":"/usr/x","paths":{"A":"../x"}}},"metadata":{"origin":"x","sideEffects":"x","sources":["javascript:1"],"checked":"x"}}`))
+		"install":{"method":"npx","configFiles":[{"name":"../x"},{"name":"` + strings.Repeat("f", 129) + `"}],"toolsHash":"md5","storage":{"size":"0","mountPath":"/usr/x","paths":{"A":"../x","` + strings.Repeat("B", 129) + `":"x"}}},"metadata":{"origin":"x","sideEffects":"x","sources":["javascript:1"],"checked":"x"}}`))
 	invalid, ok := errors.AsType[*InvalidError](err)
 	if !ok {
 		t.Fatalf("error = %v", err)
@@ -92,7 +92,7 @@ func TestParseSaysAllThatIsWrong(t *testing.T) {
 	for _, path := range []string{
 		"id", "name", "localOnly", "repository", "transports[0].command", "transports[0].args[0]", "transports[0].args[1]", "transports[1].url", "transports[1].framing",
 		"transports[6].auth.tokenUrl", "transports[1].auth.authorizationUrl", "transports[2].type", "transports[3].auth.token", "transports[4].auth.headers", "transports[5].auth.type",
-		"auth.type", "auth.credentialsUrl", "auth.bootstrap", "install.package", "install.configFiles[0].name", "install.toolsHash", "install.storage.size", "install.storage.mountPath", "install.storage.paths.A", "metadata.origin", "metadata.sideEffects",
+		"auth.type", "auth.credentialsUrl", "auth.bootstrap", "install.package", "install.configFiles[0].name", "install.configFiles[1].name", "install.toolsHash", "install.storage.size", "install.storage.mountPath", "install.storage.paths.A", "install.storage.paths." + strings.Repeat("B", 40), "metadata.origin", "metadata.sideEffects",
 		"metadata.sources[0]", "metadata.checked",
 	} {
 		if !paths[path] {

@@ -33,11 +33,13 @@ const (
 	maxPlatforms  = 16
 	// maxSources is how many pages a recipe may name as its sources.
 	maxSources = 8
+	// maxNamed limits the name of a file or a variable, in bytes.
+	maxNamed = 128
 )
 
 var (
 	idPattern   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*[a-z0-9]$`)
-	filePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+	filePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
 	methods    = []string{"npx", "npm", "pip", "uvx", "docker", "binary", "go", "git"}
 	authTypes  = []string{"", "api-key", "oauth2", "basic", "bearer", "custom", "none"}
@@ -235,7 +237,7 @@ func (f *findings) install(r Recipe) {
 		f.required("install.repository", i.Repository)
 	}
 	for n, file := range i.ConfigFiles {
-		if !filePattern.MatchString(file.Name) {
+		if !named(file.Name, filePattern) {
 			f.wrong(fmt.Sprintf("install.configFiles[%d].name", n), "must be a file's name without a folder")
 		}
 	}
@@ -252,9 +254,14 @@ var (
 	folderPattern = regexp.MustCompile(`^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$`)
 	systemFolder  = regexp.MustCompile(`^/(bin|boot|dev|etc|hosted-bridge|hosted-bridge-files|lib|lib32|lib64|proc|run|sbin|sys|tmp|usr|var/run)(/|$)`)
 	// environmentName and pathPattern are for the variables that name a path.
-	environmentName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	environmentName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	pathPattern     = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 )
+
+// named reports whether the name of a file or a variable has the pattern and is not too long.
+func named(name string, pattern *regexp.Regexp) bool {
+	return len(name) <= maxNamed && pattern.MatchString(name)
+}
 
 // storage checks the volume that a program asks for.
 func (f *findings) storage(i Install) {
@@ -269,7 +276,7 @@ func (f *findings) storage(i Install) {
 		f.wrong("install.storage.mountPath", "must be an absolute path such as /data, and not in /tmp or a folder of the system such as /usr")
 	}
 	for _, p := range s.Paths {
-		if !environmentName.MatchString(p.Name) || len(p.Value) > 256 || !pathPattern.MatchString(p.Value) {
+		if !named(p.Name, environmentName) || len(p.Value) > 256 || !pathPattern.MatchString(p.Value) {
 			f.wrong(fmt.Sprintf("install.storage.paths.%.40s", p.Name), "must be a variable with a path in the volume, such as memory.jsonl, that begins with no slash and has no . or ..")
 		}
 	}

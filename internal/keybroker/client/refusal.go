@@ -28,9 +28,12 @@ func (r *Refusal) Error() string {
 // A proxy in between may answer too, so only text in the form of the
 // keybroker's codes and sentences is passed on.
 var (
-	codeForm   = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
-	detailForm = regexp.MustCompile(`^[ -~]{1,512}$`)
+	codeForm   = regexp.MustCompile(`^[a-z0-9_]+$`)
+	detailForm = regexp.MustCompile(`^[ -~]+$`)
 )
+
+// maxCode and maxDetail limit their lengths in bytes.
+const maxCode, maxDetail = 64, 512
 
 // refusal reads a problem document.
 func refusal(status int, body []byte) *Refusal {
@@ -39,11 +42,11 @@ func refusal(status int, body []byte) *Refusal {
 		Detail string `json:"detail"`
 	}
 	r := &Refusal{Status: status}
-	if json.Unmarshal(body, &problem) != nil || !codeForm.MatchString(problem.Code) {
+	if json.Unmarshal(body, &problem) != nil || len(problem.Code) > maxCode || !codeForm.MatchString(problem.Code) {
 		return r
 	}
 	r.Code = problem.Code
-	if detailForm.MatchString(problem.Detail) {
+	if len(problem.Detail) <= maxDetail && detailForm.MatchString(problem.Detail) {
 		r.Detail = problem.Detail
 	}
 	return r

@@ -23,8 +23,9 @@ import (
 const MaxHeader = 64<<10 + 1<<10
 
 // namePattern is v1alpha1.SecretNamePattern, which this package cannot import:
-// the bridge links nothing of Kubernetes.
-var namePattern = regexp.MustCompile(`^([A-Z][A-Z0-9_]{0,63}|[A-Za-z0-9_-]{1,62}([.][A-Za-z0-9_-]{1,62})+)$`)
+// the bridge links nothing of Kubernetes. maxName stands for its counted repetitions, each of which
+// would compile to as many instructions as its count.
+var namePattern = regexp.MustCompile(`^([A-Z][A-Z0-9_]*|[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)+)$`)
 
 var (
 	errUnknown = errors.New("it begins neither ${NAME} nor ${NAME:-text}, and a dollar sign itself is $$")

@@ -106,11 +106,23 @@ func (p *Process) Memory(t testing.TB) Memory {
 // Status returns a size in KiB that the kernel says of the program, such as VmRSS.
 func (p *Process) Status(t testing.TB, name string) (kb float64) {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Cmd.Process.Pid))
+	return p.size(t, "status", name)
+}
+
+// Share returns the memory of the program in KiB, in which pages that several
+// processes have count for each by its part.
+func (p *Process) Share(t testing.TB) (kb float64) {
+	t.Helper()
+	return p.size(t, "smaps_rollup", "\nPss")
+}
+
+func (p *Process) size(t testing.TB, file, name string) (kb float64) {
+	t.Helper()
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.Cmd.Process.Pid, file))
 	if err != nil {
 		t.Fatalf("%s: %v", p.Name, err)
 	}
-	_, rest, _ := strings.Cut(string(status), name+":")
+	_, rest, _ := strings.Cut(string(content), name+":")
 	if _, err := fmt.Sscan(rest, &kb); err != nil {
 		t.Fatalf("%s has no %s: %v", p.Name, name, err)
 	}
