@@ -165,7 +165,7 @@ var params = map[string]httpapi.Param{
 
 // Feature returns the console as a feature of the surface, without limits of rates.
 func (c *Console) Feature() httpapi.Feature {
-	f := httpapi.Feature{Name: "console", Params: params, MaxPath: maxPath, MaxQuery: maxQuery}
+	f := httpapi.Feature{Name: "console", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, ShowProblem: c.showProblem}
 	f.Routes = append(c.openRoutes(), c.userRoutes()...)
 	for i := range f.Routes {
 		f.Routes[i].Access, f.Routes[i].AnyQuery = httpapi.Session, true
