@@ -61,8 +61,8 @@ func newDrill(t *testing.T, a *administered) *drill {
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(content), -1) {
 		d.blocks = append(d.blocks, block[1])
 	}
-	if len(d.blocks) != 4 {
-		t.Fatalf("backup.md has %d blocks of commands, and the test knows 4", len(d.blocks))
+	if len(d.blocks) != 5 {
+		t.Fatalf("backup.md has %d blocks of commands, and the test knows 5", len(d.blocks))
 	}
 	script := fmt.Sprintf(kubectl, asKeybroker, os.Args[0], a.ring, a.kubeconfig, os.Getenv("KUBEBUILDER_ASSETS"), testenv.Kubeconfig(t))
 	if err := os.WriteFile(filepath.Join(d.folder, "kubectl"), []byte(script), 0o755); err != nil {
@@ -70,6 +70,15 @@ func newDrill(t *testing.T, a *administered) *drill {
 	}
 	return d
 }
+
+// The blocks.
+const (
+	takeBackup = iota
+	restoreRing
+	restorePeople
+	restoreBridges
+	restoreSecrets
+)
 
 // do runs a block and returns what it says.
 func (d *drill) do(block int) (string, error) {
@@ -128,7 +137,9 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 	a.bridgeWith("carol", nil)
 	a.sharedWith("payments", "PAY_TOKEN", adminCanary)
 
-	d.mustDo(0)
+	people := newPeople(d)
+
+	d.mustDo(takeBackup)
 	for _, file := range []string{"envelopes.json", "salts.json"} {
 		content, err := os.ReadFile(filepath.Join(d.folder, file))
 		if err != nil || strings.Count(string(content), `"kind":"Secret"`) != 3 {
@@ -136,20 +147,25 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 		}
 	}
 	d.lose()
-	d.mustDo(1)
+	people.lose()
+	d.mustDo(restoreRing)
 	ring := ringSecret()
 	testenv.ExpectExists(t, a.client, ring)
 	if diff := cmp.Diff(ringOf(t, a.ring).Data, ring.Data); diff != "" {
 		t.Error("the ring is another one")
 	}
-	d.mustDo(2)
+	d.mustDo(restorePeople)
+	people.expectRestored()
+	d.mustDo(restoreBridges)
 	after := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "alice"}}
 	testenv.ExpectExists(t, a.client, after)
 	if after.UID == before.UID {
 		t.Error("the restored HostedBridge has the UID of the first, so that nothing was shown")
 	}
 
-	said := d.mustDo(3)
+	people.expectNoAccessTo(after)
+
+	said := d.mustDo(restoreSecrets)
 	a.expect(said, "restored "+a.namespace+"/alice: 3 secrets", "restored "+Defaults().Namespace+"/shared/payments: 1 secrets", "nothing was written", "3 restored, 0 unchanged, 0 skipped, 0 refused",
 		"5 secrets of 3 HostedBridges and 1 SharedServers: local:1 5", "everything opens")
 	restored := &v1alpha1.SharedServer{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: "payments"}}
@@ -161,10 +177,10 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 	if diff := cmp.Diff(alice, d.values("alice")); diff != "" {
 		t.Errorf("alice's secrets (-before +restored):\n%s", diff)
 	}
-	said = d.mustDo(3)
+	said = d.mustDo(restoreSecrets)
 	a.expect(said, "0 restored, 3 unchanged, 0 skipped, 0 refused")
 	d.blocks = append(d.blocks, fmt.Sprintf(inYAML, a.namespace))
-	a.expect(d.mustDo(4), "0 restored, 2 unchanged, 0 skipped, 0 refused")
+	a.expect(d.mustDo(restoreSecrets+1), "0 restored, 2 unchanged, 0 skipped, 0 refused")
 
 	// Whose HostedBridge was deleted since stays shredded: the salt is in no
 	// later backup, and the envelopes of the earlier one do not open.
@@ -177,7 +193,7 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(d.folder, "salts.json"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said, err = d.do(3)
+	said, err = d.do(restoreSecrets)
 	if err == nil {
 		t.Error("without salts the drill succeeds")
 	}

@@ -8,11 +8,13 @@ import (
 	"encoding/base64"
 	"html"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
 var link = regexp.MustCompile(`<a class="action" href="([^"]*)"`)
@@ -31,13 +33,18 @@ func TestPagesHaveNothingThatBrowsersRunOrShare(t *testing.T) {
 	b := w.browser()
 	choose := b.get(deskFor(alices).authorize())
 	consent := b.get(back(t, b.get(linksOf(choose)[0]), "alice"))
+	refused := httptest.NewRecorder()
+	if err := w.replicas[0].Feature().ShowProblem(refused, httpapi.New(http.StatusTooManyRequests, "too_many", "Wait a few seconds.")); err != nil || !strings.Contains(refused.Body.String(), "Wait a few seconds.") {
+		t.Errorf("a refused request: %v %s", err, refused.Body)
+	}
 	for name, test := range map[string]struct {
 		page  answer
 		forms string
 	}{
-		"where to log in": {choose, "'none'"},
-		"consent":         {consent, "'self' https: http://127.0.0.1:49152"},
-		"a message":       {b.get(pathAuthorize), "'none'"},
+		"too many requests": {answer{status: refused.Code, header: refused.Header(), body: refused.Body.String()}, "'none'"},
+		"where to log in":   {choose, "'none'"},
+		"consent":           {consent, "'self' https: http://127.0.0.1:49152"},
+		"a message":         {b.get(pathAuthorize), "'none'"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, after, _ := strings.Cut(test.page.body, "<style>")

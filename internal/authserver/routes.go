@@ -54,7 +54,7 @@ const (
 
 // Feature returns the server as a feature of the surface, without limits of rates.
 func (s *Server) Feature() httpapi.Feature {
-	return httpapi.Feature{Name: "login", Routes: s.Routes(), Target: s.Target, MaxPath: maxPath, MaxQuery: maxQuery}
+	return httpapi.Feature{Name: "login", Routes: s.Routes(), Target: s.Target, MaxPath: maxPath, MaxQuery: maxQuery, ShowProblem: s.pages.ShowProblem}
 }
 
 // Routes returns what the server serves.

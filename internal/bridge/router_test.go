@@ -21,6 +21,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/console/trial"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -457,5 +459,38 @@ func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
 	}
 	if diff := cmp.Diff(toolrouter.MetaActions, tool.InputSchema.Properties["action"].Enum); diff != "" {
 		t.Errorf("the schema's actions (-want +got):\n%s", diff)
+	}
+}
+
+// The users' console calls tools of a bridge in mode Router from their pages.
+func TestAPageFindsAndCallsAToolThroughTheRouter(t *testing.T) {
+	servers := []mcpserver.Server{served(t, "one", fullServer("one", "one"), "legacy"), served(t, "two", fullServer("two", "two"), "modern")}
+	exchangeWith := func(r *rig) func(httpapi.RPC) httpapi.Exchanged {
+		return func(rpc httpapi.RPC) httpapi.Exchanged {
+			res, body := r.do(t, http.MethodPost, r.url, string(rpc.Body), map[string]string{
+				"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": rpc.Method, "Mcp-Name": rpc.Name,
+			})
+			return httpapi.Exchanged{Status: res.StatusCode, Header: res.Header, Body: []byte(body)}
+		}
+	}
+	exchange := exchangeWith(newRouter(t, servers...))
+	for _, server := range []string{"one", "two"} {
+		tool, err := trial.FindThroughRouter(exchange, server, "who")
+		if err != nil || tool == nil || tool.Name != "who" || len(tool.InputSchema) == 0 {
+			t.Fatalf("who of %s: %+v, %v", server, tool, err)
+		}
+		result, err := trial.Result(exchange(trial.CallThroughRouter(server, "who", json.RawMessage(`{}`))))
+		if got := trial.OutcomeOf(result); err != nil || got.Failed || got.Text != server {
+			t.Errorf("a call at %s: %+v, %v", server, got, err)
+		}
+	}
+	for name, of := range map[string][2]string{"a tool": {"one", "none"}, "a server": {"none", "who"}} {
+		if tool, err := trial.FindThroughRouter(exchange, of[0], of[1]); tool != nil || err != nil {
+			t.Errorf("%s that does not exist: %+v, %v", name, tool, err)
+		}
+	}
+	direct := newRigOf(t, fast, mcpserver.Config{Mode: mcpserver.Direct, Servers: servers})
+	if tool, err := trial.FindThroughRouter(exchangeWith(direct), "one", "who"); tool != nil || err == nil {
+		t.Errorf("in mode Direct: %+v, %v", tool, err)
 	}
 }

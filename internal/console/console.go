@@ -165,7 +165,7 @@ var params = map[string]httpapi.Param{
 
 // Feature returns the console as a feature of the surface, without limits of rates.
 func (c *Console) Feature() httpapi.Feature {
-	f := httpapi.Feature{Name: "console", Params: params, MaxPath: maxPath, MaxQuery: maxQuery}
+	f := httpapi.Feature{Name: "console", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, ShowProblem: c.showProblem}
 	f.Routes = append(c.openRoutes(), c.userRoutes()...)
 	for i := range f.Routes {
 		f.Routes[i].Access, f.Routes[i].AnyQuery = httpapi.Session, true
@@ -189,6 +189,7 @@ func (c *Console) openRoutes() []httpapi.Route {
 func (c *Console) userRoutes() []httpapi.Route {
 	d, get, post := c.door, http.MethodGet, http.MethodPost
 	const server, secret, key, tool = pathServers + "/:server", pathSecrets + "/:secret", pathKeys + "/:keyId", pathTools + "/:tool"
+	const routed = server + "/tools/:tool" // In mode Router, where servers can have tools of one name.
 	return []httpapi.Route{
 		{Method: post, Path: "/logout", MaxBody: maxForm, Handle: d.form(d.logOut)},
 		{Method: get, Path: pathConnect, Query: doneQuery, Handle: d.view(c.servers.connect)},
@@ -211,6 +212,8 @@ func (c *Console) userRoutes() []httpapi.Route {
 		{Method: post, Path: pathTools, MaxBody: maxForm, Handle: d.form(c.tools.wakeTools)},
 		{Method: get, Path: tool, Handle: d.view(c.tools.tool)},
 		{Method: post, Path: tool, MaxBody: maxForm, Handle: d.form(c.tools.runTool)},
+		{Method: get, Path: routed, Handle: d.view(c.tools.tool)},
+		{Method: post, Path: routed, MaxBody: maxForm, Handle: d.form(c.tools.runTool)},
 		{Method: get, Path: pathActivity, Query: activityQuery, Handle: d.view(c.home.activity)},
 	}
 }

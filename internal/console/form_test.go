@@ -52,7 +52,7 @@ func TestWhereALoginLeads(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/servers/github/choice": "/servers/github", "/servers/github/disconnect": "/servers/github", "/keys/abcdefgh/revoke": "/keys", "/secrets/A/delete": "/secrets",
-		"/secrets": "/secrets", "/logout": "/", "/tools/choice": "/tools",
+		"/secrets": "/secrets", "/logout": "/", "/tools/choice": "/tools/choice", "/servers/github/tools/delete": "/servers/github/tools/delete",
 	} {
 		if got := formPage(path); got != want {
 			t.Errorf("the form of %q is on %q, want %q", path, got, want)

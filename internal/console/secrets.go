@@ -46,7 +46,7 @@ func (s *secretPages) setSecret(v *visit, value []byte) error {
 		valueError = "Enter the value. It has at least one character."
 	}
 	if nameError == "" && valueError == "" {
-		_, _, err := s.Secrets.SetSecret(v.Request().Context(), v.bridge, name, value)
+		_, _, err := s.Secrets.SetSecret(v.Request().Context(), v, v.bridge, name, value)
 		p, mendable := refused(err)
 		switch {
 		case err == nil && server != "":
@@ -87,7 +87,7 @@ func (s *secretPages) confirmDelete(v *visit) error {
 
 // deleteSecret deletes a secret.
 func (s *secretPages) deleteSecret(v *visit) error {
-	if err := s.Secrets.DeleteSecret(v.Request().Context(), v.bridge, v.Param("secret")); err != nil {
+	if err := s.Secrets.DeleteSecret(v.Request().Context(), v, v.bridge, v.Param("secret")); err != nil {
 		return err
 	}
 	return v.done(pathSecrets, "secret-deleted")

@@ -37,9 +37,6 @@ func Layout() *template.Template {
 // SetHeader sets what browsers keep to.
 func SetHeader(h http.Header) { setHeader(h) }
 
-// TitleOf returns the title of a page that says what went wrong.
-func TitleOf(status int) string { return titleOf(status) }
-
 // Redirect sends the browser to a path of this host, by GET.
 func Redirect(w http.ResponseWriter, to string) {
 	w.Header().Set("Location", to)

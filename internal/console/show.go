@@ -57,7 +57,6 @@ func (f *frame) framed() *frame { return f }
 // show answers with a page.
 func (c *core) show(v *visit, name string, status int, data content) error {
 	f := data.framed()
-	f.Name, f.Contact, f.Style, f.Logo = c.Name, c.contact(), c.style.path(), c.logo.path()
 	if v.session != nil {
 		f.User, f.CSRF = string(v.user()), v.session.CSRF
 	} else {
@@ -66,15 +65,28 @@ func (c *core) show(v *visit, name string, status int, data content) error {
 	if f.Said == "" {
 		f.Said = doneTexts[v.query("done")]
 	}
+	return c.write(v.Writer(), name, status, data)
+}
+
+// write answers with a page that needs no visit.
+func (c *core) write(w http.ResponseWriter, name string, status int, data content) error {
+	f := data.framed()
+	f.Name, f.Contact, f.Style, f.Logo = c.Name, c.contact(), c.style.path(), c.logo.path()
 	var b bytes.Buffer
 	if err := c.templates[name].Execute(&b, data); err != nil {
 		return fmt.Errorf("write page %s: %w", name, err)
 	}
-	setHeader(v.Writer().Header())
-	v.Writer().WriteHeader(status)
+	setHeader(w.Header())
+	w.WriteHeader(status)
 	// Whoever hung up does not read it either.
-	_, _ = v.Writer().Write(b.Bytes())
+	_, _ = w.Write(b.Bytes())
 	return nil
+}
+
+// showProblem answers a request that did not reach its page.
+func (c *core) showProblem(w http.ResponseWriter, p *httpapi.Problem) error {
+	m := &message{frame: frame{Title: p.Title(), Small: true}, Text: p.Detail, Back: pathHome}
+	return c.write(w, "message", p.Status, m)
 }
 
 // setHeader sets what browsers keep to. No script runs at all. With no referrer to our own
@@ -122,20 +134,8 @@ func (c *core) showError(v *visit, err error) error {
 	h := v.Writer().Header()
 	p.SetHeader(h, "hosted-bridge")
 	h.Del("WWW-Authenticate") // A browser would ask for a password.
-	m := &message{frame: frame{Title: titleOf(p.Status)}, Text: p.Detail, Back: pathHome}
+	m := &message{frame: frame{Title: p.Title()}, Text: p.Detail, Back: pathHome}
 	return c.show(v, "message", p.Status, m)
-}
-
-func titleOf(status int) string {
-	switch {
-	case status == http.StatusNotFound:
-		return "There is no such page"
-	case status == http.StatusTooManyRequests:
-		return "Too many requests"
-	case status >= http.StatusInternalServerError:
-		return "This does not work at the moment"
-	}
-	return "That was not accepted"
 }
 
 // troubleOf returns what a page says in place of a part that cannot be shown.

@@ -60,17 +60,23 @@ func (h *toolPages) tools(v *visit) error {
 		}
 		group := &p.Listed[len(p.Listed)-1]
 		link := toolLink{Tool: t}
-		if found.Mode != v1alpha1.ModeRouter { // There the bridge lists one tool, which calls the others.
-			link.URL = toolURL(t.Name)
+		if found.Mode == v1alpha1.ModeRouter {
+			// The bridge lists one tool, which calls the others by their servers' names.
+			link.URL = pageURL(pathServers, t.Server, "tools", t.Tool)
+		} else {
+			link.URL = pageURL(pathTools, t.Name)
 		}
 		group.Tools = append(group.Tools, link)
 	}
 	return h.show(v, "tools", http.StatusOK, p)
 }
 
-// toolURL returns the page of a tool, empty for a name that no path can have.
-func toolURL(name string) string {
-	if path := pathTools + "/" + name; nextForm.MatchString(path) && !strings.Contains(name, "/") {
+// pageURL returns the page of a tool, empty for one with a name that no path can have.
+func pageURL(parts ...string) string {
+	if strings.ContainsRune(parts[len(parts)-1], '/') {
+		return ""
+	}
+	if path := strings.Join(parts, "/"); nextForm.MatchString(path) {
 		return path
 	}
 	return ""
@@ -89,6 +95,10 @@ type toolPage struct {
 	frame
 
 	Tool trial.Tool
+	// Server has the tool, empty where the bridge itself lists it.
+	Server string
+	// Action is where the form is sent.
+	Action string
 	// Fields are its arguments; without AsForm they are one text of JSON.
 	Fields []trial.Field
 	AsForm bool
@@ -122,14 +132,19 @@ func (h *toolPages) tool(v *visit) error {
 
 // newToolPage returns the page of a tool, whose schema the bridge has.
 func (h *toolPages) newToolPage(v *visit) (*toolPage, error) {
-	t, err := trial.Find(v.Exchange, v.Param("tool"))
+	name, server := v.Param("tool"), v.Param("server")
+	find := func() (*trial.Tool, error) { return trial.Find(v.Exchange, name) }
+	if server != "" {
+		find = func() (*trial.Tool, error) { return trial.FindThroughRouter(v.Exchange, server, name) }
+	}
+	t, err := find()
 	if err != nil {
 		return nil, callFailed(err)
 	}
 	if t == nil {
 		return nil, errNotFound
 	}
-	p := &toolPage{frame: frame{Title: t.Name, Path: pathTools}, Tool: *t, Schema: schemaText(t.InputSchema)}
+	p := &toolPage{frame: frame{Title: t.Name, Path: pathTools}, Tool: *t, Server: server, Action: v.Request().URL.Path, Schema: schemaText(t.InputSchema)}
 	p.Fields, p.AsForm = trial.Fields(t.InputSchema)
 	return p, nil
 }
@@ -154,7 +169,11 @@ func (h *toolPages) runTool(v *visit) error {
 		return h.show(v, "tool", http.StatusUnprocessableEntity, p)
 	}
 	begun := time.Now()
-	result, err := trial.Result(v.Exchange(trial.Call(p.Tool.Name, arguments)))
+	call := trial.Call(p.Tool.Name, arguments)
+	if p.Server != "" {
+		call = trial.CallThroughRouter(p.Server, p.Tool.Name, arguments)
+	}
+	result, err := trial.Result(v.Exchange(call))
 	p.Ran = &ran{Took: took(time.Since(begun).Milliseconds())}
 	if err != nil {
 		p.Ran.Problem = problemText(err)

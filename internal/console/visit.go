@@ -258,7 +258,7 @@ func (d *door) sendToLogin(v *visit, why string) error {
 
 // formPage returns the page on which the form of a path is.
 func formPage(path string) string {
-	if at := strings.LastIndexByte(path, '/'); at > 0 {
+	if at := strings.LastIndexByte(path, '/'); at > 0 && !strings.HasSuffix(path[:at], "/tools") { // The names of tools are anybody's.
 		switch path[at:] {
 		case "/choice", "/request", "/withdraw", "/disconnect", "/delete", "/revoke":
 			path = path[:at]

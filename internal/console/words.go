@@ -35,8 +35,9 @@ var deeds = map[string]string{
 	"admin/keys.create": "Made a key", "admin/keys.revoke": "Revoked a key",
 	"user/servers.choose": "Chose about a server", "user/servers.clear": "Removed a choice about a server",
 	"user/connections.delete": "Disconnected an account",
-	"user/console.login":      "Logged in to the console",
-	"login/allow":             "Let an app in",
+	"user/secrets.set":        "Set a secret", "user/secrets.delete": "Deleted a secret",
+	"user/console.login": "Logged in to the console",
+	"login/allow":        "Let an app in",
 }
 
 // deed returns what an entry of the audit trail is about, in words where there are some.

@@ -118,6 +118,10 @@ type Feature struct {
 	// EncodeProblem returns how a problem is written on the feature's paths; nil means
 	// Problem.Encode.
 	EncodeProblem func(*Problem) (contentType string, body []byte)
+	// ShowProblem answers with a page that says the problem, where a browser asks for one
+	// of the feature's pages; nil means that the problem is written as for programs.
+	// If it returns an error, it has answered nothing.
+	ShowProblem func(http.ResponseWriter, *Problem) error
 	// Run runs beside the requests until its context ends; nil means nothing.
 	Run func(context.Context) error
 }

@@ -65,6 +65,19 @@ func (p *Problem) With(problems any) *Problem {
 	return &listed
 }
 
+// Title returns the title of a page that says the problem.
+func (p *Problem) Title() string {
+	switch {
+	case p.Status == http.StatusNotFound:
+		return "There is no such page"
+	case p.Status == http.StatusTooManyRequests:
+		return "Too many requests"
+	case p.Status >= http.StatusInternalServerError:
+		return "This does not work at the moment"
+	}
+	return "That was not accepted"
+}
+
 // Encode returns the problem as JSON. The members of limit, a pointer to a
 // struct or nil, are added to it.
 func (p *Problem) Encode(limit any) []byte {

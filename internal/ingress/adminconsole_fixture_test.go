@@ -143,7 +143,7 @@ type adminWorld struct {
 // administration is what administrators see and do, once the world is there.
 type administration struct{ *management.Administration }
 
-func newAdminWorld(t testing.TB) *adminWorld {
+func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 	t.Helper()
 	w := &adminWorld{consoleWorld: &consoleWorld{self: newFakeSelf()}, access: &fakeAccess{is: map[v1alpha1.UserID]v1alpha1.Access{}}, recipes: &fakeRecipes{}, requests: &fakeRequests{}}
 	authority, err := pki.NewAuthority([32]byte{7})
@@ -174,7 +174,13 @@ func newAdminWorld(t testing.TB) *adminWorld {
 	}
 	w.world = newWorldWith(t, defaults(), func(d *Deps) {
 		d.OAuth = &authn.OAuth{PublicURL: publicURL, Name: "Bridges", TrustedNamespaces: []string{"tenants"}, Tokens: &fakeTokens{tokens: map[string]oauth.Token{}}}
-		d.Features = append(d.Features, users.Feature(), pages.Feature(), enterFeature(pages, w.now))
+		features := []httpapi.Feature{users.Feature(), pages.Feature(), enterFeature(pages, w.now)}
+		for i := range features {
+			for _, change := range more {
+				change(&features[i])
+			}
+		}
+		d.Features = append(d.Features, features...)
 	})
 	does.Administration = management.NewAdministration(management.AdminOptions{
 		Routes: w.routes, Keys: w.keys, Access: w.access, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,

@@ -139,7 +139,7 @@ func (f *fakeSelf) Secrets(context.Context, route.Backend) (selfservice.Secrets,
 	return selfservice.Secrets{Secrets: list}, f.failWith
 }
 
-func (f *fakeSelf) SetSecret(_ context.Context, of route.Backend, name string, value []byte) (selfservice.Secret, bool, error) {
+func (f *fakeSelf) SetSecret(_ context.Context, _ selfservice.Actor, of route.Backend, name string, value []byte) (selfservice.Secret, bool, error) {
 	if err := f.note(of, "set "+name); err != nil {
 		return selfservice.Secret{}, false, err
 	}
@@ -149,7 +149,7 @@ func (f *fakeSelf) SetSecret(_ context.Context, of route.Backend, name string, v
 	return selfservice.Secret{}, true, nil
 }
 
-func (f *fakeSelf) DeleteSecret(_ context.Context, of route.Backend, name string) error {
+func (f *fakeSelf) DeleteSecret(_ context.Context, _ selfservice.Actor, of route.Backend, name string) error {
 	return f.note(of, "delete "+name)
 }
 

@@ -4,6 +4,7 @@
 package ingress
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -554,6 +555,70 @@ func TestAToolIsCalledFromItsPage(t *testing.T) {
 	}
 	if got := v.open("/tools/other"); got.status != http.StatusNotFound {
 		t.Errorf("a tool that there is not: %d", got.status)
+	}
+}
+
+// routerOf answers as a bridge in mode Router does whose server search has the tool query, and
+// notes what it was asked.
+func routerOf(asked *[]string) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var q struct {
+			Params struct {
+				Arguments struct{ Action, Server, Tool string }
+			}
+		}
+		_ = json.Unmarshal(body, &q)
+		*asked = append(*asked, r.Header.Get("Mcp-Method")+" "+r.Header.Get("Mcp-Name")+" "+string(body))
+		rw.Header().Set("Content-Type", "application/json")
+		result := `{"content":[{"type":"text","text":"found"}]}`
+		switch a := q.Params.Arguments; {
+		case a.Server != "search" || a.Tool != "query":
+			result = `{"isError":true,"content":[],"structuredContent":{"error":"unknown_tool","message":"no"}}`
+		case a.Action == "schema":
+			result = `{"content":[],"structuredContent":{"action":"schema","server":"search","tool":"query","description":"Finds.","inputSchema":{"type":"object","properties":{"limit":{"type":"integer"}}}}}`
+		}
+		fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":1,"result":%s}`, result)
+	}
+}
+
+func TestAToolOfARouterIsCalledFromItsPage(t *testing.T) {
+	w := newConsoleWorld(t)
+	var asked []string
+	w.serveBridge(hosts[0], "uid-alice", routerOf(&asked))
+	w.setPod("alice", "alice-1", hosts[0])
+	w.self.tools = selfservice.Tools{Mode: v1alpha1.ModeRouter, Known: true, Tools: []selfservice.Tool{
+		{Name: "query", Server: "search", Tool: "query"}, {Name: "query", Server: "github", Tool: "query"}, {Name: "a/b", Server: "github", Tool: "a/b"},
+	}}
+	v := w.logged(w.alice)
+	const page = "/servers/search/tools/query"
+	list := v.open("/tools")
+	for _, href := range []string{page, "/servers/github/tools/query"} {
+		if !strings.Contains(list.body, `href="`+href+`" aria-label="Try query"`) {
+			t.Errorf("the list has no link to %s: %s", href, list.body)
+		}
+	}
+	if strings.Contains(list.body, `aria-label="Try a/b"`) {
+		t.Error("a tool is to be tried on a page that does not exist")
+	}
+	if got := v.open(page); got.status != http.StatusOK || !strings.Contains(got.body, `action="`+page+`"`) || !strings.Contains(got.body, "A whole number") {
+		t.Fatalf("the page: %d %s", got.status, got.body)
+	}
+	if got := v.submit(page, page, "arg.limit", "many"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "Enter a whole number") {
+		t.Errorf("a wrong argument: %d %s", got.status, got.body)
+	}
+	asked = nil
+	if got := v.submit(page, page, "arg.limit", "5"); got.status != http.StatusOK || !strings.Contains(got.body, "found") {
+		t.Errorf("a call: %d %s", got.status, got.body)
+	}
+	if last := asked[len(asked)-1]; !strings.HasPrefix(last, "tools/call mcp ") || !strings.Contains(last, `"arguments":{"action":"call","server":"search","tool":"query","params":{"limit":5}}`) {
+		t.Errorf("the bridge was asked %q", last)
+	}
+	if got := v.open("/servers/github/tools/query"); got.status != http.StatusNotFound {
+		t.Errorf("a tool that does not exist: %d", got.status)
+	}
+	if got := w.visitor().open("/servers/search/tools/delete"); got.header.Get("Location") != "/login?next=/servers/search/tools/delete" {
+		t.Errorf("without a session: %d %v", got.status, got.header)
 	}
 }
 

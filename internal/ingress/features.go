@@ -176,9 +176,9 @@ func (t *router) featureSteps(f *feature, route httpapi.Route) []step {
 	case httpapi.Public, httpapi.Program:
 		return []step{openToPages, t.access.checkHost, limitSource(f.sources, f.TooManyFromSource)}
 	case httpapi.Page:
-		return []step{t.access.checkHost, t.access.checkOwnPage, limitSource(f.sources, f.TooManyFromSource)}
+		return []step{showProblems(f), t.access.checkHost, t.access.checkOwnPage, limitSource(f.sources, f.TooManyFromSource)}
 	case httpapi.Session:
-		return []step{t.access.checkHost, t.access.checkSameSite, limitSource(f.sources, f.TooManyFromSource)}
+		return []step{showProblems(f), t.access.checkHost, t.access.checkSameSite, limitSource(f.sources, f.TooManyFromSource)}
 	case httpapi.Keyed:
 		return []step{t.access.checkOrigin}
 	case httpapi.User:
@@ -188,6 +188,28 @@ func (t *router) featureSteps(f *feature, route httpapi.Route) []step {
 	default:
 		return []step{t.access.checkOrigin, t.access.requireAdmin(route.Roles)}
 	}
+}
+
+// showProblems has problems answered with a page where a browser asks for one.
+func showProblems(f *feature) step {
+	return func(r *request) error {
+		if wantsPage(r.http.Header) {
+			r.showProblem = f.ShowProblem
+		}
+		return nil
+	}
+}
+
+// wantsPage reports whether a request is one by which a browser opens a page. Programs and
+// requests for what is in a page do not ask for HTML by its name.
+func wantsPage(h http.Header) bool {
+	for accepted := range strings.SplitSeq(h.Get("Accept"), ",") {
+		kind, _, _ := strings.Cut(accepted, ";")
+		if strings.EqualFold(strings.TrimSpace(kind), "text/html") {
+			return true
+		}
+	}
+	return false
 }
 
 // openToPages lets the page of any site read what anyone may read.

@@ -48,6 +48,11 @@ func writeProblem(r *request, err error, body []byte) {
 		h.Del("RateLimit")
 		h.Del("RateLimit-Policy")
 	}
+	// A client that does not read the refusal must not hold the connection.
+	_ = http.NewResponseController(r.w).SetWriteDeadline(time.Now().Add(problemTimeout))
+	if r.showProblem != nil && r.showProblem(r.w, p) == nil {
+		return
+	}
 	var limit *limits.LimitData
 	if e, ok := errors.AsType[*limits.QuotaError](err); ok {
 		limit = &e.Data
@@ -63,8 +68,6 @@ func writeProblem(r *request, err error, body []byte) {
 	}
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(answer)))
-	// A client that does not read the refusal must not hold the connection.
-	_ = http.NewResponseController(r.w).SetWriteDeadline(time.Now().Add(problemTimeout))
 	r.w.WriteHeader(p.Status)
 	// A client that hung up does not read the error either.
 	_, _ = r.w.Write(answer)

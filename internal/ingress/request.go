@@ -42,7 +42,9 @@ type request struct {
 	route string // the label in metrics and logs
 	// encodeProblem is that of the feature, nil for problems as all others write them.
 	encodeProblem func(*httpapi.Problem) (contentType string, body []byte)
-	source        netip.Addr
+	// showProblem answers a browser with a page, nil for other callers.
+	showProblem func(http.ResponseWriter, *httpapi.Problem) error
+	source      netip.Addr
 	// start is when the request's header was there.
 	start time.Time
 	// span is nil while the request has none, and traceID is the trace to which it

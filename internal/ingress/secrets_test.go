@@ -471,3 +471,50 @@ func TestATooLongSecretIsRefusedAfterItHasCome(t *testing.T) {
 		t.Errorf("status %d, want %d", res.StatusCode, http.StatusRequestEntityTooLarge)
 	}
 }
+
+func TestEachChangeOfASecretIsInTheAuditTrail(t *testing.T) {
+	w, alice, _ := secretsWorld(t, defaults())
+	const value = "hb-canary-value"
+	for _, step := range []struct {
+		method, name, body string
+		fail               error
+		status             int
+	}{
+		{"PUT", "TOKEN", value, nil, 201},
+		{"PUT", "TOKEN", value, nil, 200},
+		{"PUT", "managed.json", "managed", nil, 201},
+		{"GET", "TOKEN", "", nil, 200},
+		{"PUT", "token", value, nil, 400},
+		{"PUT", "OTHER", value, nil, 409},
+		{"DELETE", "managed.json", "", nil, 409},
+		{"DELETE", "OTHER", "", nil, 404},
+		{"PUT", "TOKEN", value, syscall.ECONNREFUSED, 503},
+		{"PUT", "TOKEN", value, io.ErrUnexpectedEOF, 503},
+		{"DELETE", "TOKEN", "", &client.Refusal{Status: 503, Code: "cluster_unavailable"}, 503},
+		{"DELETE", "TOKEN", "", nil, 204},
+	} {
+		w.secrets.failWith(step.fail)
+		if got := w.do(w.request(step.method, "/u/alice/secrets/"+step.name, alice, step.body)); got.status != step.status {
+			t.Errorf("%s %s: %d %s, want %d", step.method, step.name, got.status, got.body, step.status)
+		}
+	}
+	var acts []string
+	for _, e := range w.audit.all() {
+		if line, err := json.Marshal(e); err != nil || strings.Contains(string(line), value) {
+			t.Errorf("an entry has the value, or error %v", err)
+		}
+		acts = append(acts, strings.Join([]string{e.Method, e.Action, e.UserID, string(e.Principal.Kind), string(e.Status), e.ErrorType}, " "))
+	}
+	want := []string{
+		"user/secrets.set TOKEN alice user_key success ", "user/secrets.set TOKEN alice user_key success ", "user/secrets.set managed.json alice user_key success ",
+		"user/secrets.set TOKEN alice user_key upstream_error outcome_unknown", "user/secrets.delete TOKEN alice user_key upstream_error outcome_unknown",
+		"user/secrets.delete TOKEN alice user_key success ",
+	}
+	if diff := cmp.Diff(want, acts); diff != "" {
+		t.Errorf("acts (-want +got):\n%s", diff)
+	}
+	w.audit.fail(errors.New("the disk is full"))
+	if got := w.do(w.request("PUT", "/u/alice/secrets/TOKEN", alice, value)); got.status != 503 || got.code(t) != "audit_unavailable" {
+		t.Errorf("without an audit trail: %d %s", got.status, got.body)
+	}
+}

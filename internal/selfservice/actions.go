@@ -43,8 +43,8 @@ type KeyActions interface {
 type SecretActions interface {
 	Secrets(ctx context.Context, of route.Backend) (Secrets, error)
 	// SetSecret does not use value after it has returned.
-	SetSecret(ctx context.Context, of route.Backend, name string, value []byte) (s Secret, created bool, err error)
-	DeleteSecret(ctx context.Context, of route.Backend, name string) error
+	SetSecret(ctx context.Context, by Actor, of route.Backend, name string, value []byte) (s Secret, created bool, err error)
+	DeleteSecret(ctx context.Context, by Actor, of route.Backend, name string) error
 	Connections(ctx context.Context, of route.Backend) (Connections, error)
 	// Disconnect removes the tokens of a server's account.
 	Disconnect(ctx context.Context, by Actor, of route.Backend, server string) error

@@ -190,14 +190,23 @@ func (p *Pages) Titled(title string) Heading { return Heading{title, p.look} }
 // Show answers with a page. forms is where its forms may lead, empty where it has
 // none.
 func (p *Pages) Show(c httpapi.Call, page *template.Template, status int, forms string, data any) error {
+	return p.write(c.Writer(), page, status, forms, data)
+}
+
+// ShowProblem answers a request that did not reach its page.
+func (p *Pages) ShowProblem(w http.ResponseWriter, problem *httpapi.Problem) error {
+	return p.write(w, p.MessagePage, problem.Status, "", Message{Heading: p.Titled(problem.Title()), Text: problem.Detail})
+}
+
+func (p *Pages) write(w http.ResponseWriter, page *template.Template, status int, forms string, data any) error {
 	var b bytes.Buffer
 	if err := page.Execute(&b, data); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
-	p.SetHeader(c.Writer().Header(), forms)
-	c.Writer().WriteHeader(status)
+	p.SetHeader(w.Header(), forms)
+	w.WriteHeader(status)
 	// Whoever hung up does not read it either.
-	_, _ = c.Writer().Write(b.Bytes())
+	_, _ = w.Write(b.Bytes())
 	return nil
 }
 

@@ -186,7 +186,7 @@ var (
 
 // Feature returns the console as a feature of the surface, without limits of rates.
 func (c *Console) Feature() httpapi.Feature {
-	f := httpapi.Feature{Name: "administrators", Params: params, MaxPath: maxPath, MaxQuery: maxQuery}
+	f := httpapi.Feature{Name: "administrators", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, ShowProblem: c.showProblem}
 	f.Routes = append(c.views(), c.forms()...)
 	f.Routes = append(f.Routes, c.nothing()...)
 	for i := range f.Routes {

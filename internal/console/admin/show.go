@@ -87,7 +87,7 @@ func (f *frame) framed() *frame { return f }
 // show answers with a page.
 func (c *core) show(v *visit, name string, status int, data content) error {
 	f := data.framed()
-	f.Look, f.Home = c.Look, pathHome
+	f.Home = pathHome
 	if v.session != nil {
 		f.enter(v)
 	} else {
@@ -96,15 +96,27 @@ func (c *core) show(v *visit, name string, status int, data content) error {
 	if f.Said == "" {
 		f.Said = doneTexts[v.query("done")]
 	}
+	return c.write(v.Writer(), name, status, data)
+}
+
+// write answers with a page that needs no visit.
+func (c *core) write(w http.ResponseWriter, name string, status int, data content) error {
+	data.framed().Look = c.Look
 	var b bytes.Buffer
 	if err := c.templates[name].Execute(&b, data); err != nil {
 		return fmt.Errorf("write page %s: %w", name, err)
 	}
-	console.SetHeader(v.Writer().Header())
-	v.Writer().WriteHeader(status)
+	console.SetHeader(w.Header())
+	w.WriteHeader(status)
 	// Whoever hung up does not read it either.
-	_, _ = v.Writer().Write(b.Bytes())
+	_, _ = w.Write(b.Bytes())
 	return nil
+}
+
+// showProblem answers a request that did not reach its page.
+func (c *core) showProblem(w http.ResponseWriter, p *httpapi.Problem) error {
+	m := &message{frame: frame{Title: p.Title(), Home: pathHome, Small: true}, Text: p.Detail}
+	return c.write(w, "message", p.Status, m)
 }
 
 // enter adds what a page of an administrator has.
@@ -150,7 +162,7 @@ func (c *core) showError(v *visit, err error) error {
 	h := v.Writer().Header()
 	p.SetHeader(h, "hosted-bridge")
 	h.Del("WWW-Authenticate") // A browser would ask for a password.
-	return c.show(v, "message", p.Status, &message{frame: frame{Title: console.TitleOf(p.Status)}, Text: p.Detail})
+	return c.show(v, "message", p.Status, &message{frame: frame{Title: p.Title()}, Text: p.Detail})
 }
 
 // troubleOf returns what a page says in place of a part that cannot be shown.

@@ -82,7 +82,7 @@ func (s *secretsAPI) Secrets(ctx context.Context, of route.Backend) (selfservice
 }
 
 // SetSecret implements selfservice.SecretActions.
-func (s *secretsAPI) SetSecret(ctx context.Context, of route.Backend, name string, value []byte) (set selfservice.Secret, created bool, err error) {
+func (s *secretsAPI) SetSecret(ctx context.Context, by selfservice.Actor, of route.Backend, name string, value []byte) (set selfservice.Secret, created bool, err error) {
 	if !v1alpha1.ValidSecretName(name) {
 		return set, false, problems.SecretName
 	}
@@ -93,18 +93,41 @@ func (s *secretsAPI) SetSecret(ctx context.Context, of route.Backend, name strin
 		created = created || first
 		return err
 	})
-	if err != nil {
+	act := httpapi.Act{Self: true, Name: "secrets.set", Target: name, User: string(of.User)}
+	if err := noteSecret(by, act, err); err != nil {
 		return set, false, err
 	}
 	return secretOf(of, info), created, nil
 }
 
 // DeleteSecret implements selfservice.SecretActions.
-func (s *secretsAPI) DeleteSecret(ctx context.Context, of route.Backend, name string) error {
+func (s *secretsAPI) DeleteSecret(ctx context.Context, by selfservice.Actor, of route.Backend, name string) error {
 	if !v1alpha1.ValidSecretName(name) {
 		return problems.SecretName
 	}
-	return askKeybroker(ctx, func(ctx context.Context) error { return s.keeper.Delete(ctx, refOf(of), name) })
+	act := httpapi.Act{Self: true, Name: "secrets.delete", Target: name, User: string(of.User)}
+	return noteSecret(by, act, s.remove(ctx, refOf(of), name))
+}
+
+func (s *secretsAPI) remove(ctx context.Context, of client.Ref, name string) error {
+	return askKeybroker(ctx, func(ctx context.Context) error { return s.keeper.Delete(ctx, of, name) })
+}
+
+// noteSecret records a change of a secret in the audit trail, unless it was certainly not
+// made, and returns the error to answer with. err is that of askKeybroker.
+func noteSecret(by selfservice.Actor, act httpapi.Act, err error) error {
+	if err == nil {
+		return by.Audit(act)
+	}
+	refusal, answered := errors.AsType[*client.Refusal](err)
+	if answered && refusal.Status < http.StatusInternalServerError || errors.Is(err, syscall.ECONNREFUSED) {
+		return err
+	}
+	act.Unsure = true
+	if unwritten := by.Audit(act); unwritten != nil {
+		return unwritten
+	}
+	return err
 }
 
 // listSecrets answers with what there is, without values.
@@ -146,7 +169,7 @@ func (s *secretsAPI) putSecret(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	set, created, err := s.SetSecret(c.Request().Context(), of, name, value)
+	set, created, err := s.SetSecret(c.Request().Context(), c, of, name, value)
 	if err != nil {
 		return err
 	}
@@ -162,7 +185,7 @@ func (s *secretsAPI) deleteSecret(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return done(c, func(of route.Backend) error { return s.DeleteSecret(c.Request().Context(), of, name) })
+	return done(c, func(of route.Backend) error { return s.DeleteSecret(c.Request().Context(), c, of, name) })
 }
 
 // askKeybroker calls, and calls again while nobody takes the connection: then

@@ -41,15 +41,9 @@ func (s *Self) Disconnect(ctx context.Context, by selfservice.Actor, of route.Ba
 		return problems.ConnectionNone
 	}
 	act := httpapi.Act{Self: true, Name: "connections.delete", Target: server, User: string(of.User)}
-	err = s.DeleteSecret(context.WithoutCancel(ctx), of, c.Secret)
-	switch {
-	case errors.Is(err, problems.SecretNotFound):
+	err = s.remove(context.WithoutCancel(ctx), refOf(of), c.Secret)
+	if errors.Is(err, problems.SecretNotFound) {
 		return problems.ConnectionNone
-	case errors.Is(err, problems.SecretsAway):
-		act.Unsure = true
-		return errors.Join(err, by.Audit(act))
-	case err != nil:
-		return err
 	}
-	return by.Audit(act)
+	return noteSecret(by, act, err)
 }

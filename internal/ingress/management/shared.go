@@ -163,19 +163,7 @@ func (s *sharedAPI) remove(c httpapi.Call) error {
 	return nil
 }
 
-// note records an act in the audit trail, unless it was certainly not done, and returns the
-// error to answer with.
+// note records an act in the audit trail, and returns the error to answer with.
 func (o owned) note(c httpapi.Call, act, secret string, err error) error {
-	a := httpapi.Act{Name: act, Target: o.ref.Name + "/" + secret, Owner: o.owner}
-	if err == nil {
-		return c.Audit(a)
-	}
-	if refusal, answered := errors.AsType[*client.Refusal](err); answered && refusal.Status < http.StatusInternalServerError {
-		return err
-	}
-	a.Unsure = true
-	if unwritten := c.Audit(a); unwritten != nil {
-		return unwritten
-	}
-	return err
+	return noteSecret(c, httpapi.Act{Name: act, Target: o.ref.Name + "/" + secret, Owner: o.owner}, err)
 }

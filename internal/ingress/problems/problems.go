@@ -59,7 +59,7 @@ var (
 	PartQuery    = httpapi.New(http.StatusBadRequest, "query_invalid", "This route takes no query, or not one of this form: name=value, joined with &, in percent encoding.")
 	TooManyReads = httpapi.New(http.StatusTooManyRequests, "too_many_requests", "There were too many requests of the catalog from this address.").After(time.Second)
 
-	TooManyLogins = httpapi.New(http.StatusTooManyRequests, "too_many_requests", "There were too many requests for logins from this address.").After(time.Second)
+	TooManyLogins = httpapi.New(http.StatusTooManyRequests, "too_many_requests", "There were too many requests for logins or pages from this address. Wait a few seconds, and try again.").After(time.Second)
 
 	TooManyWrites = httpapi.New(http.StatusTooManyRequests, "too_many_requests", "There were too many requests with keys of this publisher.").After(time.Second)
 
