@@ -135,3 +135,35 @@ func TestTheConsoleWritesWhatItsUserMay(t *testing.T) {
 		return strings.Contains(page, "Log in with a key")
 	})
 }
+
+// TestTheConsoleOfAdministratorsWakesABridge holds that the API server takes what the page
+// writes, which the operator then reads.
+func TestTheConsoleOfAdministratorsWakesABridge(t *testing.T) {
+	i, _ := startTwo(t, "--login-requests-per-second=0")
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.namespace}}
+	b.Spec.DesiredState = v1alpha1.StateOnDemand
+	testenv.ExpectApplied(t, i.client, b)
+	b.Status.Phase, b.Status.IdleSince = v1alpha1.PhaseAsleep, new(metav1.Now())
+	if err := i.client.Status().Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, page := &consoleVisitor{t, "http://" + i.public, jar}, "/console/people/"+string(b.User())
+	if status, shown := at.submit("/console/login", "/console/login", "key", testAdminKey, "next", "/console"); status != http.StatusOK {
+		t.Fatalf("log in: %d %s", status, shown)
+	}
+	i.await("the page of the bridge that sleeps", func() bool {
+		_, shown := at.send(http.MethodGet, page, nil)
+		return strings.Contains(shown, "Wake the bridge")
+	})
+	if status, shown := at.submit(page, page+"/wake"); status != http.StatusOK || !strings.Contains(shown, "The bridge wakes.") {
+		t.Fatalf("wake: %d %s", status, shown)
+	}
+	testenv.ExpectExists(t, i.client, b)
+	if !b.Woken() {
+		t.Errorf("the status is %+v", b.Status)
+	}
+}

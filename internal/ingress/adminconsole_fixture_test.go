@@ -177,7 +177,7 @@ func newAdminWorld(t testing.TB) *adminWorld {
 		d.Features = append(d.Features, users.Feature(), pages.Feature(), enterFeature(pages, w.now))
 	})
 	does.Administration = management.NewAdministration(management.AdminOptions{
-		Routes: w.routes, Keys: w.keys, Access: w.access, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,
+		Routes: w.routes, Keys: w.keys, Access: w.access, Wake: w.activity.Wake, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,
 	})
 	w.alice, w.bob = w.addUser("alice"), w.addUser("bob")
 	w.access.is["alice"], w.access.is["bob"] = v1alpha1.AccessAllowed, v1alpha1.AccessAllowed

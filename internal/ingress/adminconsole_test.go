@@ -41,6 +41,7 @@ var adminForms = []struct{ path, user, does string }{
 	{"/console/people/alice/resume", "", "alice Allowed"},
 	{"/console/people/alice/offboard", "alice", "alice Offboarded"},
 	{"/console/people/alice/keys/abcdefgh/revoke", "", ""},
+	{"/console/people/alice/wake", "", ""},
 }
 
 func TestAdministratorsSeeThePagesOfTheirRole(t *testing.T) {
@@ -61,7 +62,7 @@ func TestAdministratorsSeeThePagesOfTheirRole(t *testing.T) {
 			case !sees && (got.status != http.StatusNotFound || got.body != nothing.body):
 				t.Errorf("%s with %s: %d, not as nothing: %s", path, role, got.status, got.body)
 			}
-			if role == oauth.RoleAuditor && (strings.Contains(got.body, `action="/console/people/alice`) || strings.Contains(got.body, "/suspend") || strings.Contains(got.body, "/revoke")) {
+			if role == oauth.RoleAuditor && (strings.Contains(got.body, `action="/console/people/alice`) || strings.Contains(got.body, "/suspend") || strings.Contains(got.body, "/wake") || strings.Contains(got.body, "/revoke")) {
 				t.Errorf("%s: an auditor sees a button that writes", path)
 			}
 		}
@@ -348,6 +349,45 @@ func TestARequestIsAnsweredOnItsPage(t *testing.T) {
 		if !slices.ContainsFunc(acted, func(a string) bool { return strings.TrimSpace(a) == act }) {
 			t.Errorf("the trail lacks %q: %q", act, acted)
 		}
+	}
+}
+
+func TestAnAdministratorWakesABridge(t *testing.T) {
+	w := newAdminWorld(t)
+	const page, button = "/console/people/bob", `action="/console/people/bob/wake"`
+	w.sleep("bob")
+	if got := w.with(oauth.RoleAuditor).open(page); got.status != http.StatusOK || !strings.Contains(got.body, "asleep") || strings.Contains(got.body, button) {
+		t.Errorf("an auditor: %d %s", got.status, got.body)
+	}
+	v := w.with(oauth.RoleAdmin)
+	if got := v.open(page); !strings.Contains(got.body, button) {
+		t.Errorf("no button: %s", got.body)
+	}
+	for _, tt := range []struct {
+		user, says string
+		woken      int
+	}{{"bob", "The bridge wakes.", 1}, {"alice", "Nothing was done", 1}} {
+		person := "/console/people/" + tt.user
+		got := v.submit(page, person+"/wake")
+		if got.status != http.StatusSeeOther {
+			t.Fatalf("%s: %d %s", tt.user, got.status, got.body)
+		}
+		if shown := v.open(got.header.Get("Location")); !strings.Contains(shown.body, tt.says) || len(w.activity.wakes()) != tt.woken {
+			t.Errorf("%s: woken %q: %s", tt.user, w.activity.wakes(), shown.body)
+		}
+		if acted := w.acted(); !slices.Contains(acted, "oauth admin admin/bridge.wake "+tt.user) {
+			t.Errorf("%s: the trail has %q", tt.user, acted)
+		}
+	}
+	if got := v.open("/console/people/alice"); strings.Contains(got.body, "/wake") {
+		t.Errorf("a bridge that runs has a button: %s", got.body)
+	}
+	w.setPeople(&v1alpha1.BridgePerson{Spec: v1alpha1.BridgePersonSpec{User: "bob", Access: v1alpha1.AccessSuspended}})
+	if got := v.open(page); strings.Contains(got.body, button) {
+		t.Errorf("a bridge that nobody may use has a button: %s", got.body)
+	}
+	if v.submit(page, page+"/wake"); len(w.activity.wakes()) != 1 {
+		t.Errorf("woken %q, though nobody may use it", w.activity.wakes())
 	}
 }
 

@@ -33,6 +33,8 @@ type personPage struct {
 	AccessTrouble string
 	// Acts are what an administrator may do about the access.
 	Acts []link
+	// Asleep is whether an administrator may start the bridge.
+	Asleep bool
 	Now  time.Time
 }
 
@@ -69,7 +71,7 @@ func (p *peoplePages) person(v *visit) error {
 		}
 		page.Keys = keys.Keys
 	}
-	page.Lead = leadOf(page)
+	page.Lead, page.Asleep = leadOf(page), detail.Phase == v1alpha1.PhaseAsleep && detail.Access == v1alpha1.AccessAllowed
 	return p.show(v, "person", http.StatusOK, page)
 }
 
@@ -182,6 +184,19 @@ func (p *peoplePages) do(a act) handler {
 		}
 		return v.done(pathPeople+"/"+string(user), a.done)
 	}
+}
+
+// wake starts a bridge that sleeps. Nothing is lost by it, so that nothing is asked before.
+func (p *peoplePages) wake(v *visit) error {
+	answer, err := p.People.Wake(v, v.user())
+	if err != nil {
+		return err
+	}
+	said := "awake"
+	if answer.Waking {
+		said = "woken"
+	}
+	return v.done(pathPeople+"/"+string(v.user()), said)
 }
 
 // confirmRevoke asks before a key is revoked.

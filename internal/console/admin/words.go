@@ -175,5 +175,7 @@ var doneTexts = map[string]string{
 	"offboarded": "The offboarding has begun. This page says how far it is.",
 	"approved":   "The request is approved. The user can turn the server on within seconds.",
 	"refused":    "The request is refused. The user reads the reason.",
+	"woken":      "The bridge wakes. It takes calls within seconds; this page shows it when it is loaded again.",
+	"awake":      "Nothing was done: the bridge is not asleep, or nobody may use it.",
 	"revoked":    "Key revoked. Apps that used it have lost access.",
 }
