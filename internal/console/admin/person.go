@@ -33,9 +33,12 @@ type personPage struct {
 	AccessTrouble string
 	// Acts are what an administrator may do about the access.
 	Acts []link
+	// Commands change what a manifest decides, and Events shows the events of the bridge.
+	Commands []command
+	Events   string
 	// Asleep is whether an administrator may start the bridge.
 	Asleep bool
-	Now  time.Time
+	Now    time.Time
 }
 
 // link is a link to a page that asks before an act.
@@ -51,7 +54,7 @@ func (p *peoplePages) person(v *visit) error {
 	detail, err := p.People.User(v, user)
 	switch {
 	case err == nil:
-		page.Detail = &detail
+		page.Detail, page.Commands, page.Events = &detail, commandsFor(&detail, p.Namespace), eventsCommand(&detail)
 	case !isNotFound(err):
 		page.Trouble = p.troubleOf(v, "The bridge", err)
 	}
