@@ -244,7 +244,7 @@ func figuresOfDay(now time.Time) audit.Figures {
 		for status, n := range calls.ByStatus {
 			total.ByStatus[status] += n
 		}
-		f.Steps = append(f.Steps, audit.Step{Start: now.UTC().Truncate(time.Hour).Add(time.Duration(i-24) * time.Hour), Calls: calls})
+		f.Steps = append(f.Steps, audit.Step{Start: now.UTC().Truncate(time.Hour).Add(time.Duration(i-24) * time.Hour), Calls: calls, Users: 3 + i%5})
 	}
 	f.Total = total
 	return f

@@ -445,7 +445,7 @@ func TestThePagesOfAdministratorsSayWhatIsKnown(t *testing.T) {
 			"kubectl patch hb alice -n tenants --type=merge -p &#39;{&#34;spec&#34;:{&#34;tier&#34;:&#34;TIER&#34;}}&#39;", "Change the groups", "operator profiles diff --namespace hosted-bridge-system", "kubectl delete hb alice -n tenants"},
 		"/console/people/alice/suspend": {"Suspend alice?", "keys, logins and secrets are kept"},
 		"/console/audit":                {"search query", "admin, by login", "admin/access.set Suspended", "cursor="},
-		"/console/usage":                {"<polyline", "<rect class=\"bar\"", `role="img"`, "24 hours", "95 % of the calls", "900 calls, 20 failed"},
+		"/console/usage":                {"<polyline", "<rect class=\"bar\"", `role="img"`, "24 hours", "95 % of the calls", "People who called in each hour", "At most 7 in one hour.", "900 calls, 20 failed"},
 		"/console/profiles":             {"209 of 212", "Rolling out"},
 		"/console/profiles/engineering": {"tier: team", "operator profiles diff", "/console/people?profile=engineering"},
 		"/console/catalog":              {"The signature is not the publisher", "Refused", "1.4.0", "1 key works"},

@@ -67,6 +67,8 @@ type Figures struct {
 type StepFigures struct {
 	Start time.Time `json:"start"`
 	Figures
+	// Users is how many users called, each counted once.
+	Users int64 `json:"users"`
 }
 
 // FiguresOf returns the figures of some calls.

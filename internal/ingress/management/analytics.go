@@ -120,7 +120,7 @@ func callFiguresOf(f audit.Figures, has usage.Inventory, q analyticsQuery) *over
 		a.Tools = []audit.ToolCalls{}
 	}
 	for _, step := range f.Steps {
-		a.Steps = append(a.Steps, overview.StepFigures{Start: step.Start, Figures: overview.FiguresOf(step.Calls)})
+		a.Steps = append(a.Steps, overview.StepFigures{Start: step.Start, Figures: overview.FiguresOf(step.Calls), Users: step.Users})
 	}
 	return a
 }
