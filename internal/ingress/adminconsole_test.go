@@ -352,6 +352,19 @@ func TestARequestIsAnsweredOnItsPage(t *testing.T) {
 	}
 }
 
+func TestTheAuditPageSaysWhichLinesItLacks(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	const missing, whole, verify = "2 of 40 lines are not here", "The index has all 40", "ingress audit verify FILE..."
+	for want, lines := range map[string]*audit.Lines{missing: {Count: 40, Missing: 2}, whole: {Count: 40}, "": nil} {
+		w.index.answer(audit.Page{Lines: lines}, nil)
+		got := v.open("/console/audit").body
+		if !strings.Contains(got, verify) || strings.Contains(got, missing) != (want == missing) || strings.Contains(got, whole) != (want == whole) {
+			t.Errorf("%q: %s", want, got)
+		}
+	}
+}
+
 func TestAnAdministratorWakesABridge(t *testing.T) {
 	w := newAdminWorld(t)
 	const page, button = "/console/people/bob", `action="/console/people/bob/wake"`

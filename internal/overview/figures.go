@@ -19,6 +19,8 @@ type AuditPage struct {
 	// LagSeconds is for how long the index has lacked the oldest entry that it
 	// should have.
 	LagSeconds float64 `json:"lagSeconds"`
+	// Lines are absent if there are too many between the entries to count them.
+	Lines *audit.Lines `json:"lines,omitempty"`
 }
 
 // Analytics is how an installation is used.
