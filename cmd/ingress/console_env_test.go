@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -147,14 +149,7 @@ func TestTheConsoleOfAdministratorsWakesABridge(t *testing.T) {
 	if err := i.client.Status().Update(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, page := &consoleVisitor{t, "http://" + i.public, jar}, "/console/people/"+string(b.User())
-	if status, shown := at.submit("/console/login", "/console/login", "key", testAdminKey, "next", "/console"); status != http.StatusOK {
-		t.Fatalf("log in: %d %s", status, shown)
-	}
+	at, page := administratorOf(t, i), "/console/people/"+string(b.User())
 	i.await("the page of the bridge that sleeps", func() bool {
 		_, shown := at.send(http.MethodGet, page, nil)
 		return strings.Contains(shown, "Wake the bridge")
@@ -165,5 +160,47 @@ func TestTheConsoleOfAdministratorsWakesABridge(t *testing.T) {
 	testenv.ExpectExists(t, i.client, b)
 	if !b.Woken() {
 		t.Errorf("the status is %+v", b.Status)
+	}
+}
+
+// administratorOf returns somebody who has logged in with the admin key.
+func administratorOf(t *testing.T, i *installation) *consoleVisitor {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := &consoleVisitor{t, "http://" + i.public, jar}
+	if status, shown := at.submit("/console/login", "/console/login", "key", testAdminKey, "next", "/console"); status != http.StatusOK {
+		t.Fatalf("log in: %d %s", status, shown)
+	}
+	return at
+}
+
+// TestTheConsoleOfAdministratorsCountsReplicas has the Deployments of an installation, of
+// which one replica is not ready.
+func TestTheConsoleOfAdministratorsCountsReplicas(t *testing.T) {
+	i, _ := startTwo(t, "--login-requests-per-second=0")
+	at := administratorOf(t, i)
+	if status, page := at.send(http.MethodGet, "/console/health", nil); status != http.StatusOK || !strings.Contains(page, "The replicas cannot be shown now") {
+		t.Errorf("without Deployments: %d %s", status, page)
+	}
+	labels := map[string]string{"app": "hosted-bridge"}
+	for process, ready := range map[string]int32{"operator": 2, "keybroker": 1, "ingress": 2} {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "hosted-bridge-" + process}, Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: process, Image: "example.com/" + process}}}},
+		}}
+		if err := i.client.Create(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		d.Status.Replicas, d.Status.ReadyReplicas = 2, ready
+		if err := i.client.Status().Update(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, page := at.send(http.MethodGet, "/console/health", nil)
+	if status != http.StatusOK || strings.Count(page, "2 of 2 ready") != 2 || strings.Count(page, "1 of 2 ready") != 1 || !strings.Contains(page, "SQLite, one in each replica") || !strings.Contains(page, "memory of each replica") {
+		t.Errorf("%d %s", status, page)
 	}
 }

@@ -136,6 +136,7 @@ type adminWorld struct {
 	recipes  *fakeRecipes
 	requests *fakeRequests
 	profiles []v1alpha1.BridgeProfile
+	health   admin.Health
 	// profilesErr is what reading the profiles fails with.
 	profilesErr error
 }
@@ -164,10 +165,8 @@ func newAdminWorld(t testing.TB) *adminWorld {
 	pages, err := admin.New(admin.Options{
 		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Trail: does, Requests: management.NewRequests(w.requests, nil),
 		Catalog: w.recipes, Profiles: w.readProfiles,
-		Health: func(context.Context) admin.Health {
-			return admin.Health{Version: "v1.2.3", Confirmed: time.Now(), KeyVersions: map[int32]int{1: 3, 2: 40}, Index: "sqlite", Quotas: "store", CatalogKnown: true}
-		},
-		Log: slog.New(slog.DiscardHandler),
+		Health: func(context.Context) admin.Health { return w.health },
+		Log:    slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -232,6 +231,10 @@ func (w *adminWorld) seed() {
 	}, Next: &audit.Position{TimeMS: 1000, Writer: "w", Seq: 3}, Shared: true}, nil)
 	w.index.answerFigures(figuresOfDay(now), nil)
 	w.inventory.set(inventory(nil), nil)
+	w.health = admin.Health{
+		Version: "v1.2.3", Confirmed: now, KeyVersions: map[int32]int{1: 3, 2: 40}, Index: "SQLite", Logins: admin.Store{Kind: "PostgreSQL"}, Quotas: admin.Store{Kind: "store"},
+		Replicas: []admin.Replicas{{Process: "operator", Ready: 2, Wanted: 2}, {Process: "keybroker", Ready: 1, Wanted: 2}, {Process: "ingress", Ready: 0, Wanted: 2}}, CatalogKnown: true,
+	}
 }
 
 // figuresOfDay are the figures of 24 hours.

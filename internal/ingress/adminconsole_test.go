@@ -352,6 +352,30 @@ func TestARequestIsAnsweredOnItsPage(t *testing.T) {
 	}
 }
 
+func TestThePageOfTheInstallationSaysWhatDoesNotAnswer(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	away := errors.New("connect to 10.0.0.1: refused")
+	w.health.Logins.Err, w.health.Quotas.Err, w.health.Replicas, w.health.ReplicasErr = away, away, nil, away
+	w.health.KeyVersions = map[int32]int{2: 7}
+	got := v.open("/console/health")
+	for _, want := range []string{"Nobody can log in or renew a login.", "each replica of the ingress allows its share", "The replicas cannot be shown now", "All bridges have their secrets under the last version."} {
+		if got.status != http.StatusOK || !strings.Contains(got.body, want) {
+			t.Errorf("it does not say %q: %d %s", want, got.status, got.body)
+		}
+	}
+	if strings.Contains(got.body, "10.0.0.1") || strings.Count(got.body, "Does not answer") != 2 {
+		t.Errorf("%s", got.body)
+	}
+	w.health.Logins = admin.Store{}
+	for want, versions := range map[string]map[int32]int{"No bridge has secrets yet.": {}, "The bridges are not known yet.": nil} {
+		w.health.KeyVersions = versions
+		if got := v.open("/console/health"); !strings.Contains(got.body, want) || !strings.Contains(got.body, "keeps no logins") {
+			t.Errorf("it does not say %q: %s", want, got.body)
+		}
+	}
+}
+
 func TestTheAuditPageSaysWhichLinesItLacks(t *testing.T) {
 	w := newAdminWorld(t)
 	v := w.administrator()
@@ -462,7 +486,8 @@ func TestThePagesOfAdministratorsSayWhatIsKnown(t *testing.T) {
 		"/console/profiles":             {"209 of 212", "Rolling out"},
 		"/console/profiles/engineering": {"tier: team", "operator profiles diff", "/console/people?profile=engineering"},
 		"/console/catalog":              {"The signature is not the publisher", "Refused", "1.4.0", "1 key works"},
-		"/console/health":               {"v1.2.3", "Version 2", "Being replaced", "It lacks no entry."},
+		"/console/health": {"v1.2.3", "Version 2", "Being replaced", "It lacks no entry.", "2 of 2 ready", "1 of 2 ready", "0 of 2 ready", "Where logins are kept.", "PostgreSQL",
+			"3 of 43 bridges have secrets under an older version", "-n hosted-bridge-system deploy/hosted-bridge-keybroker -- /keybroker rotate --dry-run", "docs/operations/backup.md"},
 	} {
 		got := v.open(path)
 		for _, want := range says {
