@@ -50,7 +50,7 @@ func (l *logins) health(c *core, o *options) func(context.Context) admin.Health 
 			Version: version.String(), Index: indexKinds[kind], Quotas: admin.Store{Kind: quotas}, Logins: l.storeHealth(ctx),
 			Confirmed: c.routes.Confirmed(), Certificate: c.identity.expiry(), CatalogKnown: c.catalog.Synced(),
 		}
-		if !c.quotas.store.Answers() {
+		if _, answers := c.quotas.store.Shared(); !answers {
 			h.Quotas.Err = errors.New("the store of quotas does not answer")
 		}
 		return h

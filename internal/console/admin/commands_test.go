@@ -29,8 +29,7 @@ func TestCommandsAreRunAsTheyAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(text string) string {
-		out := filepath.Join(dir, "out")
-		defer os.Remove(out)
+		out := filepath.Join(t.TempDir(), "out")
 		sh := exec.CommandContext(t.Context(), "sh", "-ec", text)
 		sh.Dir, sh.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "OUT="+out, `KEYS_ARE=[{"hash":"user-sha256:1"}]`)
 		if said, err := sh.CombinedOutput(); err != nil {

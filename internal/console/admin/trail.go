@@ -5,7 +5,6 @@ package admin
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -162,30 +161,10 @@ type Replicas struct {
 	Ready, Wanted int32
 }
 
-// Look returns how the state of the replicas looks.
-func (r Replicas) Look() state {
-	word := fmt.Sprintf("%d of %d ready", r.Ready, r.Wanted)
-	switch {
-	case r.Ready >= r.Wanted:
-		return state{"ok", "works", word}
-	case r.Ready > 0:
-		return state{"warn", "needs", word}
-	}
-	return state{"bad", "broken", word}
-}
-
 // Store is where something is kept. It does not answer if Err is set.
 type Store struct {
 	Kind string
 	Err  error
-}
-
-// Look returns how the state of the store looks.
-func (s Store) Look() state {
-	if s.Err != nil {
-		return state{"bad", "broken", "Does not answer"}
-	}
-	return state{"ok", "works", "Answers"}
 }
 
 // healthPage is what is known of the installation.

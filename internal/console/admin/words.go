@@ -112,6 +112,26 @@ func accessOf(a v1alpha1.Access) state {
 	return state{"warn", "suspended", "Suspended"}
 }
 
+// replicasOf returns the look of the replicas of a process.
+func replicasOf(r Replicas) state {
+	word := fmt.Sprintf("%d of %d ready", r.Ready, r.Wanted)
+	switch {
+	case r.Ready >= r.Wanted:
+		return state{"ok", "works", word}
+	case r.Ready > 0:
+		return state{"warn", "needs", word}
+	}
+	return state{"bad", "broken", word}
+}
+
+// storeOf returns the look of a store.
+func storeOf(s Store) state {
+	if s.Err != nil {
+		return state{"bad", "broken", "Does not answer"}
+	}
+	return state{"ok", "works", "Answers"}
+}
+
 // actorOf returns who made an entry.
 func actorOf(p audit.Principal) string {
 	text := map[audit.Kind]string{

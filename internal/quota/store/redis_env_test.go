@@ -213,14 +213,14 @@ func TestWithoutItsStoreEachReplicaGivesItsShareOfWhatIsLeft(t *testing.T) {
 		t.Errorf("of ten times the quota %d passed without the store, want 600", passed)
 	}
 	for _, r := range replicas {
-		if r.Answers() || !strings.Contains(r.log.String(), "the quota store is away") {
+		if r.link.up.Load() || !strings.Contains(r.log.String(), "the quota store is away") {
 			t.Errorf("nobody is told: %s", r.log)
 		}
 	}
 	// It has lost its memory, but the replicas tell it what they know.
 	server.Restart(t)
 	for _, r := range replicas {
-		await(t, "the store", r.Answers)
+		await(t, "the store", r.link.up.Load)
 	}
 	total += storm(t, replicas, "known", wide, 2000)
 	if !within(total, 600, .2) {
