@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -178,9 +180,17 @@ func administratorOf(t *testing.T, i *installation) *consoleVisitor {
 }
 
 // TestTheConsoleOfAdministratorsCountsReplicas has the Deployments of an installation, of
-// which one replica is not ready.
+// which one replica is not ready, and an ingress with the rights that it is shipped with.
 func TestTheConsoleOfAdministratorsCountsReplicas(t *testing.T) {
-	i, _ := startTwo(t, "--login-requests-per-second=0")
+	p, keyFile := testenv.StartControlPlane(t), filepath.Join(t.TempDir(), "admin-key")
+	if err := os.WriteFile(keyFile, []byte(testAdminKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i := startAt(t, p.Client(), p.InstallNamespaced("../..", "ingress"), 8443, "--namespace="+testenv.System, "--watch-namespaces="+testenv.Tenants,
+		"--admin-key-file="+keyFile, "--audit-index=sqlite:"+filepath.Join(t.TempDir(), "index"), "--login-requests-per-second=0")
+	i.namespace = testenv.System
+	i.publishCA()
+	i.await("readiness", i.ready)
 	at := administratorOf(t, i)
 	if status, page := at.send(http.MethodGet, "/console/health", nil); status != http.StatusOK || !strings.Contains(page, "The replicas cannot be shown now") {
 		t.Errorf("without Deployments: %d %s", status, page)
