@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// figuresTimeout bounds the counting of calls, some 3,000,000 of them in an SQLite file.
+	// figuresTimeout bounds the counting of calls, some 2,500,000 of them in an SQLite file.
 	figuresTimeout = 30 * time.Second
 	day            = 24 * time.Hour
 	// defaultTop is how long lists are where nobody says.
