@@ -4,7 +4,11 @@
 package main
 
 import (
+	"context"
+	"errors"
+
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/userconsole"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/console/admin"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
@@ -18,7 +22,7 @@ func (l *logins) administratorsFeature(c *core, o *options) (f httpapi.Feature, 
 	parts.Requests = requestsOn(c, o)
 	l.administrators, err = userconsole.OpenAdministrators(userconsole.AdministratorParts{
 		Parts: parts, Users: l.console, Administration: l.administration, Catalog: c.catalog, Cluster: c.cluster,
-		Namespace: o.Namespace, NamesGroups: l.namesGroups, Health: c.health(o), Bridges: c.routes.Bridges,
+		Namespace: o.Namespace, NamesGroups: l.namesGroups, Health: l.health(c, o), Bridges: c.routes.Bridges,
 	})
 	if err != nil {
 		return f, err
@@ -28,20 +32,40 @@ func (l *logins) administratorsFeature(c *core, o *options) (f httpapi.Feature, 
 	return f, nil
 }
 
+// indexKinds are the kinds of --audit-index as a page says them.
+var indexKinds = map[string]string{indexNone: "none", indexSQLite: "SQLite, one in each replica", indexPostgres: "PostgreSQL", indexStore: "SQLite, in the store"}
+
 // health returns what says what this replica knows of the installation.
-func (c *core) health(o *options) func() admin.Health {
+func (l *logins) health(c *core, o *options) func(context.Context) admin.Health {
 	kind, _, _ := indexOf(o.AuditIndex)
-	quotas := "each replica for itself"
+	quotas := "memory of each replica"
 	switch {
 	case o.Quota.StoreURL != "":
 		quotas = "store"
 	case o.Quota.RedisURL != "":
 		quotas = "Redis"
 	}
-	return func() admin.Health {
-		return admin.Health{
-			Version: version.String(), Index: kind, Quotas: quotas,
+	return func(ctx context.Context) admin.Health {
+		h := admin.Health{
+			Version: version.String(), Index: indexKinds[kind], Quotas: admin.Store{Kind: quotas}, Logins: l.storeHealth(ctx),
 			Confirmed: c.routes.Confirmed(), Certificate: c.identity.expiry(), CatalogKnown: c.catalog.Synced(),
 		}
+		if _, answers := c.quotas.store.Shared(); !answers {
+			h.Quotas.Err = errors.New("the store of quotas does not answer")
+		}
+		return h
 	}
+}
+
+// storeHealth says whether the store of logins answers, by asking for an entry that there is
+// not.
+func (l *logins) storeHealth(ctx context.Context) admin.Store {
+	if l.entries == nil {
+		return admin.Store{}
+	}
+	_, err := l.entries.Get(ctx, flow.KindLogin, "health")
+	if errors.Is(err, flow.ErrNotFound) {
+		err = nil
+	}
+	return admin.Store{Kind: l.keptIn, Err: err}
 }

@@ -10,10 +10,14 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -134,4 +138,79 @@ func TestTheConsoleWritesWhatItsUserMay(t *testing.T) {
 		_, page := other.send(http.MethodGet, "/keys", nil)
 		return strings.Contains(page, "Log in with a key")
 	})
+}
+
+// TestTheConsoleOfAdministratorsWakesABridge holds that the API server takes what the page
+// writes, which the operator then reads.
+func TestTheConsoleOfAdministratorsWakesABridge(t *testing.T) {
+	i, _ := startTwo(t, "--login-requests-per-second=0")
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.namespace}}
+	b.Spec.DesiredState = v1alpha1.StateOnDemand
+	testenv.ExpectApplied(t, i.client, b)
+	b.Status.Phase, b.Status.IdleSince = v1alpha1.PhaseAsleep, new(metav1.Now())
+	if err := i.client.Status().Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	at, page := administratorOf(t, i), "/console/people/"+string(b.User())
+	i.await("the page of the bridge that sleeps", func() bool {
+		_, shown := at.send(http.MethodGet, page, nil)
+		return strings.Contains(shown, "Wake the bridge")
+	})
+	if status, shown := at.submit(page, page+"/wake"); status != http.StatusOK || !strings.Contains(shown, "The bridge wakes.") {
+		t.Fatalf("wake: %d %s", status, shown)
+	}
+	testenv.ExpectExists(t, i.client, b)
+	if !b.Woken() {
+		t.Errorf("the status is %+v", b.Status)
+	}
+}
+
+// administratorOf returns somebody who has logged in with the admin key.
+func administratorOf(t *testing.T, i *installation) *consoleVisitor {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := &consoleVisitor{t, "http://" + i.public, jar}
+	if status, shown := at.submit("/console/login", "/console/login", "key", testAdminKey, "next", "/console"); status != http.StatusOK {
+		t.Fatalf("log in: %d %s", status, shown)
+	}
+	return at
+}
+
+// TestTheConsoleOfAdministratorsCountsReplicas has the Deployments of an installation, of
+// which one replica is not ready, and an ingress with the rights that it is shipped with.
+func TestTheConsoleOfAdministratorsCountsReplicas(t *testing.T) {
+	p, keyFile := testenv.StartControlPlane(t), filepath.Join(t.TempDir(), "admin-key")
+	if err := os.WriteFile(keyFile, []byte(testAdminKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i := startAt(t, p.Client(), p.InstallNamespaced("../..", "ingress"), 8443, "--namespace="+testenv.System, "--watch-namespaces="+testenv.Tenants,
+		"--admin-key-file="+keyFile, "--audit-index=sqlite:"+filepath.Join(t.TempDir(), "index"), "--login-requests-per-second=0")
+	i.namespace = testenv.System
+	i.publishCA()
+	i.await("readiness", i.ready)
+	at := administratorOf(t, i)
+	if status, page := at.send(http.MethodGet, "/console/health", nil); status != http.StatusOK || !strings.Contains(page, "The replicas cannot be shown now") {
+		t.Errorf("without Deployments: %d %s", status, page)
+	}
+	labels := map[string]string{"app": "hosted-bridge"}
+	for process, ready := range map[string]int32{"operator": 2, "keybroker": 1, "ingress": 2} {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "hosted-bridge-" + process}, Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: process, Image: "example.com/" + process}}}},
+		}}
+		if err := i.client.Create(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		d.Status.Replicas, d.Status.ReadyReplicas = 2, ready
+		if err := i.client.Status().Update(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, page := at.send(http.MethodGet, "/console/health", nil)
+	if status != http.StatusOK || strings.Count(page, "2 of 2 ready") != 2 || strings.Count(page, "1 of 2 ready") != 1 || !strings.Contains(page, "SQLite, one in each replica") || !strings.Contains(page, "memory of each replica") {
+		t.Errorf("%d %s", status, page)
+	}
 }

@@ -126,7 +126,7 @@ func (l *logins) adminFeature(c *core, o *options) (httpapi.Feature, error) {
 	}
 	users := &kubestore.UserAccess{Client: c.cluster, Namespace: o.Namespace, Known: c.routes}
 	l.administration = management.NewAdministration(management.AdminOptions{
-		Routes: c.routes, Keys: keys, Access: users, Users: users,
+		Routes: c.routes, Keys: keys, Access: users, Wake: c.status.Wake, Users: users,
 		AuditIndex: c.audit.search(), Inventory: c.inventory,
 	})
 	f := l.administration.Feature()

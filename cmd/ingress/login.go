@@ -54,6 +54,9 @@ type logins struct {
 	// installation has no authorization server of its own.
 	oauth  *authn.OAuth
 	server *authserver.Server
+	// entries is the store of the own server, and keptIn its kind; nil without such a server.
+	entries *store.Store
+	keptIn  string
 	// shared is what owners of SharedServers are served with, nil where there can be none.
 	shared *management.SharedOptions
 	// console is the users' console, once its feature is made; nil for none.

@@ -43,6 +43,10 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
 	l.run = append(l.run, entries.Run)
+	l.entries, l.keptIn = entries, "PostgreSQL"
+	if store.Embedded(of.Store) {
+		l.keptIn = "SQLite"
+	}
 	documents, err := documentsOf(of.Documents, o.roots)
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)

@@ -61,7 +61,8 @@ func newService(ctx context.Context, o *options, c *core) (*graceful.Service, er
 		return nil, err
 	}
 	readiness := &graceful.Readiness{Check: func() bool {
-		return c.routes.Current() != nil && c.identity.ready() && c.quotas.store.Tried()
+		tried, _ := c.quotas.store.Shared()
+		return tried && c.routes.Current() != nil && c.identity.ready()
 	}}
 	if err := telemetry.Register(c.metrics, readiness.Gauge("ingress")); err != nil {
 		return nil, err

@@ -87,6 +87,9 @@ type Latency struct {
 type Step struct {
 	Start time.Time
 	Calls
+	// Users is how many users called, each counted once. A store of an earlier release does
+	// not count them.
+	Users int64
 }
 
 // Tally is how many calls there were, and how many of them Failed.

@@ -32,6 +32,8 @@ type Query struct {
 	Before *Position
 	// Limit is how many entries a page has at most, from 1 to MaxPage.
 	Limit int
+	// Lines asks for Page.Lines too.
+	Lines bool
 }
 
 // Page is an answer to a Query.
@@ -45,7 +47,23 @@ type Page struct {
 	// Shared reports whether all replicas of the ingress fill the index, and
 	// not only the one that answers.
 	Shared bool
+	// Lines are nil if they were not asked for, are more than MaxLines, or if a store of an
+	// earlier release has answered.
+	Lines *Lines
 }
+
+// Lines are those of the trail from the first to the last entry of a page, of each chain by
+// itself. Lines are numbered without gaps, so that an index knows how many there were. It
+// keeps no hashes: whether a line was changed is for Verifier to say.
+type Lines struct {
+	Count int64 `json:"count"`
+	// Missing is how many of them the index does not have: those that are kept no longer,
+	// marks of torn lines, and those that it never got.
+	Missing int64 `json:"missing"`
+}
+
+// MaxLines is how many lines are counted for one page, which takes some milliseconds.
+const MaxLines = 100_000
 
 // Position is an entry's place in the order of pages: by time, and where that
 // is equal, by its line. It stays the same whatever is added, so that pages

@@ -202,6 +202,7 @@ func TestQueriesForEntries(t *testing.T) {
 		"?from=2026-03-01&to=2026-03-01T00:00:00Z":                                 {From: at, To: at, Limit: audit.DefaultPage},
 		"?cursor=" + position.Cursor():                                             {Before: &position, Limit: audit.DefaultPage},
 	} {
+		want.Lines = true
 		w.index.answer(audit.Page{}, nil)
 		got := w.do(w.request("GET", "/admin/audit"+query, adminKey, ""))
 		if got.status != http.StatusOK || got.body != `{"entries":[],"scope":"replica","lagSeconds":0}` {
@@ -217,13 +218,13 @@ func TestAPageOfEntries(t *testing.T) {
 	w, _, _ := twoUsers(t)
 	entry := audit.Entry{ID: "1", Time: time.Unix(1, 0).UTC(), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey}, ReportedBy: audit.Bridge, Call: audit.Call{Tool: "t", Method: audit.MethodCallTool, Status: audit.Success}}
 	next := audit.Position{TimeMS: 1000, Writer: "w", Seq: 3}
-	w.index.answer(audit.Page{Entries: []audit.Entry{entry}, Next: &next, Shared: true, Lag: 1500 * time.Millisecond}, nil)
+	w.index.answer(audit.Page{Entries: []audit.Entry{entry}, Next: &next, Shared: true, Lag: 1500 * time.Millisecond, Lines: &audit.Lines{Count: 9, Missing: 1}}, nil)
 	got := w.do(w.request("GET", "/admin/audit?userId=alice", adminKey, ""))
 	var page overview.AuditPage
 	if err := json.Unmarshal([]byte(got.body), &page); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(overview.AuditPage{Entries: []audit.Entry{entry}, Next: next.Cursor(), Scope: "installation", LagSeconds: 1.5}, page); diff != "" {
+	if diff := cmp.Diff(overview.AuditPage{Entries: []audit.Entry{entry}, Next: next.Cursor(), Scope: "installation", LagSeconds: 1.5, Lines: &audit.Lines{Count: 9, Missing: 1}}, page); diff != "" {
 		t.Error(diff)
 	}
 	if acts := w.audit.all(); len(acts) != 1 || acts[0].Method != "admin/audit.query" || acts[0].UserID != "alice" {

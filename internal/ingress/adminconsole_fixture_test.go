@@ -136,6 +136,7 @@ type adminWorld struct {
 	recipes  *fakeRecipes
 	requests *fakeRequests
 	profiles []v1alpha1.BridgeProfile
+	health   admin.Health
 	// profilesErr is what reading the profiles fails with.
 	profilesErr error
 }
@@ -164,10 +165,8 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 	pages, err := admin.New(admin.Options{
 		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Trail: does, Requests: management.NewRequests(w.requests, nil),
 		Catalog: w.recipes, Profiles: w.readProfiles,
-		Health: func(context.Context) admin.Health {
-			return admin.Health{Version: "v1.2.3", Confirmed: time.Now(), KeyVersions: map[int32]int{1: 3, 2: 40}, Index: "sqlite", Quotas: "store", CatalogKnown: true}
-		},
-		Log: slog.New(slog.DiscardHandler),
+		Health: func(context.Context) admin.Health { return w.health },
+		Log:    slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +182,7 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 		d.Features = append(d.Features, features...)
 	})
 	does.Administration = management.NewAdministration(management.AdminOptions{
-		Routes: w.routes, Keys: w.keys, Access: w.access, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,
+		Routes: w.routes, Keys: w.keys, Access: w.access, Wake: w.activity.Wake, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,
 	})
 	w.alice, w.bob = w.addUser("alice"), w.addUser("bob")
 	w.access.is["alice"], w.access.is["bob"] = v1alpha1.AccessAllowed, v1alpha1.AccessAllowed
@@ -238,6 +237,10 @@ func (w *adminWorld) seed() {
 	}, Next: &audit.Position{TimeMS: 1000, Writer: "w", Seq: 3}, Shared: true}, nil)
 	w.index.answerFigures(figuresOfDay(now), nil)
 	w.inventory.set(inventory(nil), nil)
+	w.health = admin.Health{
+		Version: "v1.2.3", Confirmed: now, KeyVersions: map[int32]int{1: 3, 2: 40}, Index: "SQLite", Logins: admin.Store{Kind: "PostgreSQL"}, Quotas: admin.Store{Kind: "store"},
+		Replicas: []admin.Replicas{{Process: "operator", Ready: 2, Wanted: 2}, {Process: "keybroker", Ready: 1, Wanted: 2}, {Process: "ingress", Ready: 0, Wanted: 2}}, CatalogKnown: true,
+	}
 }
 
 // figuresOfDay are the figures of 24 hours.
@@ -250,7 +253,7 @@ func figuresOfDay(now time.Time) audit.Figures {
 		for status, n := range calls.ByStatus {
 			total.ByStatus[status] += n
 		}
-		f.Steps = append(f.Steps, audit.Step{Start: now.UTC().Truncate(time.Hour).Add(time.Duration(i-24) * time.Hour), Calls: calls})
+		f.Steps = append(f.Steps, audit.Step{Start: now.UTC().Truncate(time.Hour).Add(time.Duration(i-24) * time.Hour), Calls: calls, Users: 3 + i%5})
 	}
 	f.Total = total
 	return f

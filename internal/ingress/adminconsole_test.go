@@ -41,6 +41,7 @@ var adminForms = []struct{ path, user, does string }{
 	{"/console/people/alice/resume", "", "alice Allowed"},
 	{"/console/people/alice/offboard", "alice", "alice Offboarded"},
 	{"/console/people/alice/keys/abcdefgh/revoke", "", ""},
+	{"/console/people/alice/wake", "", ""},
 }
 
 func TestAdministratorsSeeThePagesOfTheirRole(t *testing.T) {
@@ -61,7 +62,7 @@ func TestAdministratorsSeeThePagesOfTheirRole(t *testing.T) {
 			case !sees && (got.status != http.StatusNotFound || got.body != nothing.body):
 				t.Errorf("%s with %s: %d, not as nothing: %s", path, role, got.status, got.body)
 			}
-			if role == oauth.RoleAuditor && (strings.Contains(got.body, `action="/console/people/alice`) || strings.Contains(got.body, "/suspend") || strings.Contains(got.body, "/revoke")) {
+			if role == oauth.RoleAuditor && (strings.Contains(got.body, `action="/console/people/alice`) || strings.Contains(got.body, "/suspend") || strings.Contains(got.body, "/wake") || strings.Contains(got.body, "/revoke")) {
 				t.Errorf("%s: an auditor sees a button that writes", path)
 			}
 		}
@@ -351,6 +352,82 @@ func TestARequestIsAnsweredOnItsPage(t *testing.T) {
 	}
 }
 
+func TestThePageOfTheInstallationSaysWhatDoesNotAnswer(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	away := errors.New("connect to 10.0.0.1: refused")
+	w.health.Logins.Err, w.health.Quotas.Err, w.health.Replicas, w.health.ReplicasErr = away, away, nil, away
+	w.health.KeyVersions = map[int32]int{2: 7}
+	got := v.open("/console/health")
+	for _, want := range []string{"Nobody can log in or renew a login.", "each replica of the ingress allows its share", "The replicas cannot be shown now", "All bridges have their secrets under the last version."} {
+		if got.status != http.StatusOK || !strings.Contains(got.body, want) {
+			t.Errorf("it does not say %q: %d %s", want, got.status, got.body)
+		}
+	}
+	if strings.Contains(got.body, "10.0.0.1") || strings.Count(got.body, "Does not answer") != 2 {
+		t.Errorf("%s", got.body)
+	}
+	w.health.Logins = admin.Store{}
+	for want, versions := range map[string]map[int32]int{"No bridge has secrets yet.": {}, "The bridges are not known yet.": nil} {
+		w.health.KeyVersions = versions
+		if got := v.open("/console/health"); !strings.Contains(got.body, want) || !strings.Contains(got.body, "keeps no logins") {
+			t.Errorf("it does not say %q: %s", want, got.body)
+		}
+	}
+}
+
+func TestTheAuditPageSaysWhichLinesItLacks(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	const missing, whole, verify = "2 of 40 lines are not here", "The index has all 40", "ingress audit verify FILE..."
+	for want, lines := range map[string]*audit.Lines{missing: {Count: 40, Missing: 2}, whole: {Count: 40}, "": nil} {
+		w.index.answer(audit.Page{Lines: lines}, nil)
+		got := v.open("/console/audit").body
+		if !strings.Contains(got, verify) || strings.Contains(got, missing) != (want == missing) || strings.Contains(got, whole) != (want == whole) {
+			t.Errorf("%q: %s", want, got)
+		}
+	}
+}
+
+func TestAnAdministratorWakesABridge(t *testing.T) {
+	w := newAdminWorld(t)
+	const page, button = "/console/people/bob", `action="/console/people/bob/wake"`
+	w.sleep("bob")
+	if got := w.with(oauth.RoleAuditor).open(page); got.status != http.StatusOK || !strings.Contains(got.body, "asleep") || strings.Contains(got.body, button) {
+		t.Errorf("an auditor: %d %s", got.status, got.body)
+	}
+	v := w.with(oauth.RoleAdmin)
+	if got := v.open(page); !strings.Contains(got.body, button) {
+		t.Errorf("no button: %s", got.body)
+	}
+	for _, tt := range []struct {
+		user, says string
+		woken      int
+	}{{"bob", "The bridge wakes.", 1}, {"alice", "Nothing was done", 1}} {
+		person := "/console/people/" + tt.user
+		got := v.submit(page, person+"/wake")
+		if got.status != http.StatusSeeOther {
+			t.Fatalf("%s: %d %s", tt.user, got.status, got.body)
+		}
+		if shown := v.open(got.header.Get("Location")); !strings.Contains(shown.body, tt.says) || len(w.activity.wakes()) != tt.woken {
+			t.Errorf("%s: woken %q: %s", tt.user, w.activity.wakes(), shown.body)
+		}
+		if acted := w.acted(); !slices.Contains(acted, "oauth admin admin/bridge.wake "+tt.user) {
+			t.Errorf("%s: the trail has %q", tt.user, acted)
+		}
+	}
+	if got := v.open("/console/people/alice"); strings.Contains(got.body, "/wake") {
+		t.Errorf("a bridge that runs has a button: %s", got.body)
+	}
+	w.setPeople(&v1alpha1.BridgePerson{Spec: v1alpha1.BridgePersonSpec{User: "bob", Access: v1alpha1.AccessSuspended}})
+	if got := v.open(page); strings.Contains(got.body, button) {
+		t.Errorf("a bridge that nobody may use has a button: %s", got.body)
+	}
+	if v.submit(page, page+"/wake"); len(w.activity.wakes()) != 1 {
+		t.Errorf("woken %q, though nobody may use it", w.activity.wakes())
+	}
+}
+
 func TestAnOffboardingNeedsTheTypedName(t *testing.T) {
 	w := newAdminWorld(t)
 	v := w.administrator()
@@ -397,18 +474,20 @@ func TestThePagesOfAdministratorsSayWhatIsKnown(t *testing.T) {
 	w := newAdminWorld(t)
 	v := w.administrator()
 	for path, says := range map[string][]string{
-		"/console":                      {"1 of 2 people cannot use something", "Credentials refused", "the server refuses MAIL_TOKEN", "/console/people?reason=CredentialsRefused&amp;server=mail", "Asleep"},
-		"/console/people":               {"2 have a bridge.", `href="/console/people/bob"`, "1 of 2 out", "engineering"},
-		"/console/people?search=ali":    {"1 of 2 match.", `value="ali"`, "Clear filters"},
-		"/console/people?phase=Failed":  {"Nobody matches."},
-		"/console/people/alice":         {"1 of 2 servers do not work.", "Ready: yes", "Servers wait for", "laptop", "kubectl get hostedbridge --namespace tenants alice -o yaml", "Offboard alice"},
+		"/console":                     {"1 of 2 people cannot use something", "Credentials refused", "the server refuses MAIL_TOKEN", "/console/people?reason=CredentialsRefused&amp;server=mail", "Asleep"},
+		"/console/people":              {"2 have a bridge.", `href="/console/people/bob"`, "1 of 2 out", "engineering"},
+		"/console/people?search=ali":   {"1 of 2 match.", `value="ali"`, "Clear filters"},
+		"/console/people?phase=Failed": {"Nobody matches."},
+		"/console/people/alice": {"1 of 2 servers do not work.", "Ready: yes", "Servers wait for", "laptop", "kubectl get hostedbridge --namespace tenants alice -o yaml", "Offboard alice", "kubectl events --for hostedbridge/alice -n tenants",
+			"kubectl patch hb alice -n tenants --type=merge -p &#39;{&#34;spec&#34;:{&#34;tier&#34;:&#34;TIER&#34;}}&#39;", "Change the groups", "operator profiles diff --namespace hosted-bridge-system", "kubectl delete hb alice -n tenants"},
 		"/console/people/alice/suspend": {"Suspend alice?", "keys, logins and secrets are kept"},
 		"/console/audit":                {"search query", "admin, by login", "admin/access.set Suspended", "cursor="},
-		"/console/usage":                {"<polyline", "<rect class=\"bar\"", `role="img"`, "24 hours", "95 % of the calls", "900 calls, 20 failed"},
+		"/console/usage":                {"<polyline", "<rect class=\"bar\"", `role="img"`, "24 hours", "95 % of the calls", "People who called in each hour", "At most 7 in one hour.", "900 calls, 20 failed"},
 		"/console/profiles":             {"209 of 212", "Rolling out"},
 		"/console/profiles/engineering": {"tier: team", "operator profiles diff", "/console/people?profile=engineering"},
 		"/console/catalog":              {"The signature is not the publisher", "Refused", "1.4.0", "1 key works"},
-		"/console/health":               {"v1.2.3", "Version 2", "Being replaced", "It lacks no entry."},
+		"/console/health": {"v1.2.3", "Version 2", "Being replaced", "It lacks no entry.", "2 of 2 ready", "1 of 2 ready", "0 of 2 ready", "Where logins are kept.", "PostgreSQL",
+			"3 of 43 bridges have secrets under an older version", "-n hosted-bridge-system deploy/hosted-bridge-keybroker -- /keybroker rotate --dry-run", "docs/operations/backup.md"},
 	} {
 		got := v.open(path)
 		for _, want := range says {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	people "github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
 // fakeUsers are the users of a world.
@@ -93,5 +95,41 @@ func TestAdministratorsFindUsers(t *testing.T) {
 		if got := w.do(w.request("GET", path, adminKey, "")); got.status != http.StatusServiceUnavailable || strings.Contains(got.body, "no word") {
 			t.Errorf("%s without the cluster: %d %s", path, got.status, got.body)
 		}
+	}
+}
+
+func TestAWakeIsAnsweredAtOnce(t *testing.T) {
+	w, _, _ := twoUsers(t)
+	w.sleep("alice")
+	const path, entry = "/admin/users/alice/wake", "admin/bridge.wake"
+	for _, tt := range []struct {
+		path   string
+		err    error
+		status int
+		says   string
+		// trail is the status of the entry, empty for none.
+		trail audit.Status
+	}{
+		{path, nil, http.StatusOK, `{"user":"alice","waking":true}`, audit.Success},
+		{"/admin/users/bob/wake", nil, http.StatusOK, `{"user":"bob","waking":false}`, audit.Success},
+		{path, errors.New("connection reset"), http.StatusServiceUnavailable, "cluster_unavailable", audit.UpstreamError},
+		{"/admin/users/nobody/wake", nil, http.StatusNotFound, "not_found", ""},
+	} {
+		w.onWake(func(context.Context, route.Backend) error { return tt.err })
+		before := len(w.audit.all())
+		got := w.do(w.request("POST", tt.path, adminKey, ""))
+		if got.status != tt.status || !strings.Contains(got.body, tt.says) || strings.Contains(got.body, "reset") {
+			t.Errorf("%s: %d %s", tt.path, got.status, got.body)
+		}
+		var trail audit.Status
+		if entries := w.audit.all()[before:]; len(entries) == 1 && entries[0].Method == entry {
+			trail = entries[0].Status
+		}
+		if trail != tt.trail {
+			t.Errorf("%s: the trail has %+v", tt.path, w.audit.all()[before:])
+		}
+	}
+	if woken := w.activity.wakes(); len(woken) != 2 || woken[0] != "uid-alice" {
+		t.Errorf("woken %q", woken)
 	}
 }

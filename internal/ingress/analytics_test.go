@@ -39,8 +39,8 @@ const wantAnalytics = `{
 	"calls": {"total": 7, "errors": 1, "errorRate": 0.2, "rateLimited": 2, "byStatus": {"success": 4, "timeout": 1, "rate_limited": 2}, "latencyMs": {"p50": 5, "p95": 60, "p99": 70}},
 	"step": "hour",
 	"steps": [
-		{"start": "2026-03-01T00:00:00Z", "total": 7, "errors": 1, "errorRate": 0.2, "rateLimited": 2, "byStatus": {"success": 4, "timeout": 1, "rate_limited": 2}, "latencyMs": {"p50": 5, "p95": 60, "p99": 70}},
-		{"start": "2026-03-01T01:00:00Z", "total": 0, "errors": 0, "errorRate": 0, "rateLimited": 0, "byStatus": {}, "latencyMs": {"p50": 0, "p95": 0, "p99": 0}}
+		{"start": "2026-03-01T00:00:00Z", "users": 2, "total": 7, "errors": 1, "errorRate": 0.2, "rateLimited": 2, "byStatus": {"success": 4, "timeout": 1, "rate_limited": 2}, "latencyMs": {"p50": 5, "p95": 60, "p99": 70}},
+		{"start": "2026-03-01T01:00:00Z", "users": 0, "total": 0, "errors": 0, "errorRate": 0, "rateLimited": 0, "byStatus": {}, "latencyMs": {"p50": 0, "p95": 0, "p99": 0}}
 	],
 	"servers": [{"server": "gh", "calls": 6, "errors": 1}],
 	"tools": [{"server": "gh", "tool": "search", "calls": 6, "errors": 1}],
@@ -55,7 +55,7 @@ func TestAnalytics(t *testing.T) {
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	all := audit.Calls{ByStatus: map[audit.Status]int64{audit.Success: 4, audit.Timeout: 1, audit.RateLimited: 2}, Latency: audit.Latency{P50: 5, P95: 60, P99: 70}}
 	w.index.answerFigures(audit.Figures{
-		Total: all, Steps: []audit.Step{{Start: start, Calls: all}, {Start: start.Add(time.Hour)}},
+		Total: all, Steps: []audit.Step{{Start: start, Calls: all, Users: 2}, {Start: start.Add(time.Hour)}},
 		Tools: []audit.ToolCalls{{Server: "gh", Tool: "search", Tally: audit.Tally{Calls: 6, Errors: 1}}},
 		Uses:  []audit.Use{{UserID: "alice", Server: "gh", Tally: audit.Tally{Calls: 5, Errors: 1}}, {UserID: "bob", Server: "gh", Tally: audit.Tally{Calls: 1}}},
 		Lag:   1500 * time.Millisecond, Shared: true,

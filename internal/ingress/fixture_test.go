@@ -133,7 +133,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	}
 	deps.Features = []httpapi.Feature{
 		management.Health(w.reports, func(ctx context.Context, b route.Backend) health.Report { return w.lastReport(ctx, b) }), management.Secrets(&w.keeper),
-		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.keys, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get}),
+		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.keys, Users: &w.users, Wake: w.activity.Wake, AuditIndex: w.index, Inventory: w.inventory.get}),
 		management.NewSelf(w.selfOptions(deps.Quotas)).Feature(),
 		fakeCatalog{}.feature(),
 	}

@@ -38,6 +38,7 @@ func TestARoleAllowsItsRoutes(t *testing.T) {
 		{"GET", "/admin/users", "", ok, ok, no, ok},
 		{"GET", "/admin/users/alice", "", ok, ok, no, ok},
 		{"GET", "/admin/problems", "", ok, ok, no, ok},
+		{"POST", "/admin/users/alice/wake", "", ok, no, no, no},
 		{"POST", keysOfAlice, "{}", http.StatusCreated, no, no, no},
 		{"DELETE", keysOfAlice + "/abcdefgh", "", http.StatusNotFound, no, no, no},
 	} {

@@ -19,6 +19,8 @@ type AuditPage struct {
 	// LagSeconds is for how long the index has lacked the oldest entry that it
 	// should have.
 	LagSeconds float64 `json:"lagSeconds"`
+	// Lines are absent if there are too many between the entries to count them.
+	Lines *audit.Lines `json:"lines,omitempty"`
 }
 
 // Analytics is how an installation is used.
@@ -67,6 +69,8 @@ type Figures struct {
 type StepFigures struct {
 	Start time.Time `json:"start"`
 	Figures
+	// Users is how many users called, each counted once.
+	Users int64 `json:"users"`
 }
 
 // FiguresOf returns the figures of some calls.

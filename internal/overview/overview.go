@@ -57,6 +57,13 @@ type Detail struct {
 	MissingSecrets []string `json:"missingSecrets"`
 }
 
+// Wake is the answer to who starts a bridge that sleeps.
+type Wake struct {
+	User v1alpha1.UserID `json:"user"`
+	// Waking is false for a bridge that does not sleep, or that nobody may use.
+	Waking bool `json:"waking"`
+}
+
 // State is what is known of the installation's users.
 type State struct {
 	Bridges []*v1alpha1.HostedBridge

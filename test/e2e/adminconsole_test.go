@@ -69,6 +69,7 @@ func adminConsoleEndsAccess(t *testing.T) {
 	for _, page := range consolePages {
 		p.says(t, p.does(t, "open", installed.url+page))
 	}
+	p.says(t, p.sees(t, "/console/health", " ready"), "operator", "keybroker", "Backups")
 	for _, c := range p.does(t, "cookies").Cookies {
 		if !c.HTTPOnly || c.SameSite != "Lax" {
 			t.Errorf("cookie %+v, want one that no script and no other site has", c)

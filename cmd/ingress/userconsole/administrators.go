@@ -7,8 +7,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -36,8 +39,8 @@ type AdministratorParts struct {
 	// profiles, and does not ask.
 	NamesGroups bool
 	// Health returns what the replica knows but for the versions of the master key, which
-	// are those of the bridges.
-	Health  func() admin.Health
+	// are those of the bridges, and the replicas, which the API server knows.
+	Health  func(context.Context) admin.Health
 	Bridges func(context.Context) ([]*v1alpha1.HostedBridge, error)
 }
 
@@ -60,14 +63,36 @@ func OpenAdministrators(p AdministratorParts) (*admin.Console, error) {
 	return admin.New(made)
 }
 
+// healthTimeout bounds the questions of one page, which says then what did not answer.
+const healthTimeout = 3 * time.Second
+
+// processes are those with a Deployment that the ingress may read.
+var processes = []string{"operator", "keybroker", "ingress"}
+
+// replicas returns how many replicas of each process are ready.
+func (p *AdministratorParts) replicas(ctx context.Context) ([]admin.Replicas, error) {
+	var all []admin.Replicas
+	for _, process := range processes {
+		var d appsv1.Deployment
+		if err := p.Cluster.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: "hosted-bridge-" + process}, &d); err != nil {
+			return nil, fmt.Errorf("get the Deployment of the %s: %w", process, err)
+		}
+		all = append(all, admin.Replicas{Process: process, Ready: d.Status.ReadyReplicas, Wanted: ptr.Deref(d.Spec.Replicas, 1)})
+	}
+	return all, nil
+}
+
 // health returns what the replica knows of the installation.
 func (p *AdministratorParts) health(ctx context.Context) admin.Health {
-	h := p.Health()
-	h.KeyVersions = map[int32]int{}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	h := p.Health(ctx)
+	h.Replicas, h.ReplicasErr = p.replicas(ctx)
 	bridges, err := p.Bridges(ctx)
 	if err != nil {
 		return h // What is not known is not shown.
 	}
+	h.KeyVersions = map[int32]int{}
 	for _, b := range bridges {
 		if v := b.Status.KeyVersion; v != nil {
 			h.KeyVersions[*v]++

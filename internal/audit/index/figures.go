@@ -30,7 +30,7 @@ const shortened = `CASE WHEN latency_ms < 100 THEN latency_ms
 	ELSE 1000000 END`
 
 // statements count the calls of a time.
-type statements struct{ steps, tools, uses string }
+type statements struct{ steps, users, tools, uses string }
 
 var ofAll, ofOne = statementsOf(inTime), statementsOf(ofUser)
 
@@ -39,6 +39,7 @@ func statementsOf(calls string) statements {
 	tally := `COUNT(*) AS calls, SUM(CASE WHEN status IN (` + failed() + `) THEN 1 ELSE 0 END)`
 	return statements{
 		steps: `SELECT time_ms / ?, status, ` + shortened + `, COUNT(*)` + calls + ` GROUP BY 1, 2, 3`,
+		users: `SELECT step, COUNT(*) FROM (SELECT DISTINCT time_ms / ? AS step, user_id` + calls + ` AND user_id <> '') AS users GROUP BY step`,
 		tools: `SELECT server, tool, ` + tally + calls + ` AND server <> '' GROUP BY server, tool ORDER BY calls DESC, server, tool LIMIT ?`,
 		uses:  `SELECT user_id, server, ` + tally + calls + ` GROUP BY user_id, server ORDER BY calls DESC, user_id, server LIMIT ?`,
 	}
@@ -147,9 +148,19 @@ func (s *Store) countSteps(ctx context.Context, q audit.FiguresQuery) (audit.Fig
 	if err != nil {
 		return audit.Figures{}, err
 	}
+	users := map[int64]int64{}
+	err = s.each(ctx, statements.users, func(rows *sql.Rows) error {
+		var at, n int64
+		err := rows.Scan(&at, &n)
+		users[at] = n
+		return err
+	}, append([]any{step}, args...)...)
+	if err != nil {
+		return audit.Figures{}, err
+	}
 	f := audit.Figures{Total: total.calls()}
 	for _, start := range q.Starts() {
-		part := audit.Step{Start: start}
+		part := audit.Step{Start: start, Users: users[start.UnixMilli()/step]}
 		if of := sums[start.UnixMilli()/step]; of != nil {
 			part.Calls = of.calls()
 		}

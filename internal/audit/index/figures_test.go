@@ -74,9 +74,9 @@ func TestFigures(t *testing.T) {
 			Steps: []audit.Step{
 				{Start: start, Calls: calls(10, 20, 20, map[audit.Status]int64{
 					audit.Success: 1, audit.ToolError: 1, audit.RateLimited: 1, audit.Denied: 1, audit.ProtocolError: 1,
-				})},
+				}), Users: 2},
 				{Start: start.Add(time.Hour)},
-				{Start: start.Add(2 * time.Hour), Calls: calls(1_200, 30_000, 30_000, map[audit.Status]int64{audit.Success: 1, audit.Timeout: 1})},
+				{Start: start.Add(2 * time.Hour), Calls: calls(1_200, 30_000, 30_000, map[audit.Status]int64{audit.Success: 1, audit.Timeout: 1}), Users: 1},
 			},
 			Tools: []audit.ToolCalls{{Server: "one", Tool: "a", Tally: audit.Tally{Calls: 4, Errors: 1}}, {Server: "one", Tool: "b", Tally: audit.Tally{Calls: 1, Errors: 1}}},
 			Uses: []audit.Use{
@@ -100,8 +100,8 @@ func TestFiguresOfDays(t *testing.T) {
 		got := figures(t, s, audit.FiguresQuery{From: start.Add(-time.Hour), To: start.Add(36 * time.Hour), Step: 24 * time.Hour, Top: 1})
 		midnight := start.Truncate(24 * time.Hour)
 		want := []audit.Step{
-			{Start: midnight, Calls: calls(1, 1, 1, map[audit.Status]int64{audit.Success: 2})},
-			{Start: midnight.Add(24 * time.Hour), Calls: calls(1, 1, 1, map[audit.Status]int64{audit.Success: 1})},
+			{Start: midnight, Calls: calls(1, 1, 1, map[audit.Status]int64{audit.Success: 2}), Users: 1},
+			{Start: midnight.Add(24 * time.Hour), Calls: calls(1, 1, 1, map[audit.Status]int64{audit.Success: 1}), Users: 1},
 		}
 		if diff := cmp.Diff(want, got.Steps); diff != "" {
 			t.Error(diff)
@@ -176,7 +176,7 @@ func TestFiguresAreCountedInAnIndexAlone(t *testing.T) {
 			}
 		}
 		from, to := start.UnixMilli(), start.UnixMilli()+1000
-		for statement, args := range map[string][]any{ofAll.steps: {3_600_000, from, to}, ofAll.tools: {from, to, 10}, ofAll.uses: {from, to, 10}} {
+		for statement, args := range map[string][]any{ofAll.steps: {3_600_000, from, to}, ofAll.users: {3_600_000, from, to}, ofAll.tools: {from, to, 10}, ofAll.uses: {from, to, 10}} {
 			plan := planOf(t, s, explain+statement, args)
 			if !strings.Contains(plan, "COVERING INDEX audit_entries_of_time") && !strings.Contains(plan, "Index Only Scan using audit_entries_of_time") {
 				t.Errorf("%s\nis counted by\n%s", statement, plan)
@@ -201,8 +201,8 @@ func TestFiguresOfOneUserAreOfNobodyElse(t *testing.T) {
 		want := audit.Figures{
 			UserID: "alice", Shared: s.db.Shared, Total: calls(10, 20, 20, map[audit.Status]int64{audit.Success: 2, audit.Timeout: 1}),
 			Steps: []audit.Step{
-				{Start: start, Calls: calls(10, 20, 20, map[audit.Status]int64{audit.Success: 1, audit.Timeout: 1})},
-				{Start: start.Add(time.Hour), Calls: calls(10, 10, 10, map[audit.Status]int64{audit.Success: 1})},
+				{Start: start, Calls: calls(10, 20, 20, map[audit.Status]int64{audit.Success: 1, audit.Timeout: 1}), Users: 1},
+				{Start: start.Add(time.Hour), Calls: calls(10, 10, 10, map[audit.Status]int64{audit.Success: 1}), Users: 1},
 			},
 			Tools: []audit.ToolCalls{{Server: "one", Tool: "a", Tally: audit.Tally{Calls: 2, Errors: 1}}, {Server: "two", Tool: "b", Tally: audit.Tally{Calls: 1}}},
 			Uses:  []audit.Use{{UserID: "alice", Server: "one", Tally: audit.Tally{Calls: 2, Errors: 1}}, {UserID: "alice", Server: "two", Tally: audit.Tally{Calls: 1}}},

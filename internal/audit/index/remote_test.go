@@ -132,11 +132,11 @@ func TestAnIndexElsewhereAnswersAsItsStoreDoes(t *testing.T) {
 		t.Errorf("users %q, %v", users, err)
 	}
 	first := compare(t, "a page", r, s, func(x storage) (audit.Page, error) {
-		p, err := x.Search(t.Context(), audit.Query{UserID: "alice", Status: audit.Statuses()[0], From: start, To: start.Add(time.Hour), Limit: 2})
+		p, err := x.Search(t.Context(), audit.Query{UserID: "alice", Status: audit.Statuses()[0], From: start, To: start.Add(time.Hour), Limit: 2, Lines: true})
 		p.Shared = true
 		return p, err
 	})
-	if len(first.Entries) != 2 || first.Next == nil {
+	if len(first.Entries) != 2 || first.Next == nil || first.Lines == nil {
 		t.Fatalf("%+v", first)
 	}
 	compare(t, "the page after it", r, s, func(x storage) (audit.Page, error) {

@@ -26,7 +26,7 @@ func (s *Store) Search(ctx context.Context, q audit.Query) (audit.Page, error) {
 		return audit.Page{}, fmt.Errorf("ask the audit index: %w", err)
 	}
 	defer rows.Close() //nolint:errcheck // Err has what went wrong.
-	page := audit.Page{Shared: s.db.Shared}
+	page, chains := audit.Page{Shared: s.db.Shared}, chains{}
 	var last audit.Position
 	for rows.Next() {
 		if len(page.Entries) == limit {
@@ -43,11 +43,50 @@ func (s *Store) Search(ctx context.Context, q audit.Query) (audit.Page, error) {
 			return audit.Page{}, fmt.Errorf("entry %d of %s in the audit index: %w", at.Seq, at.Writer, err)
 		}
 		page.Entries, last = append(page.Entries, e), at
+		chains.add(at)
 	}
 	if err := rows.Err(); err != nil {
 		return audit.Page{}, fmt.Errorf("ask the audit index: %w", err)
 	}
-	return page, nil
+	if q.Lines {
+		// The rows have been read to their end, or need not be.
+		_ = rows.Close()
+		page.Lines, err = s.countLines(ctx, chains)
+	}
+	return page, err
+}
+
+// chains are the first and last line of each writer's chain that a page has.
+type chains map[string][2]uint64
+
+func (c chains) add(at audit.Position) {
+	span, known := c[at.Writer]
+	if !known {
+		span = [2]uint64{at.Seq, at.Seq}
+	}
+	c[at.Writer] = [2]uint64{min(span[0], at.Seq), max(span[1], at.Seq)}
+}
+
+// countLines returns how many lines are between the ends of chains, and how many of them
+// are not here, nil if there are too many to count.
+func (s *Store) countLines(ctx context.Context, of chains) (*audit.Lines, error) {
+	lines := &audit.Lines{}
+	for _, span := range of {
+		lines.Count += int64(span[1] - span[0] + 1) //nolint:gosec // Nobody writes 2^63 lines.
+	}
+	if lines.Count > audit.MaxLines {
+		return nil, nil
+	}
+	lines.Missing = lines.Count
+	statement := s.db.Bind(`SELECT COUNT(*) FROM audit_entries WHERE writer = ? AND seq BETWEEN ? AND ?`)
+	for writer, span := range of {
+		var here int64
+		if err := s.db.QueryRowContext(ctx, statement, writer, int64(span[0]), int64(span[1])).Scan(&here); err != nil { //nolint:gosec // As above.
+			return nil, fmt.Errorf("count lines in the audit index: %w", err)
+		}
+		lines.Missing -= here
+	}
+	return lines, nil
 }
 
 // conditions returns the query's WHERE, of constants and placeholders alone.

@@ -297,3 +297,47 @@ func TestReplicasRemoveOldEntriesOneAfterTheOther(t *testing.T) {
 		t.Errorf("removed %d, %v", got.removed, got.err)
 	}
 }
+
+// TestAPageKnowsWhichLinesAreMissing takes away lines of two chains.
+func TestAPageKnowsWhichLinesAreMissing(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		one, other := newChain("one"), newChain("other")
+		records := one.records("alice", 0, 1, 2)
+		torn := one.next(audit.Entry{})
+		torn.Torn = &audit.Torn{Bytes: 1}
+		records = append(append(records, torn), one.records("bob", 3, 4)...)
+		add(t, s, append(records, other.records("alice", 5, 6)...)...)
+		far := newChain("far")
+		far.head.Seq = 1
+		first := far.next(entry("carol", 7))
+		far.head.Seq = audit.MaxLines + 1
+		add(t, s, first, far.next(entry("carol", 8)))
+		for name, tt := range map[string]struct {
+			q    audit.Query
+			want *audit.Lines
+		}{
+			"a page with the mark of a torn line":   {audit.Query{To: start.Add(7 * time.Millisecond), Limit: 10}, &audit.Lines{Count: 8, Missing: 1}},
+			"the lines of others are not missing":   {audit.Query{UserID: "bob", Limit: 10}, &audit.Lines{Count: 2}},
+			"the last page of some":                 {audit.Query{UserID: "alice", To: start.Add(3 * time.Millisecond), Limit: 2}, &audit.Lines{Count: 2}},
+			"nothing":                               {audit.Query{UserID: "dave", Limit: 10}, &audit.Lines{}},
+			"lines that are too many to be counted": {audit.Query{UserID: "carol", Limit: 10}, nil},
+		} {
+			tt.q.Lines = true
+			page, err := s.Search(t.Context(), tt.q)
+			if diff := cmp.Diff(tt.want, page.Lines); diff != "" || err != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+			}
+		}
+		if err := s.db.QueryRowContext(t.Context(), `DELETE FROM audit_entries WHERE writer = 'one' AND seq = 2 RETURNING seq`).Scan(new(int64)); err != nil {
+			t.Fatal(err)
+		}
+		page, err := s.Search(t.Context(), audit.Query{UserID: "alice", Limit: 10, Lines: true})
+		if want := (&audit.Lines{Count: 5, Missing: 1}); err != nil || cmp.Diff(want, page.Lines) != "" {
+			t.Errorf("an entry that was removed: %+v, %v", page.Lines, err)
+		}
+		if page, err := s.Search(t.Context(), audit.Query{Limit: 10}); err != nil || page.Lines != nil {
+			t.Errorf("not asked for: %+v, %v", page.Lines, err)
+		}
+	})
+}

@@ -36,6 +36,8 @@ type People interface {
 	Users(c httpapi.Call, query string) (overview.Page, error)
 	User(c httpapi.Call, user v1alpha1.UserID) (overview.Detail, error)
 	Problems(c httpapi.Call) (overview.Problems, error)
+	// Wake starts a bridge that sleeps, and does not wait for it.
+	Wake(c httpapi.Call, user v1alpha1.UserID) (overview.Wake, error)
 }
 
 // Access is what users may use, and by which keys.
@@ -201,6 +203,7 @@ const (
 	pathRequest = pathRequests + "/:userId/:server"
 	pathPerson  = pathPeople + "/:userId"
 	pathKey     = pathPerson + "/keys/:keyId/revoke"
+	pathWake    = pathPerson + "/wake"
 )
 
 // views are the pages that change nothing.
@@ -240,6 +243,7 @@ func (c *Console) forms() []httpapi.Route {
 		{Method: http.MethodPost, Path: pathLogin, MaxBody: maxForm, Handle: d.page(d.logIn)},
 		form(pathLogout, oauth.Roles(), d.logOut),
 		form(pathKey, nil, p.revoke),
+		form(pathWake, nil, p.wake),
 		form(pathRequest, deciders, q.decide),
 	}
 	for _, a := range acts {

@@ -29,12 +29,16 @@ func TestAChartHasTheFiguresOfTheTable(t *testing.T) {
 	}
 	a := overview.Analytics{From: start, To: start.Add(2 * time.Hour), CallFigures: &overview.CallFigures{
 		Calls: calls(150, 50, 40, 90), Step: "hour",
-		Steps: []overview.StepFigures{{Start: start, Figures: calls(50, 50, 20, 100)}, {Start: start.Add(time.Hour), Figures: calls(100, 0, 50, 50)}},
+		Steps: []overview.StepFigures{{Start: start, Figures: calls(50, 50, 20, 100), Users: 3}, {Start: start.Add(time.Hour), Figures: calls(100, 0, 50, 50), Users: 5}},
 	}}
 	want := []chart{
 		{
 			ID: "calls", Title: "Calls in each hour", Summary: "200 calls in all, at most 100 in one hour.", Top: "100", From: "1 Mar 00:00", To: "1 Mar 02:00 UTC",
 			Lines: []line{{Class: "first", Points: "150.0,0.0 450.0,0.0", Area: "150.0,120 150.0,0.0 450.0,0.0 450.0,120"}},
+		},
+		{
+			ID: "people", Title: "People who called in each hour", Summary: "At most 5 in one hour. Who called twice is counted once.", Top: "5", From: "1 Mar 00:00", To: "1 Mar 02:00 UTC",
+			Lines: []line{{Class: "first", Points: "150.0,48.0 450.0,0.0", Area: "150.0,120 150.0,48.0 450.0,0.0 450.0,120"}},
 		},
 		{
 			ID: "errors", Title: "Calls that failed, of those that were let through", Summary: "25.0 % of all calls failed, at most 50.0 % in one hour.", Top: "50 %",

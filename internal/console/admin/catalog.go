@@ -83,7 +83,7 @@ func (k *catalogPages) profile(v *visit) error {
 	return k.show(v, "profile", http.StatusOK, &profilePage{
 		frame: frame{Title: p.Name, Path: pathProfiles}, Profile: p, Spec: spec,
 		People:  pathPeople + "?profile=" + p.Name,
-		Diff:    "kubectl apply --dry-run=server -o yaml -f FILE | operator profiles diff --namespace " + k.Namespace,
+		Diff:    diffCommand("FILE", k.Namespace),
 		Kubectl: "kubectl get bridgeprofile --namespace " + k.Namespace + " " + p.Name + " -o yaml",
 	})
 }

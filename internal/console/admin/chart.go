@@ -40,12 +40,13 @@ const (
 	chartHeight = 120
 )
 
-// chartsOf returns the charts of figures: calls, errors and latency.
+// chartsOf returns the charts of figures: calls, people, errors and latency.
 func chartsOf(a overview.Analytics) []chart {
 	steps := a.Steps
-	calls, latency, slow, errors := make([]float64, len(steps)), make([]float64, len(steps)), make([]float64, len(steps)), make([]float64, len(steps))
+	calls, people := make([]float64, len(steps)), make([]float64, len(steps))
+	latency, slow, errors := make([]float64, len(steps)), make([]float64, len(steps)), make([]float64, len(steps))
 	for i, s := range steps {
-		calls[i], errors[i] = float64(s.Total), s.ErrorRate*100
+		calls[i], people[i], errors[i] = float64(s.Total), float64(s.Users), s.ErrorRate*100
 		latency[i], slow[i] = float64(s.LatencyMS.P50), float64(s.LatencyMS.P95)
 	}
 	from, to := axis(a)
@@ -56,13 +57,16 @@ func chartsOf(a overview.Analytics) []chart {
 	c, top := of("calls", "Calls in each "+a.Step, "", calls)
 	c.Summary = fmt.Sprintf("%d calls in all, at most %.0f in one %s.", a.Calls.Total, most(calls), a.Step)
 	c.Lines = []line{lineOf("first", "", calls, top, true)}
+	p, top := of("people", "People who called in each "+a.Step, "", people)
+	p.Summary = fmt.Sprintf("At most %.0f in one %s. Who called twice is counted once.", most(people), a.Step)
+	p.Lines = []line{lineOf("first", "", people, top, true)}
 	e, top := of("errors", "Calls that failed, of those that were let through", "%", errors)
 	e.Summary = fmt.Sprintf("%s of all calls failed, at most %.1f %% in one %s.", percent(a.Calls.ErrorRate), most(errors), a.Step)
 	e.Bars = barsOf(errors, top)
 	l, top := of("latency", "Time that calls took", "ms", latency, slow)
 	l.Summary = fmt.Sprintf("Half of the calls took at most %d ms, and 95 %% at most %d ms.", a.Calls.LatencyMS.P50, a.Calls.LatencyMS.P95)
 	l.Lines = []line{lineOf("first", "half of the calls", latency, top, false), lineOf("second", "95 % of the calls", slow, top, false)}
-	return []chart{c, e, l}
+	return []chart{c, p, e, l}
 }
 
 // axis returns the ends of the axis of time.

@@ -33,7 +33,12 @@ type personPage struct {
 	AccessTrouble string
 	// Acts are what an administrator may do about the access.
 	Acts []link
-	Now  time.Time
+	// Commands change what a manifest decides, and Events shows the events of the bridge.
+	Commands []command
+	Events   string
+	// Asleep is whether an administrator may start the bridge.
+	Asleep bool
+	Now    time.Time
 }
 
 // link is a link to a page that asks before an act.
@@ -49,7 +54,7 @@ func (p *peoplePages) person(v *visit) error {
 	detail, err := p.People.User(v, user)
 	switch {
 	case err == nil:
-		page.Detail = &detail
+		page.Detail, page.Commands, page.Events = &detail, commandsFor(&detail, p.Namespace), eventsCommand(&detail)
 	case !isNotFound(err):
 		page.Trouble = p.troubleOf(v, "The bridge", err)
 	}
@@ -69,7 +74,7 @@ func (p *peoplePages) person(v *visit) error {
 		}
 		page.Keys = keys.Keys
 	}
-	page.Lead = leadOf(page)
+	page.Lead, page.Asleep = leadOf(page), detail.Phase == v1alpha1.PhaseAsleep && detail.Access == v1alpha1.AccessAllowed
 	return p.show(v, "person", http.StatusOK, page)
 }
 
@@ -182,6 +187,19 @@ func (p *peoplePages) do(a act) handler {
 		}
 		return v.done(pathPeople+"/"+string(user), a.done)
 	}
+}
+
+// wake starts a bridge that sleeps. Nothing is lost by it, so that nothing is asked before.
+func (p *peoplePages) wake(v *visit) error {
+	answer, err := p.People.Wake(v, v.user())
+	if err != nil {
+		return err
+	}
+	said := "awake"
+	if answer.Waking {
+		said = "woken"
+	}
+	return v.done(pathPeople+"/"+string(v.user()), said)
 }
 
 // confirmRevoke asks before a key is revoked.

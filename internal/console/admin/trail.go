@@ -137,14 +137,34 @@ type Health struct {
 	Version string
 	// Confirmed is when the API server last vouched for what the replica knows.
 	Confirmed time.Time
-	// KeyVersions are how many bridges have secrets under which version of the master key.
+	// KeyVersions are how many bridges have secrets under which version of the master key,
+	// nil while that is not known.
 	KeyVersions map[int32]int
 	// Certificate is when the replica's own certificate ends, zero if it has none.
 	Certificate time.Time
-	// Index is the kind of the audit index, and Quotas that of the store of quotas.
-	Index, Quotas string
+	// Replicas are those of the installation's processes. They are not known if
+	// ReplicasErr is set.
+	Replicas    []Replicas
+	ReplicasErr error
+	// Index is the kind of the audit index.
+	Index string
+	// Logins is where logins are kept, without a kind where people log in nowhere here, and
+	// Quotas where calls are counted.
+	Logins, Quotas Store
 	// CatalogKnown is whether the catalog was read.
 	CatalogKnown bool
+}
+
+// Replicas are how many replicas of a process are ready, of those that are wanted.
+type Replicas struct {
+	Process       string
+	Ready, Wanted int32
+}
+
+// Store is where something is kept. It does not answer if Err is set.
+type Store struct {
+	Kind string
+	Err  error
 }
 
 // healthPage is what is known of the installation.
@@ -153,6 +173,14 @@ type healthPage struct {
 	Health
 
 	Keys []keyVersion
+	// Bridges is how many bridges have secrets, and Left how many of them under a version
+	// that is not the last.
+	Bridges, Left int
+	KeysKnown     bool
+	// Rotation is the command that says how far a rotation is.
+	Rotation string
+	// ReplicasTrouble is why the replicas are not known.
+	ReplicasTrouble string
 	// Lag is what the audit index lacks, as far as it is known.
 	Lag time.Duration
 	// IndexTrouble is why nothing is known of the index.
@@ -181,7 +209,21 @@ func (t *trailPages) health(v *visit) error {
 	page.Stale = v.Now().Sub(known.Confirmed) > staleAfter
 	versions := slices.SortedFunc(maps.Keys(known.KeyVersions), func(a, b int32) int { return cmp.Compare(b, a) })
 	for i, version := range versions {
-		page.Keys = append(page.Keys, keyVersion{version, known.KeyVersions[version], i > 0})
+		n := known.KeyVersions[version]
+		page.Keys = append(page.Keys, keyVersion{version, n, i > 0})
+		if page.Bridges += n; i > 0 {
+			page.Left += n
+		}
+	}
+	page.KeysKnown = known.KeyVersions != nil
+	page.Rotation = "kubectl exec -n " + shell(t.Namespace) + " deploy/hosted-bridge-keybroker -- /keybroker rotate --dry-run"
+	if known.ReplicasErr != nil {
+		page.ReplicasTrouble = t.troubleOf(v, "The replicas", known.ReplicasErr)
+	}
+	for what, store := range map[string]Store{"The store of logins": known.Logins, "The store of quotas": known.Quotas} {
+		if store.Err != nil {
+			t.troubleOf(v, what, store.Err)
+		}
 	}
 	found, err := t.Trail.AuditEntries(v, "limit=1")
 	if err != nil {

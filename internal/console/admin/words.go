@@ -112,6 +112,26 @@ func accessOf(a v1alpha1.Access) state {
 	return state{"warn", "suspended", "Suspended"}
 }
 
+// replicasOf returns the look of the replicas of a process.
+func replicasOf(r Replicas) state {
+	word := fmt.Sprintf("%d of %d ready", r.Ready, r.Wanted)
+	switch {
+	case r.Ready >= r.Wanted:
+		return state{"ok", "works", word}
+	case r.Ready > 0:
+		return state{"warn", "needs", word}
+	}
+	return state{"bad", "broken", word}
+}
+
+// storeOf returns the look of a store.
+func storeOf(s Store) state {
+	if s.Err != nil {
+		return state{"bad", "broken", "Does not answer"}
+	}
+	return state{"ok", "works", "Answers"}
+}
+
 // actorOf returns who made an entry.
 func actorOf(p audit.Principal) string {
 	text := map[audit.Kind]string{
@@ -175,5 +195,7 @@ var doneTexts = map[string]string{
 	"offboarded": "The offboarding has begun. This page says how far it is.",
 	"approved":   "The request is approved. The user can turn the server on within seconds.",
 	"refused":    "The request is refused. The user reads the reason.",
+	"woken":      "The bridge wakes. It takes calls within seconds; this page shows it when it is loaded again.",
+	"awake":      "Nothing was done: the bridge is not asleep, or nobody may use it.",
 	"revoked":    "Key revoked. Apps that used it have lost access.",
 }

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// figuresTimeout bounds the counting of calls, some 3,000,000 of them in an SQLite file.
+	// figuresTimeout bounds the counting of calls, some 2,500,000 of them in an SQLite file.
 	figuresTimeout = 30 * time.Second
 	day            = 24 * time.Hour
 	// defaultTop is how long lists are where nobody says.
@@ -120,7 +120,7 @@ func callFiguresOf(f audit.Figures, has usage.Inventory, q analyticsQuery) *over
 		a.Tools = []audit.ToolCalls{}
 	}
 	for _, step := range f.Steps {
-		a.Steps = append(a.Steps, overview.StepFigures{Start: step.Start, Figures: overview.FiguresOf(step.Calls)})
+		a.Steps = append(a.Steps, overview.StepFigures{Start: step.Start, Figures: overview.FiguresOf(step.Calls), Users: step.Users})
 	}
 	return a
 }

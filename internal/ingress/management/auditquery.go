@@ -71,7 +71,7 @@ func (a *Administration) AuditEntries(c httpapi.Call, query string) (overview.Au
 	if err != nil {
 		return overview.AuditPage{}, fmt.Errorf("%w: %w", indexProblem(err), err)
 	}
-	page := overview.AuditPage{Entries: found.Entries, Scope: selfservice.ScopeOf(found.Shared), LagSeconds: found.Lag.Seconds()}
+	page := overview.AuditPage{Entries: found.Entries, Scope: selfservice.ScopeOf(found.Shared), LagSeconds: found.Lag.Seconds(), Lines: found.Lines}
 	if page.Entries == nil {
 		page.Entries = []audit.Entry{} // A list, and not null, for whoever reads it.
 	}
@@ -117,7 +117,7 @@ var auditParameters = map[string]func(q *audit.Query, value string) error{
 // parseAuditQuery reads a query. Its errors name the parameter and what it may
 // be, and repeat nothing of what it was.
 func parseAuditQuery(raw string) (audit.Query, error) {
-	q := audit.Query{Limit: audit.DefaultPage}
+	q := audit.Query{Limit: audit.DefaultPage, Lines: true}
 	return q, parseQuery(&q, raw, auditParameters, "userId, server, tool, status, from, to, cursor and limit")
 }
 

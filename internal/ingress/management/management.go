@@ -39,6 +39,8 @@ type AdminOptions struct {
 	Keys UserKeys
 	// Access is what administrators take away from users.
 	Access UserAccess
+	// Wake starts bridges that sleep.
+	Wake Wake
 	// Users are those whom administrators look at.
 	Users Users
 	// AuditIndex is what administrators ask for entries; NoAuditIndex where
@@ -133,6 +135,7 @@ func (a *Administration) Feature() httpapi.Feature {
 		{Method: http.MethodGet, Path: "/admin/users/:userId", Roles: readers, Handle: a.getUser},
 		{Method: http.MethodGet, Path: "/admin/users/:userId/access", Roles: readers, Handle: a.getAccess},
 		{Method: http.MethodPut, Path: "/admin/users/:userId/access", MaxBody: MaxKeyRequest, Handle: a.putAccess},
+		{Method: http.MethodPost, Path: "/admin/users/:userId/wake", Handle: a.wakeUser},
 		{Method: http.MethodGet, Path: "/admin/users/:userId/keys", Roles: readers, Handle: a.listKeys},
 		{Method: http.MethodPost, Path: "/admin/users/:userId/keys", MaxBody: MaxKeyRequest, Handle: a.createKey},
 		{Method: http.MethodDelete, Path: "/admin/users/:userId/keys/:keyId", Handle: a.revokeKey},

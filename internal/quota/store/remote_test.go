@@ -183,16 +183,16 @@ func TestAStoreIsTriedOnceThereIsACertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.beat(t.Context())
-	if s.Tried() {
+	if tried, answers := s.Shared(); tried || answers {
 		t.Error("it was tried without a certificate")
 	}
 	// Nobody listens there: that is an answer, too.
 	certificate = &tls.Config{MinVersion: tls.VersionTLS13}
 	s.beat(t.Context())
-	if !s.Tried() || s.link.up.Load() {
+	if tried, answers := s.Shared(); !tried || answers {
 		t.Error("a store that is away was not tried, or answers")
 	}
-	if !alone(t, clocktest.New(0), 2).Tried() {
+	if tried, answers := alone(t, clocktest.New(0), 2).Shared(); !tried || !answers {
 		t.Error("without a store there is something to try")
 	}
 }

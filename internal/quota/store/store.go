@@ -79,9 +79,12 @@ func (o *Options) link() (*link, error) {
 	return nil, nil
 }
 
-// Tried reports whether the shared store was asked, and has answered or not: before
-// that this replica gives its share also while the store is there.
-func (s *Store) Tried() bool { return s.link == nil || s.link.tried.Load() }
+// Shared reports whether the shared store was tried, and whether it answers. Before it was
+// tried, this replica gives its share also while the store is there. Both are true without a
+// shared store.
+func (s *Store) Shared() (tried, answers bool) {
+	return s.link == nil || s.link.tried.Load(), s.link == nil || s.link.up.Load()
+}
 
 // Take takes the wanted part of the quota of a bridge's user, who is of that
 // tier: all of it or nothing. If the verdict allows it, the caller has to give
