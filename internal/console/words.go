@@ -92,10 +92,14 @@ func sentence(text string) string {
 // took returns how long a call took.
 func took(milliseconds int64) string {
 	d := time.Duration(milliseconds) * time.Millisecond
-	if d < time.Second {
+	switch {
+	case milliseconds == 0:
+		return "< 1 ms"
+	case d < time.Second:
 		return fmt.Sprintf("%d ms", milliseconds)
+	default:
+		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
-	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
 // ago returns how long ago a time was, in words.

@@ -155,7 +155,7 @@ func (p *person) does(t *testing.T, act string, with ...string) view {
 
 func (p *person) try(act string, with ...string) (v view, err error) {
 	said := map[string]string{"act": act}
-	keys := map[string][]string{"open": {"url"}, "picture": {"file"}, "fill": {"name", "value"}}[act]
+	keys := map[string][]string{"open": {"url"}, "picture": {"file", "colorScheme"}, "fill": {"name", "value"}}[act]
 	if keys == nil {
 		keys = []string{"name"}
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 // TestPictures takes the pictures of the documentation, of an installation with people who
-// have names of people. `make pictures` runs it on a cluster of its own.
+// have names of people: each page in light and in dark colours. `make pictures` runs it on
+// a cluster of its own.
 func TestPictures(t *testing.T) {
 	folder := os.Getenv("HB_DOCS_IMAGES")
 	if folder == "" {
@@ -27,36 +28,61 @@ func TestPictures(t *testing.T) {
 	nora, sam := newEngineer(t, "nora"), newEngineer(t, "sam")
 
 	p := newPerson(t, browser{Ours: installed.url})
-	take := func(name, path, words string) {
+	// take takes the pictures of the page where the person is.
+	take := func(name string) {
+		t.Helper()
+		for suffix, scheme := range map[string]string{"": "light", "-dark": "dark"} {
+			p.does(t, "picture", filepath.Join(folder, name+suffix+".png"), scheme)
+		}
+	}
+	takeOf := func(name, path, words string) {
 		t.Helper()
 		p.says(t, p.sees(t, path, words))
-		p.does(t, "picture", filepath.Join(folder, name+".png"))
+		take(name)
 	}
 	enter := func(n tenant) {
 		t.Helper()
-		p.does(t, "open", installed.url+"/login")
 		p.does(t, "fill", "API key", n.key.secret)
 		p.says(t, p.does(t, "press", "Log in with a key"), "Log out")
 	}
+	takeOf("console-login", "/login", "Log in")
 	enter(sam)
 	p.sees(t, "/servers/tickets", "Why you need it")
 	p.does(t, "fill", "Why you need it", "I triage what customers report.")
 	p.says(t, p.does(t, "press", "Ask for tickets"), "An administrator has your request")
+	takeOf("console-first", "/", "Needs a secret")
 	p.does(t, "press", "Log out")
 
+	p.does(t, "open", installed.url+"/login")
 	enter(nora)
-	p.sees(t, "/tools", "search_"+tool)
+	takeOf("console-tools", "/tools", "search_"+tool)
 	p.does(t, "open", installed.url+"/tools/search_"+tool)
 	p.says(t, p.does(t, "press", "Run search_"+tool), "Done", "Result")
-	p.does(t, "picture", filepath.Join(folder, "console-tool.png"))
-	take("console-home", "/", "Needs a secret")
-	take("console-catalog", "/catalog", "Ask for tickets")
+	take("console-tool")
+	takeOf("console-home", "/", "Needs a secret")
+	takeOf("console-catalog", "/catalog", "Ask for tickets")
+	takeOf("console-connect", "/connect", "Claude Code")
+	takeOf("console-server", "/servers/github", "GITHUB_TOKEN")
+	takeOf("console-secrets", "/secrets", "GITHUB_TOKEN")
+	p.does(t, "open", installed.url+"/keys")
+	p.does(t, "fill", "Name", "laptop")
+	p.says(t, p.does(t, "press", "Make a key"), "Copy this key now")
+	// The new key is on that page alone.
+	takeOf("console-keys", "/keys", "Revoke")
+	takeOf("console-activity", "/activity", tool)
 
-	p.does(t, "open", installed.url+"/console/login")
+	takeOf("administrators-login", "/console/login", "Admin key")
 	p.does(t, "fill", "Admin key", adminKey(t))
 	p.says(t, p.does(t, "press", "Log in with the admin key"))
-	take("administrators-overview", "/console", "Secret missing")
-	take("administrators-requests", "/console/requests", "I triage what customers report.")
+	takeOf("administrators-overview", "/console", "Secret missing")
+	takeOf("administrators-requests", "/console/requests", "I triage what customers report.")
+	takeOf("administrators-people", "/console/people", "nora")
+	takeOf("administrators-person", "/console/people/nora", "Secret missing")
+	takeOf("administrators-usage", "/console/usage?range=day", "search")
+	takeOf("administrators-audit", "/console/audit?userId=nora", tool)
+	takeOf("administrators-profiles", "/console/profiles", "engineers")
+	takeOf("administrators-catalog", "/console/catalog", "recipes")
+	takeOf("administrators-health", "/console/health", " ready")
 }
 
 // newEngineer makes a tenant of that very name who gets the servers of engineers.

@@ -37,7 +37,7 @@ func TestAChartHasTheFiguresOfTheTable(t *testing.T) {
 			Lines: []line{{Class: "first", Points: "150.0,0.0 450.0,0.0", Area: "150.0,120 150.0,0.0 450.0,0.0 450.0,120"}},
 		},
 		{
-			ID: "people", Title: "People who called in each hour", Summary: "At most 5 in one hour. Who called twice is counted once.", Top: "5", From: "1 Mar 00:00", To: "1 Mar 02:00 UTC",
+			ID: "people", Title: "People who called in each hour", Summary: "At most 5 in one hour. A person who called twice is counted once.", Top: "5", From: "1 Mar 00:00", To: "1 Mar 02:00 UTC",
 			Lines: []line{{Class: "first", Points: "150.0,48.0 450.0,0.0", Area: "150.0,120 150.0,48.0 450.0,0.0 450.0,120"}},
 		},
 		{

@@ -43,10 +43,10 @@ const (
 // chartsOf returns the charts of figures: calls, people, errors and latency.
 func chartsOf(a overview.Analytics) []chart {
 	steps := a.Steps
-	calls, people := make([]float64, len(steps)), make([]float64, len(steps))
+	called, people := make([]float64, len(steps)), make([]float64, len(steps))
 	latency, slow, errors := make([]float64, len(steps)), make([]float64, len(steps)), make([]float64, len(steps))
 	for i, s := range steps {
-		calls[i], people[i], errors[i] = float64(s.Total), float64(s.Users), s.ErrorRate*100
+		called[i], people[i], errors[i] = float64(s.Total), float64(s.Users), s.ErrorRate*100
 		latency[i], slow[i] = float64(s.LatencyMS.P50), float64(s.LatencyMS.P95)
 	}
 	from, to := axis(a)
@@ -54,11 +54,11 @@ func chartsOf(a overview.Analytics) []chart {
 		top := niceTop(series...)
 		return chart{ID: id, Title: title, Top: strings.TrimSpace(fmt.Sprintf("%g %s", top, unit)), From: from, To: to}, top
 	}
-	c, top := of("calls", "Calls in each "+a.Step, "", calls)
-	c.Summary = fmt.Sprintf("%d calls in all, at most %.0f in one %s.", a.Calls.Total, most(calls), a.Step)
-	c.Lines = []line{lineOf("first", "", calls, top, true)}
+	c, top := of("calls", "Calls in each "+a.Step, "", called)
+	c.Summary = fmt.Sprintf("%s in all, at most %.0f in one %s.", calls(a.Calls.Total), most(called), a.Step)
+	c.Lines = []line{lineOf("first", "", called, top, true)}
 	p, top := of("people", "People who called in each "+a.Step, "", people)
-	p.Summary = fmt.Sprintf("At most %.0f in one %s. Who called twice is counted once.", most(people), a.Step)
+	p.Summary = fmt.Sprintf("At most %.0f in one %s. A person who called twice is counted once.", most(people), a.Step)
 	p.Lines = []line{lineOf("first", "", people, top, true)}
 	e, top := of("errors", "Calls that failed, of those that were let through", "%", errors)
 	e.Summary = fmt.Sprintf("%s of all calls failed, at most %.1f %% in one %s.", percent(a.Calls.ErrorRate), most(errors), a.Step)

@@ -91,7 +91,7 @@ func leadOf(p *personPage) string {
 	case d.Phase == v1alpha1.PhaseFailed:
 		return "The bridge does not run. The conditions say why."
 	case d.Unhealthy > 0:
-		return fmt.Sprintf("%d of %s not work.", d.Unhealthy, counted(d.Servers, "server does", "servers do"))
+		return fmt.Sprintf("%d of %s cannot be used.", d.Unhealthy, counted(d.Servers, "server", "servers"))
 	case d.Phase == v1alpha1.PhaseAsleep:
 		return "The bridge is asleep, and wakes at the next call."
 	case d.Servers == 0:

@@ -27,7 +27,7 @@ var pageNames = []string{"login", "home", "people", "person", "confirm", "audit"
 func parsePages() map[string]*template.Template {
 	layout := template.Must(console.Layout().Funcs(template.FuncMap{
 		"phase": phaseOf, "serverState": serverStateOf, "condition": conditionOf, "reason": reasonOf, "access": accessOf, "replicas": replicasOf, "store": storeOf,
-		"actor": actorOf, "deed": deedOf, "percent": percent, "number": number, "steptime": stepTime, "visible": visible,
+		"actor": actorOf, "deed": deedOf, "percent": percent, "number": number, "calls": calls, "steptime": stepTime, "visible": visible,
 	}).ParseFS(pageFiles, "pages/top.html"))
 	pages := map[string]*template.Template{}
 	for _, name := range pageNames {

@@ -180,9 +180,12 @@ func number(n any) string {
 // visible returns a long text of others as it may be shown.
 func visible(s string) string { return web.Visible(s, web.ResultLength) }
 
+// calls returns a number of calls.
+func calls(n any) string { return counted(n, "call", "calls") }
+
 // counted returns a number of things.
-func counted(n int, one, many string) string {
-	if n == 1 {
+func counted(n any, one, many string) string {
+	if fmt.Sprint(n) == "1" {
 		return "1 " + one
 	}
 	return number(n) + " " + many

@@ -137,6 +137,9 @@ async function tabTo(name) {
 const named = (name) =>
   page.getByRole("button", { name, exact: true }).or(page.getByRole("link", { name, exact: true }));
 
+// highestPicture cuts the pictures of long lists, in pixels.
+const highestPicture = 1850;
+
 const acts = {
   open: ({ url }) => leave(() => page.goto(url).catch((error) => stopped || Promise.reject(error))),
   fill: ({ name, value }) => page.getByLabel(name, { exact: true }).fill(value),
@@ -149,7 +152,12 @@ const acts = {
   },
   look: () => {},
   cookies: async () => ({ cookies: await context.cookies() }),
-  picture: ({ file }) => page.screenshot({ path: file, fullPage: true }),
+  picture: async ({ file, colorScheme = "light" }) => {
+    await page.emulateMedia({ colorScheme });
+    const { width, height } = await page.evaluate(() => document.documentElement.getBoundingClientRect());
+    const clip = { x: 0, y: 0, width, height: Math.min(Math.max(height, page.viewportSize().height), highestPicture) };
+    await page.screenshot({ path: file, fullPage: true, clip });
+  },
 };
 
 for await (const line of createInterface({ input: process.stdin })) {
