@@ -478,7 +478,7 @@ func TestThePagesOfAdministratorsSayWhatIsKnown(t *testing.T) {
 		"/console/people":              {"2 have a bridge.", `href="/console/people/bob"`, "1 of 2 out", "engineering"},
 		"/console/people?search=ali":   {"1 of 2 match.", `value="ali"`, "Clear filters"},
 		"/console/people?phase=Failed": {"Nobody matches."},
-		"/console/people/alice": {"1 of 2 servers do not work.", "Ready: yes", "Servers wait for", "laptop", "kubectl get hostedbridge --namespace tenants alice -o yaml", "Offboard alice", "kubectl events --for hostedbridge/alice -n tenants",
+		"/console/people/alice": {"1 of 2 servers cannot be used.", "Ready: yes", "Servers wait for", "laptop", "kubectl get hostedbridge --namespace tenants alice -o yaml", "Offboard alice", "kubectl events --for hostedbridge/alice -n tenants",
 			"kubectl patch hb alice -n tenants --type=merge -p &#39;{&#34;spec&#34;:{&#34;tier&#34;:&#34;TIER&#34;}}&#39;", "Change the groups", "operator profiles diff --namespace hosted-bridge-system", "kubectl delete hb alice -n tenants"},
 		"/console/people/alice/suspend": {"Suspend alice?", "keys, logins and secrets are kept"},
 		"/console/audit":                {"search query", "admin, by login", "admin/access.set Suspended", "cursor="},
