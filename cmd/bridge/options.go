@@ -59,7 +59,7 @@ func Defaults() Options {
 		Listen:       ":8443",
 		ProbeListen:  ":8081",
 		KeybrokerURL: "https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443",
-		TokenFile:    "/var/run/secrets/hosted-bridge/token",
+		TokenFile:    "/etc/hosted-bridge/token",
 		// A watch event is there after some milliseconds; a bridge that was
 		// deleted should not make its successor wait.
 		DrainDelay: time.Second,

@@ -14,15 +14,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-const (
-	// configKey is the ConfigMap's key, and so the file's name in configFolder.
-	configKey        = "config.json"
-	configVolumeName = "config"
-	configFolder     = "/etc/hosted-bridge"
-)
+// configKey is the ConfigMap's key, and so the file's name in bridgeFolder.
+const configKey = "config.json"
 
 // configMap has the bridge's configuration. It names secrets and contains none.
-// The pod mounts it as a folder, which the kubelet keeps up to date: a change
+// The pod mounts it as a file, which the kubelet keeps up to date: a change
 // that a running bridge can adopt does not change the pod.
 func configMap(b *v1alpha1.HostedBridge, s Settings) (*corev1ac.ConfigMapApplyConfiguration, error) {
 	encoded, err := s.configuration(b).Encode()
@@ -38,11 +34,6 @@ func configMap(b *v1alpha1.HostedBridge, s Settings) (*corev1ac.ConfigMapApplyCo
 // configuration is what the bridge is told.
 func (s Settings) configuration(b *v1alpha1.HostedBridge) mcpserver.Config {
 	return plan.InService(plan.Configuration(b, s.Egress, s.LoginURL), b, s.Lacking())
-}
-
-func configVolume(b *v1alpha1.HostedBridge) *corev1ac.VolumeApplyConfiguration {
-	return corev1ac.Volume().WithName(configVolumeName).WithConfigMap(
-		corev1ac.ConfigMapVolumeSource().WithName(v1alpha1.WorkloadName(b.Name)))
 }
 
 // Digest identifies the configuration that Objects builds for b. It need not

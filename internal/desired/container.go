@@ -22,9 +22,9 @@ const (
 	// envTraces is OpenTelemetry's variable for where traces go.
 	envTraces = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
-	tokenVolumeName = "keybroker-token"
-	tokenFolder     = "/var/run/secrets/hosted-bridge"
-	tokenFile       = "token"
+	bridgeVolumeName = "bridge"
+	bridgeFolder     = "/etc/hosted-bridge"
+	tokenFile        = "token"
 	// tokenAudience makes the token useless to anyone but the keybroker.
 	tokenAudience = "hosted-bridge-keybroker"
 	// tokenSeconds is how long a token lives; the kubelet renews it at 80 %.
@@ -49,9 +49,9 @@ func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) *corev1ac.Cont
 		WithImage(s.BridgeImage).
 		WithArgs(
 			"pod",
-			"--config-file="+configFolder+"/"+configKey,
+			"--config-file="+bridgeFolder+"/"+configKey,
 			"--keybroker-url="+s.KeybrokerURL,
-			"--token-file="+tokenFolder+"/"+tokenFile,
+			"--token-file="+bridgeFolder+"/"+tokenFile,
 			"--listen=:8443",
 			"--probe-listen=:8081",
 			"--termination-log="+terminationLog,
@@ -69,8 +69,7 @@ func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) *corev1ac.Cont
 		WithLivenessProbe(probe("/healthz").WithPeriodSeconds(stuckPeriodSeconds).WithTimeoutSeconds(5).WithFailureThreshold(stuckProbes)).
 		WithSecurityContext(restricted()).
 		WithVolumeMounts(
-			mount(tokenVolumeName, tokenFolder).WithReadOnly(true),
-			mount(configVolumeName, configFolder).WithReadOnly(true),
+			mount(bridgeVolumeName, bridgeFolder).WithReadOnly(true),
 		)
 	if s.OTLPEndpoint != "" {
 		c.WithEnv(corev1ac.EnvVar().WithName(envTraces).WithValue(s.OTLPEndpoint))
@@ -91,13 +90,16 @@ func probe(path string) *corev1ac.ProbeApplyConfiguration {
 		corev1ac.HTTPGetAction().WithPath(path).WithPort(intstr.FromInt32(probePort)))
 }
 
-// tokenVolume is the pod's only credential: a token for the keybroker alone.
-func tokenVolume() *corev1ac.VolumeApplyConfiguration {
-	return corev1ac.Volume().WithName(tokenVolumeName).WithProjected(
+// bridgeVolume has the bridge's configuration, and the pod's only credential: a token
+// for the keybroker alone.
+func bridgeVolume(b *v1alpha1.HostedBridge) *corev1ac.VolumeApplyConfiguration {
+	return corev1ac.Volume().WithName(bridgeVolumeName).WithProjected(
 		corev1ac.ProjectedVolumeSource().WithSources(
 			corev1ac.VolumeProjection().WithServiceAccountToken(
 				corev1ac.ServiceAccountTokenProjection().
 					WithAudience(tokenAudience).
 					WithExpirationSeconds(tokenSeconds).
-					WithPath(tokenFile))))
+					WithPath(tokenFile)),
+			corev1ac.VolumeProjection().WithConfigMap(
+				corev1ac.ConfigMapProjection().WithName(v1alpha1.WorkloadName(b.Name)))))
 }

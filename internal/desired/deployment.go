@@ -72,7 +72,7 @@ func podSpec(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.PodSp
 			WithRunAsGroup(user).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithContainers(container(b, p, s)).
-		WithVolumes(tokenVolume(), configVolume(b))
+		WithVolumes(bridgeVolume(b))
 	if s.PriorityClass != "" {
 		spec.WithPriorityClassName(s.PriorityClass)
 	}

@@ -204,7 +204,7 @@ func expectOwnVolumes(t *testing.T, s corev1.PodSpec) {
 			if v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.IsZero() {
 				t.Errorf("volume %s has no limit", v.Name)
 			}
-		case v.ConfigMap != nil, v.Projected != nil:
+		case v.Projected != nil:
 		case v.PersistentVolumeClaim != nil:
 			// The claim is that of the server whose volume it is, and of the same bridge.
 			if v.PersistentVolumeClaim.ClaimName != strings.TrimPrefix(v.Name, "data-")+"."+s.ServiceAccountName || ptr.Deref(s.SecurityContext.FSGroup, 0) != user {
@@ -217,7 +217,8 @@ func expectOwnVolumes(t *testing.T, s corev1.PodSpec) {
 			continue
 		}
 		for _, source := range v.Projected.Sources {
-			if source.ServiceAccountToken == nil || source.ServiceAccountToken.Audience != tokenAudience {
+			token, config := source.ServiceAccountToken, source.ConfigMap
+			if (token == nil || token.Audience != tokenAudience) && (config == nil || config.Name != s.ServiceAccountName) {
 				t.Errorf("volume %s has %+v", v.Name, source)
 			}
 		}
@@ -227,7 +228,7 @@ func expectOwnVolumes(t *testing.T, s corev1.PodSpec) {
 			if !there[m.Name] {
 				t.Errorf("container %s mounts %s, which is not there", c.Name, m.Name)
 			}
-			if (m.Name == tokenVolumeName || m.Name == configVolumeName) && (c.Name != v1alpha1.BridgeContainer || !m.ReadOnly) {
+			if m.Name == bridgeVolumeName && (c.Name != v1alpha1.BridgeContainer || !m.ReadOnly) {
 				t.Errorf("container %s has %s, read-only: %t", c.Name, m.Name, m.ReadOnly)
 			}
 		}

@@ -100,9 +100,16 @@ func secretsIn(pod *corev1ac.PodSpecApplyConfiguration) []string {
 		found = append(found, "the pod names Secrets for its image")
 	}
 	for _, v := range pod.Volumes {
-		token := v.Projected != nil && len(v.Projected.Sources) == 1 && v.Projected.Sources[0].ServiceAccountToken != nil
-		if !token && v.ConfigMap == nil && v.EmptyDir == nil && v.PersistentVolumeClaim == nil {
-			found = append(found, "a volume that is neither the projected token, a ConfigMap, a claim nor empty")
+		if v.Projected == nil && v.EmptyDir == nil && v.PersistentVolumeClaim == nil {
+			found = append(found, "a volume that is neither projected, a claim nor empty")
+		}
+		if v.Projected == nil {
+			continue
+		}
+		for _, source := range v.Projected.Sources {
+			if source.ServiceAccountToken == nil && source.ConfigMap == nil {
+				found = append(found, "a volume with what is neither a token nor a ConfigMap")
+			}
 		}
 	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
