@@ -4,7 +4,10 @@ go 1.27.0
 
 toolchain go1.27.4
 
-tool github.com/stacklok/toolhive/cmd/thv-operator
+tool (
+	github.com/stacklok/toolhive/cmd/thv-operator
+	github.com/stacklok/toolhive/cmd/vmcp
+)
 
 require (
 	cel.dev/cel-go v0.32.0 // indirect
@@ -215,6 +218,7 @@ require (
 	go.opentelemetry.io/otel/sdk/metric v1.46.0 // indirect
 	go.opentelemetry.io/otel/trace v1.46.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.0 // indirect
+	go.starlark.net v0.0.0-20260630144053-529d8e869a14 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect

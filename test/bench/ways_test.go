@@ -39,18 +39,23 @@ const directly = "direct"
 // to compare with, empty for none: one that was built from an earlier commit,
 // with the build tag bench.
 type programs struct {
-	bridge, former, everything, node string
+	bridge, former, everything, node, vmcp string
 }
 
-// prepare builds what is ours. What is not is in node_modules.
+// prepare builds what is ours, and toolhive's vMCP. The others are in node_modules.
 func prepare(t *testing.T) programs {
 	t.Helper()
 	dir := t.TempDir()
-	p := programs{former: os.Getenv("FORMER"), bridge: filepath.Join(dir, "bridge"), everything: filepath.Join(dir, "everything-server")}
+	p := programs{former: os.Getenv("FORMER"), bridge: filepath.Join(dir, "bridge"), everything: filepath.Join(dir, "everything-server"), vmcp: filepath.Join(dir, "vmcp")}
 	for program, pkg := range map[string]string{p.bridge: "../../cmd/bridge", p.everything: everythingServer} {
 		if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags=bench", "-ldflags=-s -w", "-o", program, pkg).CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v: %s", pkg, err, out)
 		}
+	}
+	build := exec.CommandContext(t.Context(), "go", "-C", "../../hack/toolhive", "build", "-trimpath", "-ldflags=-s -w", "-o", p.vmcp, "github.com/stacklok/toolhive/cmd/vmcp")
+	build.Env = append(os.Environ(), "GOFLAGS=", "GOTOOLCHAIN=auto") // It is another module, for another Go.
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build vMCP, which takes minutes the first time: %v: %s", err, out)
 	}
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
 	if arch == "" {
@@ -69,6 +74,7 @@ func prepare(t *testing.T) programs {
 func (p programs) overHTTP() []way {
 	ways := []way{p.directHTTP(sessions)}
 	ways = append(ways, p.bridgesHTTP(sessions, sessions)...)
+	ways = append(ways, p.toolhive())
 	ways = append(ways, p.directHTTP(stateless))
 	ways = append(ways, p.bridgesHTTP(stateless, stateless)...)
 	return append(ways, p.bridgesHTTP(stateless, sessions)...)
@@ -124,6 +130,32 @@ func serveBridge(ctx context.Context, t *testing.T, program, config string) (fun
 	t.Setenv("BENCH_LISTEN", probe)
 	pid := start(ctx, t, address, program, "serve", "--http", address, "--config", file)
 	return overHTTP(t, "http://"+address+"/u/local/mcp"), process{pid, "http://" + probe}
+}
+
+// vmcpConfig names a server as toolhive's operator would. Names of tools stay as they
+// are, and nobody is asked for a login.
+const vmcpConfig = `name: bench
+groupRef: bench
+backends:
+- {name: everything, url: %q, transport: streamable-http, type: entry}
+incomingAuth: {type: anonymous}
+outgoingAuth: {source: inline, default: {type: unauthenticated}}
+aggregation:
+  conflictResolution: priority
+  conflictResolutionConfig: {priorityOrder: [everything]}
+`
+
+func (p programs) toolhive() way {
+	return way{"toolhive vMCP 0.47.0", sessions, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
+		file := filepath.Join(t.TempDir(), "vmcp.yaml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, vmcpConfig, p.upstream(ctx, t, sessions)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		address := free(t)
+		host, port := split(t, address)
+		pid := start(ctx, t, address, p.vmcp, "serve", "--config", file, "--host", host, "--port", port)
+		return overHTTP(t, "http://"+address+"/mcp"), process{pid: pid}
+	}}
 }
 
 func (p programs) mcpProxy() way {

@@ -6,6 +6,8 @@
 package scale
 
 import (
+	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -29,8 +32,11 @@ type installation struct {
 	bin, token, broker string
 	operators          []*world.Process
 	keybroker, ingress *world.Process
-	// address is the ingress's.
-	address string
+	// address is the ingress's, bridgePort that at which it looks for bridges, and
+	// authority makes their certificates.
+	address    string
+	bridgePort uint16
+	authority  *pki.Authority
 }
 
 func (p *plane) install(t *testing.T) *installation {
@@ -103,11 +109,11 @@ func (n *installation) startOperator(t *testing.T) *world.Process {
 func (n *installation) startKeybroker(t *testing.T) {
 	t.Helper()
 	ring := n.plane.path("ring")
-	authority := world.Ring(t, ring)
+	n.authority = world.Ring(t, ring)
 	address, probes := world.UnusedAddress(t), world.UnusedAddress(t)
 	n.keybroker = n.run(t, "keybroker", probes, "--master-key-dir="+ring, "--listen="+address, "--probe-listen="+probes, "--drain-delay=0s")
 	n.keybroker.AwaitOK(t, "http://"+probes+"/healthz")
-	n.broker = world.Front(t, authority, installationNamespace, address)
+	n.broker = world.Front(t, n.authority, installationNamespace, address)
 }
 
 // giveToken writes the ingress's token as the kubelet projects it into a pod.
@@ -121,8 +127,9 @@ func (n *installation) giveToken(t *testing.T) {
 func (n *installation) startIngress(t *testing.T) {
 	t.Helper()
 	address, probes := world.UnusedAddress(t), world.UnusedAddress(t)
+	n.bridgePort = netip.MustParseAddrPort(world.UnusedAddress(t)).Port()
 	n.ingress = n.run(t, "ingress", probes, "--listen="+address, "--probe-listen="+probes, "--keybroker-url="+n.broker, "--token-file="+n.token,
-		"--audit-file="+n.plane.path("audit.log"), "--catalog-seed=none", "--drain-delay=0s")
+		"--bridge-port="+fmt.Sprint(n.bridgePort), "--audit-file="+n.plane.path("audit.log"), "--catalog-seed=none", "--drain-delay=0s")
 	n.address = address
 	n.ingress.AwaitOK(t, "http://"+probes+"/readyz")
 }

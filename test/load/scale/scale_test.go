@@ -104,6 +104,7 @@ type Figures struct {
 	Graceful float64 `json:"failoverGracefulSeconds"`
 	Traffic  Traffic `json:"trafficDuringFailover"`
 	Restart  Restart `json:"restart"`
+	Woken
 	Deletion
 }
 
@@ -153,5 +154,6 @@ func measureOurs(t *testing.T, p plan, f *Figures) {
 		f.Graceful = in.failover(t, s, last+1, os.Interrupt)
 	})
 	f.Restart = in.restart(t, s, last+2)
+	f.Woken = in.wake(t, s, last)
 	f.Deletion = s.delete(t, last+3)
 }

@@ -18,9 +18,9 @@ import (
 // asked is how often tenants ask for their health while operators change.
 const asked = 20 * time.Millisecond
 
-// keys are those of the first two tenants, one that runs and one that sleeps:
-// the others have hashes without keys.
-var keys = func() (k [2]struct{ key, id, hash string }) {
+// keys are those of the first tenants, every second of whom sleeps: the others have
+// hashes without keys.
+var keys = func() (k [2 * sleepers]struct{ key, id, hash string }) {
 	for i := range k {
 		var err error
 		if k[i].key, k[i].id, err = apikey.Mint(rand.Reader, apikey.KindUser); err != nil {
