@@ -55,6 +55,7 @@ func (r Results) markdown() string {
 	own(fmt.Sprintf("%d sleepers are called within %s: answers", o.WokenTenants, within), fmt.Sprint(o.WokenAnswers))
 	own("the same, until the answer of their bridge, p50 and p99", fmt.Sprintf("%.2f s, %.2f s", o.Answered.P50, o.Answered.P99))
 	own("the same, writes for each", perLine(o.WokenKinds))
+	own("the same, processors of each process", perLine(o.WokenCPU))
 	own("deletion of all, until nothing is left", fmt.Sprintf("%.0f s, left: %v", o.DeletionSeconds, o.Left))
 	memoryTable(&b, o)
 	return b.String()

@@ -53,6 +53,8 @@ type Woken struct {
 	// Answered is how long after they were due calls had the answer of their bridge.
 	Answered   Latency           `json:"wokenAnswered"`
 	WokenKinds map[string]string `json:"wokenWritesPerTenantByKind"`
+	// WokenCPU is what each process took until the last call was answered, in cores.
+	WokenCPU map[string]string `json:"wokenCores"`
 }
 
 // wake calls sleeping tenants, evenly within a time, each when it is due whether or
@@ -62,10 +64,10 @@ func (n *installation) wake(t *testing.T, s *subject, tenants int) (w Woken) {
 	n.playBridges(t)
 	s.plane.audit.settle(t, 10*time.Second, s.limit(tenants))
 	called := min(sleepers, len(keys)/2, tenants/2)
-	w.WokenTenants, w.WokenAnswers, w.WokenKinds = called, map[string]int{}, map[string]string{}
+	w.WokenTenants, w.WokenAnswers, w.WokenKinds, w.WokenCPU = called, map[string]int{}, map[string]string{}, map[string]string{}
 	client := &http.Client{Timeout: answerLimit, Transport: &http.Transport{MaxIdleConnsPerHost: sleepers}}
 	defer client.CloseIdleConnections()
-	before, began := s.plane.audit.writes(), time.Now()
+	before, cpu, began := s.plane.audit.writes(), s.cpuTimes(t), time.Now()
 	var (
 		mu    sync.Mutex
 		took  []time.Duration
@@ -84,6 +86,10 @@ func (n *installation) wake(t *testing.T, s *subject, tenants int) (w Woken) {
 		})
 	}
 	group.Wait()
+	long := time.Since(began)
+	for name, after := range s.cpuTimes(t) {
+		w.WokenCPU[name] = fmt.Sprintf("%.2f", (after - cpu[name]).Seconds()/long.Seconds())
+	}
 	s.plane.audit.settle(t, 10*time.Second, s.limit(tenants))
 	written := s.plane.audit.since(before)
 	for _, account := range s.accounts {
@@ -93,7 +99,7 @@ func (n *installation) wake(t *testing.T, s *subject, tenants int) (w Woken) {
 		slices.Sort(took)
 		w.Answered = Latency{P50: took[len(took)/2].Seconds(), P99: took[len(took)*99/100].Seconds()}
 	}
-	t.Logf("%d sleepers are called within %s: %v, answered after %+v s, with the writes %v", called, within, w.WokenAnswers, w.Answered, w.WokenKinds)
+	t.Logf("%d sleepers are called within %s: %v, answered after %+v s, with the writes %v and %v cores", called, within, w.WokenAnswers, w.Answered, w.WokenKinds, w.WokenCPU)
 	return w
 }
 
