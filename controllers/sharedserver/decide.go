@@ -26,8 +26,8 @@ import (
 type observed struct {
 	// refused says why the installation refuses the spec.
 	refused plan.Finding
-	// members is how many there are, and lapse after which time one of them is none without a
-	// further login.
+	// members is the number of members. lapse is the time after which a member who does not
+	// log in again stops being one.
 	members int32
 	lapse   time.Duration
 	listing store.Listing

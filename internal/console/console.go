@@ -43,6 +43,9 @@ type Options struct {
 	Requests selfservice.RequestActions
 	// Login is the page on which people log in at a provider, empty where there is none.
 	Login string
+	// Patience is how long a form waits for what it changed to take effect, so that the page
+	// after it shows the result. 0 is not at all.
+	Patience time.Duration
 	// Ended reports whether an administrator has ended the logins for a user's bridge since
 	// a login began, nil where there are none.
 	Ended func(ctx context.Context, user v1alpha1.UserID, since time.Time) (bool, error)

@@ -50,6 +50,7 @@ func (s *secretPages) setSecret(v *visit, value []byte) error {
 		p, mendable := refused(err)
 		switch {
 		case err == nil && server != "":
+			s.awaitChange(v, server, stateSecret)
 			return v.done(pathServers+"/"+serverPath(server), "secret-set")
 		case err == nil:
 			return v.done(pathSecrets, "secret-set")

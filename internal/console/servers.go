@@ -194,6 +194,7 @@ func (h *serverPages) choose(v *visit) error {
 	if err != nil {
 		return err
 	}
+	h.awaitChange(v, name)
 	if back := nextPage(v.form.Get("back")); back == pathCatalog {
 		return v.done(back, done)
 	}

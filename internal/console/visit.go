@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -214,6 +215,32 @@ func (d *door) awaitBridge(v *visit, who httpapi.Identity) error {
 		case <-ctx.Done():
 			return errAway
 		case <-look.C:
+		}
+	}
+}
+
+// changePause is between two looks at a change.
+const changePause = 200 * time.Millisecond
+
+// awaitChange waits until what the person changed of a server has taken effect, so that the
+// next page shows it: there is no script that loads the page again. It gives up after
+// Patience.
+func (c *core) awaitChange(v *visit, server string, before ...state) {
+	ctx, cancel := context.WithTimeout(v.Request().Context(), c.Patience)
+	defer cancel()
+	look := time.NewTicker(changePause)
+	defer look.Stop()
+	changing := append(before, stateApplying, stateStarting, stateUnknown)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+		servers, err := c.Servers.Servers(ctx, v.bridge)
+		s, found := servers.Find(server)
+		if err != nil || !found || !slices.Contains(changing, stateOf(s, servers.Bridge.Status)) {
+			return
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,6 +97,16 @@ func (f *fakeSelf) Servers(_ context.Context, of route.Backend) (selfservice.Ser
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.servers[of.User], nil // It is known without the API server.
+}
+
+// become has one of alice's servers be another.
+func (f *fakeSelf) become(s selfservice.Server) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	of := f.servers["alice"]
+	of.Servers = slices.Clone(of.Servers)
+	of.Servers[slices.IndexFunc(of.Servers, func(o selfservice.Server) bool { return o.Name == s.Name })] = s
+	f.servers["alice"] = of
 }
 
 func (f *fakeSelf) Choose(_ context.Context, _ selfservice.Actor, of route.Backend, server string, c selfservice.Choice) (selfservice.Server, error) {

@@ -98,13 +98,17 @@ func (o *Options) readLogo() ([]byte, error) {
 	return logo, nil
 }
 
+// changePatience is longer than a server that a user turns on takes on an idle cluster,
+// which is some 3 seconds.
+const changePatience = 5 * time.Second
+
 // Open returns the console.
 func (o *Options) Open(p Parts) (*console.Console, error) {
 	logo, err := o.readLogo()
 	if err != nil {
 		return nil, err
 	}
-	made := console.Options{Name: cmp.Or(o.Name, p.Name), Contact: o.Contact, Logo: logo, BaseURL: p.BaseURL, Log: p.Log,
+	made := console.Options{Patience: changePatience, Name: cmp.Or(o.Name, p.Name), Contact: o.Contact, Logo: logo, BaseURL: p.BaseURL, Log: p.Log,
 		Servers: p.Self, Keys: p.Self, Secrets: p.Self, History: p.Self, Requests: p.Requests,
 		Sessions: session.NewKeeper(session.Options{Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Signer: p.Signer, Keys: p.Keys, Random: rand.Reader, Now: time.Now})}
 	if p.Server != nil {
