@@ -9,6 +9,7 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -47,7 +48,9 @@ var concurrencies = []int{1, 8}
 // returns how a client connects, and the process that is measured.
 type way struct {
 	name, version string
-	start         func(ctx context.Context, t *testing.T) (connect func() mcp.Transport, measured process)
+	// alone says that the way is measured with one client only.
+	alone bool
+	start func(ctx context.Context, t *testing.T) (connect func() mcp.Transport, measured process)
 }
 
 // figures are what was measured of one load, in all rounds.
@@ -122,6 +125,9 @@ func measureGroup(t *testing.T, table io.Writer, ways []way) {
 		measured := make([]figures, len(group))
 		for range rounds {
 			for i, r := range group {
+				if r.alone && clients > 1 {
+					continue
+				}
 				f, err := r.load(ctx, t, clients, window)
 				if err != nil {
 					t.Fatalf("%s, %d clients: %v", r.name, clients, err)
@@ -132,6 +138,9 @@ func measureGroup(t *testing.T, table io.Writer, ways []way) {
 		var direct time.Duration
 		for i, r := range group {
 			f := &measured[i]
+			if len(f.took) == 0 {
+				continue
+			}
 			if r.name == directly {
 				direct = f.at(.5)
 			}
@@ -216,7 +225,8 @@ func call(ctx context.Context, session *mcp.ClientSession) (time.Duration, error
 		return 0, fmt.Errorf("call: %w", err)
 	}
 	if result.IsError || len(result.Content) != 1 {
-		return 0, fmt.Errorf("call: not the tool's answer: %d contents, isError %t", len(result.Content), result.IsError)
+		said, _ := json.Marshal(result.Content) // It comes from JSON.
+		return 0, fmt.Errorf("call: not the tool's answer, isError %t: %.500s", result.IsError, said)
 	}
 	return took, nil
 }

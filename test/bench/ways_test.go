@@ -81,13 +81,13 @@ func (p programs) overHTTP() []way {
 }
 
 func (p programs) directHTTP(version string) way {
-	return way{directly, version, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
+	return way{name: directly, version: version, start: func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
 		return overHTTP(t, p.upstream(ctx, t, version)), process{}
 	}}
 }
 
 func (p programs) directStdio() way {
-	return way{directly, sessions, func(ctx context.Context, _ *testing.T) (func() mcp.Transport, process) {
+	return way{name: directly, version: sessions, start: func(ctx context.Context, _ *testing.T) (func() mcp.Transport, process) {
 		return func() mcp.Transport {
 			return &mcp.CommandTransport{Command: exec.CommandContext(ctx, p.everything)}
 		}, process{}
@@ -107,7 +107,7 @@ func (p programs) bridgesHTTP(version, upstream string) []way {
 		if version != upstream {
 			name += " before " + upstream
 		}
-		ways = append(ways, way{name, version, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
+		ways = append(ways, way{name: name, version: version, start: func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
 			return serveBridge(ctx, t, program, fmt.Sprintf(`{"servers":{"everything":{"url":%q}}}`, p.upstream(ctx, t, upstream)))
 		}})
 	}
@@ -115,7 +115,7 @@ func (p programs) bridgesHTTP(version, upstream string) []way {
 }
 
 func (p programs) bridgeStdio() way {
-	return way{"bridge", sessions, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
+	return way{name: "bridge", version: sessions, start: func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
 		return serveBridge(ctx, t, p.bridge, fmt.Sprintf(`{"servers":{"everything":{"command":%q}}}`, p.everything))
 	}}
 }
@@ -145,8 +145,10 @@ aggregation:
   conflictResolutionConfig: {priorityOrder: [everything]}
 `
 
+// toolhive is measured with one client: it connects to the upstream for each call, and with
+// eight clients has too many files open after some seconds.
 func (p programs) toolhive() way {
-	return way{"toolhive vMCP 0.47.0", sessions, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
+	return way{name: "toolhive vMCP 0.47.0", version: sessions, alone: true, start: func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
 		file := filepath.Join(t.TempDir(), "vmcp.yaml")
 		if err := os.WriteFile(file, fmt.Appendf(nil, vmcpConfig, p.upstream(ctx, t, sessions)), 0o600); err != nil {
 			t.Fatal(err)
@@ -159,7 +161,7 @@ func (p programs) toolhive() way {
 }
 
 func (p programs) mcpProxy() way {
-	return way{"mcp-proxy 6.7.19", sessions, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
+	return way{name: "mcp-proxy 6.7.19", version: sessions, start: func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
 		host, port := split(t, free(t))
 		pid := start(ctx, t, net.JoinHostPort(host, port), p.node, "node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs",
 			"--host", host, "--port", port, "--server", "stream", "--", p.everything)
@@ -168,7 +170,7 @@ func (p programs) mcpProxy() way {
 }
 
 func (p programs) supergateway() way {
-	return way{"supergateway 4.0.0", sessions, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
+	return way{name: "supergateway 4.0.0", version: sessions, start: func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
 		address := free(t)
 		_, port := split(t, address)
 		pid := start(ctx, t, address, p.node, "node_modules/supergateway/dist/index.js",

@@ -88,7 +88,7 @@ func (n *installation) wake(t *testing.T, s *subject, tenants int) (w Woken) {
 	group.Wait()
 	long := time.Since(began)
 	for name, after := range s.cpuTimes(t) {
-		w.WokenCPU[name] = fmt.Sprintf("%.2f", (after - cpu[name]).Seconds()/long.Seconds())
+		w.WokenCPU[name] = fmt.Sprintf("%.2f", (after-cpu[name]).Seconds()/long.Seconds())
 	}
 	s.plane.audit.settle(t, 10*time.Second, s.limit(tenants))
 	written := s.plane.audit.since(before)
