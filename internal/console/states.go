@@ -4,10 +4,15 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"html/template"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
@@ -63,6 +68,22 @@ func stateOf(s selfservice.Server, bridge health.Status) state {
 		return stateUnknown
 	}
 	return stateWorks
+}
+
+// changePause is between two looks at a change.
+const changePause = 200 * time.Millisecond
+
+// awaitChange waits until what the person changed of a server has taken effect, so that the
+// next page shows it: there is no script that loads the page again. before are the states
+// that the change ends. It gives up after Patience.
+func (c *core) awaitChange(v *visit, server string, before ...state) {
+	changing := append(before, stateApplying, stateStarting, stateUnknown)
+	// Where it takes longer, the page says that it is under way.
+	_ = wait.PollUntilContextTimeout(v.Request().Context(), changePause, c.Patience, false, func(ctx context.Context) (bool, error) {
+		servers, err := c.Servers.Servers(ctx, v.bridge)
+		s, found := servers.Find(server)
+		return !found || !slices.Contains(changing, stateOf(s, servers.Bridge.Status)), err
+	})
 }
 
 // row is a server in a list, with the one button that helps.

@@ -12,9 +12,10 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
@@ -201,48 +202,15 @@ const (
 
 // awaitBridge waits until a person who logged in may use their bridge.
 func (d *door) awaitBridge(v *visit, who httpapi.Identity) error {
-	ctx, cancel := context.WithTimeout(v.Request().Context(), bridgePatience)
-	defer cancel()
-	look := time.NewTicker(bridgePause)
-	defer look.Stop()
-	for {
-		err := v.Enter(who)
+	var err error
+	if late := wait.PollUntilContextTimeout(v.Request().Context(), bridgePause, bridgePatience, true, func(context.Context) (bool, error) {
+		err = v.Enter(who)
 		p, ok := errors.AsType[*httpapi.Problem](err)
-		if !ok || p.Status != http.StatusUnauthorized {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return errAway
-		case <-look.C:
-		}
+		return !ok || p.Status != http.StatusUnauthorized, nil
+	}); late != nil {
+		return errAway
 	}
-}
-
-// changePause is between two looks at a change.
-const changePause = 200 * time.Millisecond
-
-// awaitChange waits until what the person changed of a server has taken effect, so that the
-// next page shows it: there is no script that loads the page again. It gives up after
-// Patience.
-func (c *core) awaitChange(v *visit, server string, before ...state) {
-	ctx, cancel := context.WithTimeout(v.Request().Context(), c.Patience)
-	defer cancel()
-	look := time.NewTicker(changePause)
-	defer look.Stop()
-	changing := append(before, stateApplying, stateStarting, stateUnknown)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-look.C:
-		}
-		servers, err := c.Servers.Servers(ctx, v.bridge)
-		s, found := servers.Find(server)
-		if err != nil || !found || !slices.Contains(changing, stateOf(s, servers.Bridge.Status)) {
-			return
-		}
-	}
+	return err
 }
 
 // begin gives the browser the session of a person who has just logged in.

@@ -152,7 +152,7 @@ const acts = {
   },
   look: () => {},
   cookies: async () => ({ cookies: await context.cookies() }),
-  picture: async ({ file, colorScheme = "light" }) => {
+  picture: async ({ file, colorScheme }) => {
     await page.emulateMedia({ colorScheme });
     const { width, height } = await page.evaluate(() => document.documentElement.getBoundingClientRect());
     const clip = { x: 0, y: 0, width, height: Math.min(Math.max(height, page.viewportSize().height), highestPicture) };
