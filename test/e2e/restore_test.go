@@ -92,34 +92,6 @@ func documented(t *testing.T) (commands []string) {
 // the backup's files.
 func (b backup) run(t *testing.T, at *installation, block int) string {
 	t.Helper()
-	out, err := b.try(t, at, block)
-	if err != nil {
-		t.Fatalf("the document's commands fail: %v\n%s\n%s", err, b.commands[block], out)
-	}
-	return out
-}
-
-// restorePeople restores the persons, groups, requests, profiles and the
-// catalog. kubectl may report objects that the installation has already, as
-// the document says, but each one of the backup must be there afterwards.
-func (b backup) restorePeople(t *testing.T, at *installation) {
-	t.Helper()
-	out, err := b.try(t, at, commandsPeople)
-	for line := range strings.Lines(out) {
-		if strings.Contains(line, "rror") && !strings.Contains(line, "AlreadyExists") {
-			t.Errorf("restoring people: %s", line)
-		}
-	}
-	t.Logf("people are restored: %v", err)
-	for _, file := range []string{"people.json", "recipes.json"} {
-		kubectlAt(t, at, "get", "--namespace="+systemNamespace, "--filename="+filepath.Join(b.folder, file))
-	}
-}
-
-// try runs a block of the document's commands as run does, and returns the
-// error of the first one that fails.
-func (b backup) try(t *testing.T, at *installation, block int) (string, error) {
-	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c",
 		`kubectl() { "$KUBECTL" --kubeconfig="$KUBECONFIG" "$@"; }`+"\n"+b.commands[block])
 	kubeconfig, err := filepath.Abs(at.kubeconfig)
@@ -128,7 +100,10 @@ func (b backup) try(t *testing.T, at *installation, block int) (string, error) {
 	}
 	cmd.Dir, cmd.Env = b.folder, append(os.Environ(), "KUBECTL="+at.kubectl, "KUBECONFIG="+kubeconfig)
 	out, err := cmd.CombinedOutput()
-	return string(out), err
+	if err != nil {
+		t.Fatalf("the document's commands fail: %v\n%s\n%s", err, b.commands[block], out)
+	}
+	return string(out)
 }
 
 // secretsOutliveTheirCluster restores the backup into a cluster that has
@@ -136,7 +111,6 @@ func (b backup) try(t *testing.T, at *installation, block int) (string, error) {
 func secretsOutliveTheirCluster(t *testing.T, nora tenant, kept backup) {
 	restored := nora
 	restored.at = elsewhere(t, nora, kept)
-	kept.restorePeople(t, restored.at)
 	kept.run(t, restored.at, commandsBridges)
 	kubectlAt(t, restored.at, "wait", "--for=condition=Ready", "--timeout=90s", "hostedbridge/"+nora.name)
 	if s := listSecrets(t, restored).Secrets; len(s) != 0 {
@@ -208,7 +182,8 @@ func (b backup) only(t *testing.T, n tenant) {
 }
 
 // emptyCluster starts another local cluster, gives it the ring, installs there
-// as `make up` does, and ends it with the test.
+// as `make up` does, restores the people and the catalog, and ends it with the
+// test.
 func emptyCluster(t *testing.T, kept backup) *installation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), installTimeout)
@@ -230,6 +205,10 @@ func emptyCluster(t *testing.T, kept backup) *installation {
 	}
 	kept.run(t, &at, commandsRing)
 	inRoot(ctx, t, []string{"CLUSTER=local", "NAME=" + name, "PORT=" + port}, "hack/up/up.sh")
+	kept.run(t, &at, commandsPeople)
+	for _, file := range []string{"people.json", "recipes.json"} {
+		kubectlAt(t, &at, "get", "--namespace="+systemNamespace, "--filename="+filepath.Join(kept.folder, file))
+	}
 	return &at
 }
 

@@ -192,6 +192,12 @@ func (w *watcher) latency(from, to int, when func(life) time.Time) Latency {
 			took = append(took, when(l).Sub(l.applied))
 		}
 	}
+	return latencyOf(took)
+}
+
+// latencyOf returns the latency of what took so long, zero if there is nothing. It sorts
+// took.
+func latencyOf(took []time.Duration) Latency {
 	if len(took) == 0 {
 		return Latency{}
 	}

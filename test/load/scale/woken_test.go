@@ -15,7 +15,6 @@ import (
 	"net"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 const (
@@ -95,10 +95,7 @@ func (n *installation) wake(t *testing.T, s *subject, tenants int) (w Woken) {
 	for _, account := range s.accounts {
 		w.WokenKinds[account] = written.perTenant(account, called)
 	}
-	if len(took) > 0 {
-		slices.Sort(took)
-		w.Answered = Latency{P50: took[len(took)/2].Seconds(), P99: took[len(took)*99/100].Seconds()}
-	}
+	w.Answered = latencyOf(took)
 	t.Logf("%d sleepers are called within %s: %v, answered after %+v s, with the writes %v and %v cores", called, within, w.WokenAnswers, w.Answered, w.WokenKinds, w.WokenCPU)
 	return w
 }
@@ -216,10 +213,5 @@ func (n *installation) playBridges(t *testing.T) {
 			return &certificate, nil
 		}},
 	}
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = server.ServeTLS(l, "", "") }()
-	t.Cleanup(func() {
-		_ = server.Close()
-		<-ended
-	})
+	world.Serve(t, server, l)
 }

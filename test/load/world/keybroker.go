@@ -83,16 +83,24 @@ func Front(t testing.TB, authority *pki.Authority, namespace, address string) st
 			ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: roots,
 		},
 	}
+	t.Cleanup(func() {
+		as.unknown.CloseIdleConnections()
+		as.known.CloseIdleConnections()
+	})
+	Serve(t, server, l) // It ends before the connections that it uses are closed.
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return "https://localhost:" + port
+}
+
+// Serve runs a server with TLS until the test ends.
+func Serve(t testing.TB, server *http.Server, l net.Listener) {
+	t.Helper()
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.ServeTLS(l, "", "") }()
 	t.Cleanup(func() {
 		_ = server.Close()
 		<-ended
-		as.unknown.CloseIdleConnections()
-		as.known.CloseIdleConnections()
 	})
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return "https://localhost:" + port
 }
 
 // asWhoAsks sends a request on with a certificate where it came with one.
