@@ -61,7 +61,7 @@ type Options struct {
 	CatalogNamespace string
 	// TiersFile replaces the built-in tiers; empty keeps them.
 	TiersFile string
-	// OnboardingProfile is a file with the BridgeProfile of first logins. Without it there is none.
+	// OnboardingProfile is the file with the BridgeProfile of first logins. If it is empty, first logins have no profile.
 	OnboardingProfile string
 	// MinIdleTimeout is the shortest idleTimeout that counts.
 	MinIdleTimeout time.Duration
