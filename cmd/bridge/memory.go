@@ -8,9 +8,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/cgroup"
 )
 
 const (
@@ -40,39 +40,16 @@ func spareMemory(ctx context.Context, served func() uint64) {
 		return
 	}
 	debug.SetGCPercent(gcPercent)
-	if limit := memoryLimit(os.ReadFile); limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
-		// Near its container's limit the process rather collects more often.
-		debug.SetMemoryLimit(limit / 4 * 3)
-	}
+	cgroup.LimitGo(75)
 	ticker := time.NewTicker(restAfter)
 	defer ticker.Stop()
 	rest{served: served, free: debug.FreeOSMemory}.run(ctx, ticker.C)
 }
 
-// limitFiles are where a container finds its limit of memory, in control groups
-// of version 2 and 1.
-var limitFiles = []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
-
-// memoryLimit returns the container's limit in bytes, 0 for none.
-func memoryLimit(read func(string) ([]byte, error)) int64 {
-	for _, file := range limitFiles {
-		content, err := read(file)
-		if err != nil {
-			continue
-		}
-		// Version 2 says "max" for none, version 1 a number that no machine has.
-		limit, err := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64)
-		if err == nil && limit > 0 && limit < 1<<50 {
-			return limit
-		}
-	}
-	return 0
-}
-
 // usableMemory returns how many bytes the process may use, 0 if nothing limits it: what its
 // container has, or what Go's own variable says, which leaves a quarter for what Go does not count.
 func usableMemory() int64 {
-	if limit := memoryLimit(os.ReadFile); limit > 0 {
+	if limit := cgroup.MemoryLimit(); limit > 0 {
 		return limit
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/suspects"
+	"github.com/hostedbridge/hostedbridge/internal/cgroup"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
@@ -123,7 +124,7 @@ func (p *process) watchSuspects() (watch *suspects.Watch, stop func()) {
 		p.log.Warn("nobody will know which server has ended the process, if one does", "error", err)
 		return nil, func() {}
 	}
-	watch = suspects.New(suspects.Options{Limit: memoryLimit(os.ReadFile), Write: write})
+	watch = suspects.New(suspects.Options{Limit: cgroup.MemoryLimit(), Write: write})
 	return watch, func() {
 		watch.Stop()
 		_ = closed()

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -24,11 +23,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/cmd/operator/profiles"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
-
-// gcPercent replaces Go's default of 100 where GOGC is not set. Most of the operator's
-// memory is the cache of all tenants: by default the heap may grow by as much again
-// before a collection.
-const gcPercent = 40
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "profiles" {
@@ -50,9 +44,6 @@ func main() {
 	if err = errors.Join(err, o.Validate()); err != nil {
 		fmt.Fprintln(os.Stderr, "operator:", err)
 		os.Exit(2)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
 	}
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
 	klog.SetSlogLogger(log)

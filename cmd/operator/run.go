@@ -97,6 +97,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := setUpOnboarding(m, o, log); err != nil {
 		return err
 	}
+	go paceCollector(ctx, m.Elected())
 	if err := m.Start(ctx); err != nil {
 		return fmt.Errorf("run controllers: %w", err)
 	}

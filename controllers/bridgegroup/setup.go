@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 )
 
@@ -53,8 +54,8 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(m).
 		Named(Name).
 		For(&v1alpha1.BridgePerson{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.BridgeGroup{}, r.enqueueMembers()).
-		Watches(&v1alpha1.BridgeProfile{}, handler.EnqueueRequestsFromMapFunc(r.everybody), builder.WithPredicates(namesChanged())).
+		Watches(&v1alpha1.BridgeGroup{}, r.enqueueMembers(), initiallist.Skip()).
+		Watches(&v1alpha1.BridgeProfile{}, handler.EnqueueRequestsFromMapFunc(r.everybody), initiallist.Skip(namesChanged())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, EnableWarmup: new(true), SkipNameValidation: new(true)}).
 		Complete(reconcile.AsReconciler(r.Client, r))
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 )
 
@@ -31,7 +32,7 @@ func (r *Reconciler) Setup(m ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(m).
 		Named(Name).
 		For(&v1alpha1.BridgePerson{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(r.leavingPeople), builder.WithPredicates(bridgeLeft())).
+		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(r.leavingPeople), initiallist.Skip(bridgeLeft())).
 		WithOptions(controller.Options{EnableWarmup: new(true), SkipNameValidation: new(true)}).
 		Complete(reconcile.AsReconciler(r.Client, r))
 	if err != nil {

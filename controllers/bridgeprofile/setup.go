@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -39,10 +40,10 @@ func (r *Reconciler) Setup(m ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(m).
 		Named(Name).
 		For(&v1alpha1.BridgeProfile{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&v1alpha1.HostedBridge{}, r.enqueueAll(), builder.WithPredicates(countedChanged())).
-		Watches(&v1alpha1.BridgePerson{}, r.enqueueAll(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&v1alpha1.SharedServer{}, r.enqueueAll(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.CatalogRecipe{}, r.enqueueAll(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&v1alpha1.HostedBridge{}, r.enqueueAll(), initiallist.Skip(countedChanged())).
+		Watches(&v1alpha1.BridgePerson{}, r.enqueueAll(), initiallist.Skip(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&v1alpha1.SharedServer{}, r.enqueueAll(), initiallist.Skip(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.CatalogRecipe{}, r.enqueueAll(), initiallist.Skip(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(controller.Options{EnableWarmup: new(true), SkipNameValidation: new(true)}).
 		Complete(reconcile.AsReconciler(r.Client, r))
 	if err != nil {

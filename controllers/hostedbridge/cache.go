@@ -22,7 +22,8 @@ import (
 // own objects, and only the fields that it reads. namespace is the
 // installation's; HostedBridges are reconciled in the watched namespaces.
 func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
-	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{
+	// The operator changes no object of these types that it reads, so reads do not copy them.
+	own := cache.ByObject{UnsafeDisableDeepCopy: new(true), Label: labels.SelectorFromSet(labels.Set{
 		v1alpha1.LabelName:      v1alpha1.NameValue,
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue,
 	})}
@@ -33,12 +34,12 @@ func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 	// ConfigMaps of bridges everywhere but in the installation's own namespace,
 	// where the keybroker's certificate is. A bridge in that namespace works
 	// all the same: the operator reads its ConfigMap from the API server.
-	configMaps := cache.ByObject{Namespaces: map[string]cache.Config{}}
+	configMaps := cache.ByObject{UnsafeDisableDeepCopy: own.UnsafeDisableDeepCopy, Namespaces: map[string]cache.Config{}}
 	for _, each := range watched.Queries() {
 		configMaps.Namespaces[each] = cache.Config{LabelSelector: own.Label, Transform: stripConfigMap}
 	}
 	configMaps.Namespaces[namespace] = cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", trustName)}
-	keybroker := cache.ByObject{Namespaces: map[string]cache.Config{
+	keybroker := cache.ByObject{UnsafeDisableDeepCopy: own.UnsafeDisableDeepCopy, Namespaces: map[string]cache.Config{
 		namespace: {LabelSelector: labels.SelectorFromSet(keybrokerSlices)},
 	}}
 	return cache.Options{
@@ -116,6 +117,13 @@ func applied(m *metav1.ObjectMeta) metav1.ObjectMeta {
 	return kept
 }
 
+// bridgeLabels are those labels of bridges' pods that are read. All pods in memory share
+// them.
+var (
+	bridgeLabels   = v1alpha1.BridgePodLabels()
+	bridgeSelector = labels.SelectorFromSet(bridgeLabels)
+)
+
 // stripPod keeps the fields of a pod that observedPod and the watches read.
 func stripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
@@ -126,9 +134,12 @@ func stripPod(object any) (any, error) {
 	kept.Name, kept.Namespace, kept.UID = pod.Name, pod.Namespace, pod.UID
 	kept.ResourceVersion, kept.CreationTimestamp = pod.ResourceVersion, pod.CreationTimestamp
 	kept.DeletionTimestamp = pod.DeletionTimestamp
-	kept.Labels = pod.Labels
+	if kept.Labels = pod.Labels; bridgeSelector.Matches(labels.Set(pod.Labels)) {
+		kept.Labels = bridgeLabels
+	}
 	kept.Annotations = map[string]string{
 		v1alpha1.AnnotationBridgeUID:    pod.Annotations[v1alpha1.AnnotationBridgeUID],
+		v1alpha1.AnnotationUserID:       pod.Annotations[v1alpha1.AnnotationUserID],
 		v1alpha1.AnnotationConfigDigest: pod.Annotations[v1alpha1.AnnotationConfigDigest],
 	}
 	for _, c := range pod.Status.Conditions {

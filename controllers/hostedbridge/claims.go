@@ -64,7 +64,7 @@ func (r *Reconciler) drop(ctx context.Context, b *v1alpha1.HostedBridge, p plan.
 // bridgesOfClaim maps a claim to the HostedBridges of its user.
 func (m eventMapper) bridgesOfClaim(ctx context.Context, claim client.Object) []reconcile.Request {
 	user := claim.GetAnnotations()[v1alpha1.AnnotationUserID]
-	return m.requests(ctx, client.InNamespace(claim.GetNamespace()), client.MatchingFields{indexUser: user})
+	return m.requests(ctx, client.InNamespace(claim.GetNamespace()), client.MatchingFields{indexPerson: user})
 }
 
 // stripClaim keeps the fields of a claim that decisions depend on.

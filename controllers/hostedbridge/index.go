@@ -17,10 +17,6 @@ import (
 // The indexes under which caches are read, so that no reconcile looks through
 // objects of other bridges.
 const (
-	// indexUser finds HostedBridges by the user id in effect.
-	indexUser = "user"
-	// indexUID finds a HostedBridge by its UID.
-	indexUID = "uid"
 	// indexPodBridge finds pods by the UID of their HostedBridge.
 	indexPodBridge = "bridge"
 	// indexWaking finds the HostedBridges that were called while they slept and
@@ -31,7 +27,8 @@ const (
 	// indexKey finds HostedBridges by the keys that others can have too.
 	indexKey = "key"
 	// indexPerson finds HostedBridges, and indexPersonKey BridgePersons, by the keys of
-	// people: user ids and the keys of subjects.
+	// people: user ids and the keys of subjects. There is no further index by user id: each
+	// index takes some 600 bytes for each bridge.
 	indexPerson    = "person"
 	indexPersonKey = "person-key"
 	// indexRequestUser finds BridgeRequests by the user who asks.
@@ -50,10 +47,6 @@ type Index struct {
 // Indexes returns the indexes that the Reconciler's Client must offer.
 func Indexes() []Index {
 	return []Index{
-		{&v1alpha1.HostedBridge{}, indexUser, func(o client.Object) []string {
-			return []string{string(o.(*v1alpha1.HostedBridge).User())}
-		}},
-		{&v1alpha1.HostedBridge{}, indexUID, func(o client.Object) []string { return []string{string(o.GetUID())} }},
 		{&corev1.Pod{}, indexPodBridge, func(o client.Object) []string {
 			return []string{o.GetAnnotations()[v1alpha1.AnnotationBridgeUID]}
 		}},

@@ -32,7 +32,7 @@ func (r *Reconciler) sharers(ctx context.Context, b *v1alpha1.HostedBridge) ([]v
 	var found []v1alpha1.HostedBridge
 	for _, value := range copyable(b) {
 		var list v1alpha1.HostedBridgeList
-		if err := r.Client.List(ctx, &list, client.MatchingFields{indexKey: value}); err != nil {
+		if err := r.Client.List(ctx, &list, client.MatchingFields{indexKey: value}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list HostedBridges of the key: %w", err)
 		}
 		found = append(found, list.Items...)

@@ -366,7 +366,7 @@ func TestWhatKeepsAPodFromRunningIsSaid(t *testing.T) {
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: f.namespace, Name: "alice-bridge-1",
-		Annotations: map[string]string{v1alpha1.AnnotationBridgeUID: string(b.UID)},
+		Annotations: map[string]string{v1alpha1.AnnotationBridgeUID: string(b.UID), v1alpha1.AnnotationUserID: string(b.User())},
 	}}
 	pod.Spec.Containers = []corev1.Container{{Name: "bridge", Image: "nowhere/bridge"}}
 	testenv.ExpectApplied(t, f.Client, pod)

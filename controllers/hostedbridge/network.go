@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
@@ -32,7 +33,7 @@ func (r *Reconciler) isolation(ctx context.Context, b *v1alpha1.HostedBridge) (p
 		i.Enforcement, i.Why = r.Network.Known()
 	}
 	policy := &networkingv1.NetworkPolicy{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: desired.PolicyName}, policy)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: desired.PolicyName}, policy, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return i, fmt.Errorf("get NetworkPolicy: %w", err)
 	}
@@ -46,7 +47,7 @@ func (r *Reconciler) watchNetwork(c *builder.Builder, events eventMapper) {
 	if !r.Settings.NetworkPolicy {
 		return // Without this the operator needs no right to read policies.
 	}
-	c.Watches(&networkingv1.NetworkPolicy{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfNamespace), builder.WithPredicates(comesOrGoes()))
+	c.Watches(&networkingv1.NetworkPolicy{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfNamespace), initiallist.Skip(comesOrGoes()))
 	if r.Network != nil {
 		c.WatchesRawSource(source.Channel(r.Network.Changes(), handler.EnqueueRequestsFromMapFunc(events.everyBridge)))
 	}

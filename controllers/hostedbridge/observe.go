@@ -30,7 +30,7 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, clai
 		Idling: plan.Idling{MinIdleTimeout: r.Settings.MinIdleTimeout, FollowedSince: r.followedFrom}, Claims: claims,
 	}
 	var rivals v1alpha1.HostedBridgeList
-	if err := r.Client.List(ctx, &rivals, client.MatchingFields{indexUser: string(b.User())}); err != nil {
+	if err := r.Client.List(ctx, &rivals, client.MatchingFields{indexPerson: string(b.User())}, client.UnsafeDisableDeepCopy); err != nil {
 		return o, fmt.Errorf("list HostedBridges of the user: %w", err)
 	}
 	o.Rivals = rivals.Items

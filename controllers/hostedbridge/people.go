@@ -35,7 +35,7 @@ func withKeys(ctx context.Context, c client.Reader, namespace string, keys []str
 	var found []v1alpha1.BridgePerson
 	for i := 0; i < len(keys); i++ {
 		var some v1alpha1.BridgePersonList
-		if err := c.List(ctx, &some, client.InNamespace(namespace), client.MatchingFields{indexPersonKey: keys[i]}); err != nil {
+		if err := c.List(ctx, &some, client.InNamespace(namespace), client.MatchingFields{indexPersonKey: keys[i]}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list BridgePersons: %w", err)
 		}
 		for _, p := range some.Items {

@@ -21,7 +21,7 @@ func (r *Reconciler) withRecipes(ctx context.Context, b *v1alpha1.HostedBridge, 
 	c := resolve.Catalog{Recipes: map[string]*v1alpha1.CatalogRecipe{}, Lacking: r.Settings.Lacking(), Tiers: r.Settings.Tiers, Claims: claims}
 	for _, name := range resolve.Names(b) {
 		o := &v1alpha1.CatalogRecipe{}
-		err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Settings.CatalogNamespace, Name: name}, o)
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Settings.CatalogNamespace, Name: name}, o, client.UnsafeDisableDeepCopy)
 		if apierrors.IsNotFound(err) {
 			continue
 		}

@@ -24,7 +24,7 @@ func (r *profiler) approved(ctx context.Context, b *v1alpha1.HostedBridge, selec
 		return nil, nil
 	}
 	var list v1alpha1.BridgeRequestList
-	if err := r.client.List(ctx, &list, client.InNamespace(r.namespace), client.MatchingFields{indexRequestUser: string(b.User())}); err != nil {
+	if err := r.client.List(ctx, &list, client.InNamespace(r.namespace), client.MatchingFields{indexRequestUser: string(b.User())}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list BridgeRequests: %w", err)
 	}
 	return profile.Approved(list.Items, b.User()), nil
@@ -36,7 +36,7 @@ func (m eventMapper) bridgesOfRequest(ctx context.Context, o client.Object) []re
 	if !ok {
 		return nil
 	}
-	return m.requests(ctx, client.MatchingFields{indexUser: string(q.Spec.User)})
+	return m.requests(ctx, client.MatchingFields{indexPerson: string(q.Spec.User)})
 }
 
 // approvalChanged passes a BridgeRequest if its user may turn on another set of servers.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
 )
 
 // Name names the controller in logs, metrics and events.
@@ -40,21 +41,21 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 	c := ctrl.NewControllerManagedBy(m).
 		Named(Name).
 		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, secretsReported(), serversReported(), woken(), toldOtherwise()))).
-		Owns(&corev1.ServiceAccount{}, builder.OnlyMetadata).
-		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
-		Owns(&appsv1.Deployment{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(events.bridgeOfPod), builder.WithPredicates(podChanged())).
-		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfClaim)).
-		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfSameUser), builder.WithPredicates(claimChanged())).
-		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.bridgesSharingKeys), builder.WithPredicates(keysChanged())).
-		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.nextInQueue), builder.WithPredicates(events.startEnded())).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(events.everyBridge), builder.WithPredicates(events.trustChanged())).
-		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(events.everyBridge), builder.WithPredicates(keybrokerChanged())).
-		Watches(&v1alpha1.CatalogRecipe{}, events.enqueueUsersOfRecipe()).
-		Watches(&v1alpha1.BridgePerson{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfPerson), builder.WithPredicates(personChanged())).
-		Watches(&v1alpha1.SharedServer{}, events.enqueueSharing()).
-		Watches(&v1alpha1.BridgeRequest{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfRequest), builder.WithPredicates(approvalChanged())).
-		Watches(&v1alpha1.BridgeProfile{}, events.enqueueSelected(func(p *v1alpha1.BridgeProfile) { r.pacer.Forget(p.UID) })).
+		Owns(&corev1.ServiceAccount{}, builder.OnlyMetadata, initiallist.Skip()).
+		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata, initiallist.Skip()).
+		Owns(&appsv1.Deployment{}, initiallist.Skip()).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(events.bridgeOfPod), initiallist.Skip(podChanged())).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfClaim), initiallist.Skip()).
+		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfSameUser), initiallist.Skip(claimChanged())).
+		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.bridgesSharingKeys), initiallist.Skip(keysChanged())).
+		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.nextInQueue), initiallist.Skip(events.startEnded())).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(events.everyBridge), initiallist.Skip(events.trustChanged())).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(events.everyBridge), initiallist.Skip(keybrokerChanged())).
+		Watches(&v1alpha1.CatalogRecipe{}, events.enqueueUsersOfRecipe(), initiallist.Skip()).
+		Watches(&v1alpha1.BridgePerson{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfPerson), initiallist.Skip(personChanged())).
+		Watches(&v1alpha1.SharedServer{}, events.enqueueSharing(), initiallist.Skip()).
+		Watches(&v1alpha1.BridgeRequest{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfRequest), initiallist.Skip(approvalChanged())).
+		Watches(&v1alpha1.BridgeProfile{}, events.enqueueSelected(func(p *v1alpha1.BridgeProfile) { r.pacer.Forget(p.UID) }), initiallist.Skip()).
 		Watches(&v1alpha1.HostedBridge{}, r.emitChanges(m.Elected())).
 		WatchesRawSource(events.enqueueAtTakeover(m.Elected())).
 		WithOptions(controller.Options{

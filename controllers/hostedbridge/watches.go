@@ -28,8 +28,8 @@ type eventMapper struct {
 
 // bridgeOfPod maps a pod to its HostedBridge.
 func (m eventMapper) bridgeOfPod(ctx context.Context, pod client.Object) []reconcile.Request {
-	uid := pod.GetAnnotations()[v1alpha1.AnnotationBridgeUID]
-	return m.requests(ctx, client.InNamespace(pod.GetNamespace()), client.MatchingFields{indexUID: uid})
+	user := pod.GetAnnotations()[v1alpha1.AnnotationUserID]
+	return m.requests(ctx, client.InNamespace(pod.GetNamespace()), client.MatchingFields{indexPerson: user})
 }
 
 // bridgesOfSameUser maps a HostedBridge to all with the same user id: when it
@@ -39,7 +39,7 @@ func (m eventMapper) bridgesOfSameUser(ctx context.Context, o client.Object) []r
 	if !ok {
 		return nil
 	}
-	return m.requests(ctx, client.MatchingFields{indexUser: string(b.User())})
+	return m.requests(ctx, client.MatchingFields{indexPerson: string(b.User())})
 }
 
 // everyBridge maps an event to all HostedBridges, because all depend on its
@@ -50,7 +50,7 @@ func (m eventMapper) everyBridge(ctx context.Context, _ client.Object) []reconci
 
 func (m eventMapper) requests(ctx context.Context, which ...client.ListOption) []reconcile.Request {
 	var list v1alpha1.HostedBridgeList
-	if err := m.client.List(ctx, &list, which...); err != nil {
+	if err := m.client.List(ctx, &list, append(which, client.UnsafeDisableDeepCopy)...); err != nil {
 		// A read of a filled cache fails only when the process ends.
 		log.FromContext(ctx).Error(err, "list HostedBridges to reconcile")
 		return nil

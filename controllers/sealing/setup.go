@@ -18,6 +18,7 @@ import (
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
 )
 
 // Name names the controller in logs and metrics.
@@ -37,9 +38,9 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(m).
 		Named(Name).
 		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(specOrReportChanged())).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bridgesOfSecret), builder.OnlyMetadata, builder.WithPredicates(secretChanged())).
-		Watches(&v1alpha1.SharedServer{}, handler.EnqueueRequestsFromMapFunc(bridgesOfShared(r)), builder.WithPredicates(sharedChanged())).
-		Watches(&v1alpha1.BridgePerson{}, handler.EnqueueRequestsFromMapFunc(bridgesOfSharer(r)), builder.WithPredicates(sharerChanged())).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bridgesOfSecret), builder.OnlyMetadata, initiallist.Skip(secretChanged())).
+		Watches(&v1alpha1.SharedServer{}, handler.EnqueueRequestsFromMapFunc(bridgesOfShared(r)), initiallist.Skip(sharedChanged())).
+		Watches(&v1alpha1.BridgePerson{}, handler.EnqueueRequestsFromMapFunc(bridgesOfSharer(r)), initiallist.Skip(sharerChanged())).
 		WatchesRawSource(ctrlsource.Func(r.watchKeys)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Settings.Concurrency,

@@ -24,6 +24,7 @@ import (
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
@@ -47,9 +48,9 @@ func (r *Reconciler) Setup(m ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(m).
 		Named(Name).
 		For(&v1alpha1.SharedServer{}, builder.WithPredicates(specOrReportChanged())).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.serversOfSecret), builder.OnlyMetadata).
-		Watches(&v1alpha1.BridgePerson{}, r.enqueueAllLater(), builder.WithPredicates(personChanged())).
-		Watches(&v1alpha1.SharedServer{}, r.enqueueAllLater(), builder.WithPredicates(created())).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.serversOfSecret), builder.OnlyMetadata, initiallist.Skip()).
+		Watches(&v1alpha1.BridgePerson{}, r.enqueueAllLater(), initiallist.Skip(personChanged())).
+		Watches(&v1alpha1.SharedServer{}, r.enqueueAllLater(), initiallist.Skip(created())).
 		WatchesRawSource(ctrlsource.Func(r.watchKeys)).
 		WithOptions(controller.Options{
 			SkipNameValidation: new(true), // One process has a new manager each time that it leads.

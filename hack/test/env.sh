@@ -12,6 +12,8 @@ cd "$(dirname "$0")/../.."
 export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 # As images are compiled, so that what they have in common is compiled once.
 export CGO_ENABLED=0 GOFLAGS=-trimpath
+# A program that changes an object in its cache panics.
+export KUBE_CACHE_MUTATION_DETECTOR=true
 
 mapfile -t files < <(grep -rlE '^//go:build .*\btestenv\b' --include='*_test.go' --exclude-dir=node_modules . | xargs grep -LE '^//go:build .*!testenv\b')
 mapfile -t packages < <(printf '%s\n' "${files[@]}" | xargs -n1 dirname | sort -u)

@@ -63,7 +63,7 @@ func (a *Applier) Kept(ctx context.Context, owner client.Object, object runtime.
 	if !ok {
 		return nil, fmt.Errorf("apply %T: not a generated apply configuration", object)
 	}
-	digest, err := mark(c)
+	content, digest, err := mark(c)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (a *Applier) Kept(ctx context.Context, owner client.Object, object runtime.
 		}
 		return nil, foreign(describe(c), metav1.GetControllerOf(existing), kind, owner)
 	}
-	if existing != nil && a.unchanged(existing, c, digest) {
+	if existing != nil && a.unchanged(existing, content, digest) {
 		return existing, nil
 	}
 	if err := a.Client.Apply(ctx, object, a.FieldOwner, client.ForceOwnership); err != nil {

@@ -90,7 +90,10 @@ func (n *installation) run(t *testing.T, name, metrics string, flags ...string) 
 	}
 	cmd := exec.Command(filepath.Join(n.bin, name), append(flags, "--namespace="+installationNamespace)...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "GODEBUG=gctrace=1") // For memory.
-	if name == "ingress" {
+	switch name {
+	case "operator":
+		cmd.Env = append(cmd.Env, "GOMEMLIMIT=256MiB") // Its own limit at its start, in a container of config/operator.
+	case "ingress":
 		cmd.Env = append(cmd.Env, "GOGC=400", "GOMEMLIMIT=384MiB") // As config/ingress sets them.
 	}
 	p := world.Start(t, n.plane.dir, name, cmd)

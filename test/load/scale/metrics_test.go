@@ -23,9 +23,12 @@ type histogram map[float64]float64
 var reconcileBucket = regexp.MustCompile(`^controller_runtime_reconcile_time_seconds_bucket\{controller="([^"]+)",le="([^"]+)"\} (\S+)`)
 
 // reconciles returns how long the operator's reconciles took so far.
-func (s *subject) reconciles(t *testing.T) histogram {
+func (s *subject) reconciles(t *testing.T) histogram { return s.reconcilesOf(t, s.operator()) }
+
+// reconcilesOf is reconciles of one of the operators.
+func (s *subject) reconcilesOf(t *testing.T, operator *world.Process) histogram {
 	t.Helper()
-	said, err := world.Get(s.operator().Metrics)
+	said, err := world.Get(operator.Metrics)
 	if err != nil {
 		t.Fatalf("metrics of the operator: %v", err)
 	}
