@@ -14,7 +14,7 @@ images=docs/images
 # What the pictures show, and how they are taken.
 inputs() {
     git ls-files --cached --others --exclude-standard -- \
-        internal/console/pages internal/console/admin/pages internal/web/assets test/e2e/pictures_test.go |
+        internal/console/{pages,states.go,words.go,admin/pages,admin/chart.go,admin/words.go} internal/web test/e2e/pictures_test.go |
         LC_ALL=C sort | xargs sha256sum | sha256sum | cut -d' ' -f1
 }
 

@@ -71,7 +71,7 @@ func (l *logins) self(c *core) *management.Self {
 	options := management.SelfOptions{
 		Bridge: c.routes.KnownBridge, Reports: c.prober, Last: c.status.LastReport, ListTools: c.bridges.Tools,
 		Keys: kubestore.NewKeys(c.cluster, rand.Reader, time.Now), Choices: &kubestore.Choices{Client: c.cluster}, Secrets: &c.identity.secrets,
-		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.audit.search(),
+		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.audit.search(), RecipeText: c.recipeText,
 	}
 	if l.server != nil {
 		options.ConnectPage = func(user v1alpha1.UserID, server string) string {
@@ -79,6 +79,16 @@ func (l *logins) self(c *core) *management.Self {
 		}
 	}
 	return management.NewSelf(options)
+}
+
+// recipeText returns what the catalog says that a recipe is for, empty for one that it does
+// not serve.
+func (c *core) recipeText(recipe string) string {
+	item, served := c.catalog.Current().Get(recipe)
+	if !served {
+		return ""
+	}
+	return item.Entry.Recipe.Description
 }
 
 // requestsOf returns where users' requests are kept.

@@ -39,16 +39,21 @@ type (
 	noCatalog     struct{ catalogapi.Store }
 )
 
+func noConsole(httpapi.Call, httpapi.Identity, string) error             { return nil }
+func noAdministrators(httpapi.Call, httpapi.Administrator, string) error { return nil }
+
 func (noProvider) ID() string { return "idp" }
 
-// allRoutes returns every route that an ingress can serve to programs, in whatever
-// configuration. The pages of the console are for people.
+// allRoutes returns every route that an ingress can serve, in whatever configuration, but
+// for the pages of the two consoles: these are for people with a session. The pages of a
+// login are among the routes, because clients send people to them.
 func allRoutes(t *testing.T) []httpapi.Route {
 	t.Helper()
 	logins, err := authserver.New(authserver.Options{
 		Issuer: "https://bridges.example.com", Store: noStore{}, Signer: noSigner{}, Keys: noKeys{}, Users: noUsers{}, Connections: noConnections{},
 		Providers: []flow.Provider{noProvider{}}, Registration: client.Registration{Enabled: true}, Invitations: true,
-		Roles:  []flow.Role{{Role: oauth.RoleAdmin, Issuer: "https://idp.example.com", Group: "admins"}},
+		Roles:   []flow.Role{{Role: oauth.RoleAdmin, Issuer: "https://idp.example.com", Group: "admins"}},
+		Console: noConsole, Administrators: noAdministrators,
 		Random: rand.Reader, Now: time.Now, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -99,14 +104,29 @@ func TestEachRouteIsDescribed(t *testing.T) {
 	}
 }
 
+// listed are the features that are opened always, and those that the configuration adds.
+var listed = regexp.MustCompile(`\[\]newFeature\{([^}]*)\}|append\(list, (.*)\)`)
+
 // TestTheFeaturesAreAllThatIsServed holds that allRoutes has the features that are opened.
 func TestTheFeaturesAreAllThatIsServed(t *testing.T) {
 	text, err := os.ReadFile("features.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened := regexp.MustCompile(`newFeature\{([^}]*)\}`).FindSubmatch(text)
-	if opened == nil || string(opened[1]) != "healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, catalogFeature" {
-		t.Errorf("the features are %s: describe what is served, and add it to allRoutes", opened)
+	var opened []string
+	for _, found := range listed.FindAllSubmatch(text, -1) {
+		opened = append(opened, string(found[1])+string(found[2]))
+	}
+	want := []string{
+		"healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, catalogFeature",
+		"l.feature",
+		"scimFeature",
+		"func(*core, *options) (httpapi.Feature, error) { return management.Shared(*l.shared), nil }",
+		// The pages of the consoles, which allRoutes leaves out.
+		"l.consoleFeature",
+		"l.administratorsFeature",
+	}
+	if diff := cmp.Diff(want, opened); diff != "" {
+		t.Errorf("describe what is served, and add it to allRoutes (-want +opened):\n%s", diff)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 var link = regexp.MustCompile(`<a class="action" href="([^"]*)"`)
@@ -73,6 +74,53 @@ func TestPagesHaveNothingThatBrowsersRunOrShare(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestPagesOfALoginLookAsTheInstallationIsConfigured(t *testing.T) {
+	const name, contact, logo = `A & B <i>"bridges"</i>`, "<b>help@example.com</b>", "/static/logo-0123456789abcdef.png"
+	never := func(httpapi.Call, httpapi.Identity, string) error { return errFake }
+	w := newWorld(t, providers(newProvider("other")), func(o *Options) {
+		o.Name, o.Contact, o.Logo = name, contact, logo
+		o.Console, o.Connections = never, &fakeConnections{}
+		o.Roles = []flow.Role{{Role: oauth.RoleAdmin, Issuer: "https://idp.example", Group: "platform"}}
+	})
+	w.users.invites = true
+	w.provider.change(func() { w.provider.groups = map[string][]string{"ann": {"platform"}} })
+	// after returns the page after a login at the first provider.
+	after := func(path, who string) answer {
+		b := w.browser()
+		return b.get(back(t, b.get(linksOf(b.get(path))[0]), who))
+	}
+	refused := httptest.NewRecorder()
+	if err := w.replicas[0].Feature().ShowProblem(refused, httpapi.New(http.StatusTooManyRequests, "too_many", "Wait a few seconds.")); err != nil {
+		t.Fatal(err)
+	}
+	for what, got := range map[string]answer{
+		"where to log in":        w.browser().get(deskFor(alices).authorize()),
+		"consent":                after(deskFor(alices).authorize(), "alice"),
+		"which bridge":           after(ConsolePath, "amy"),
+		"a token":                after(pathAdminister, "ann"),
+		"an invitation":          after(w.invited(), "friend"),
+		"an account":             after("/oauth/connect/alice/drive", "alice"),
+		"a person without role":  after(pathAdminister, "alice"),
+		"a message":              w.browser().get(pathAuthorize),
+		"a request for no page":  {status: refused.Code, header: refused.Header(), body: refused.Body.String()},
+		"a login that has ended": w.browser().get(pathLogin + "idp"),
+	} {
+		for _, want := range []string{
+			`<img src="` + logo + `" alt="" `, html.EscapeString(name) + "</p></div></header>", " - " + html.EscapeString(name) + "</title>", "Questions? Ask " + html.EscapeString(contact) + ".",
+		} {
+			if strings.Count(got.body, want) != 1 {
+				t.Errorf("%s does not have %q once: %d %s", what, want, got.status, got.body)
+			}
+		}
+		if policy := got.header.Get("Content-Security-Policy"); !strings.Contains(policy, "img-src 'self' data:;") || strings.Contains(got.body, "<i>") || strings.Contains(got.body, "<b>") {
+			t.Errorf("%s: policy %q: %s", what, policy, got.body)
+		}
+	}
+	if got := newWorld(t).browser().get(pathAuthorize); strings.Contains(got.body, "<img") || !strings.Contains(got.body, "Questions? Ask an administrator.") {
+		t.Errorf("without a logo and a contact: %s", got.body)
 	}
 }
 

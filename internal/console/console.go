@@ -182,8 +182,8 @@ func (c *Console) openRoutes() []httpapi.Route {
 	get, post := http.MethodGet, http.MethodPost
 	return []httpapi.Route{
 		{Method: get, Path: "/static/:file", Handle: c.serveFile},
-		{Method: get, Path: pathHome, Query: doneQuery, Handle: c.door.page(c.door.homeOrWelcome)},
-		{Method: get, Path: pathLogin, Query: nextQuery, Handle: c.door.page(c.door.loginForm)},
+		{Method: get, Path: pathHome, Query: DoneQuery, Handle: c.door.page(c.door.homeOrWelcome)},
+		{Method: get, Path: pathLogin, Query: LoginQuery, Handle: c.door.page(c.door.loginForm)},
 		{Method: post, Path: pathLogin, MaxBody: maxForm, Handle: c.door.page(c.door.logIn)},
 	}
 }
@@ -195,19 +195,19 @@ func (c *Console) userRoutes() []httpapi.Route {
 	const routed = server + "/tools/:tool" // In mode Router, where servers can have tools of one name.
 	return []httpapi.Route{
 		{Method: post, Path: "/logout", MaxBody: maxForm, Handle: d.form(d.logOut)},
-		{Method: get, Path: pathConnect, Query: doneQuery, Handle: d.view(c.servers.connect)},
+		{Method: get, Path: pathConnect, Query: DoneQuery, Handle: d.view(c.servers.connect)},
 		{Method: get, Path: pathCatalog, Query: searchQuery, Handle: d.view(c.servers.catalog)},
-		{Method: get, Path: server, Query: doneQuery, Handle: d.view(c.servers.server)},
+		{Method: get, Path: server, Query: DoneQuery, Handle: d.view(c.servers.server)},
 		{Method: post, Path: server + "/choice", MaxBody: maxForm, Handle: d.form(c.servers.choose)},
 		{Method: post, Path: server + "/request", MaxBody: maxForm, Handle: d.form(c.servers.ask)},
 		{Method: post, Path: server + "/withdraw", MaxBody: maxForm, Handle: d.form(c.servers.withdraw)},
 		{Method: get, Path: server + "/disconnect", Handle: d.view(c.servers.confirmDisconnect)},
 		{Method: post, Path: server + "/disconnect", MaxBody: maxForm, Handle: d.form(c.servers.disconnect)},
-		{Method: get, Path: pathSecrets, Query: doneQuery, Handle: d.view(c.secrets.secrets)},
+		{Method: get, Path: pathSecrets, Query: DoneQuery, Handle: d.view(c.secrets.secrets)},
 		{Method: post, Path: pathSecrets, MaxBody: maxSecretForm, Handle: d.secretForm(c.secrets.setSecret)},
 		{Method: get, Path: secret + "/delete", Handle: d.view(c.secrets.confirmDelete)},
 		{Method: post, Path: secret + "/delete", MaxBody: maxForm, Handle: d.form(c.secrets.deleteSecret)},
-		{Method: get, Path: pathKeys, Query: doneQuery, Handle: d.view(c.keys.keys)},
+		{Method: get, Path: pathKeys, Query: DoneQuery, Handle: d.view(c.keys.keys)},
 		{Method: post, Path: pathKeys, MaxBody: maxForm, Handle: d.form(c.keys.createKey)},
 		{Method: get, Path: key + "/revoke", Handle: d.view(c.keys.confirmRevoke)},
 		{Method: post, Path: key + "/revoke", MaxBody: maxForm, Handle: d.form(c.keys.revokeKey)},

@@ -4,6 +4,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -24,8 +25,8 @@ type homePage struct {
 	Usage        *usageView
 	UsageTrouble string
 	Latest       []selfservice.Event
-	// First is whether nothing was ever called: the page then has the steps to the first
-	// call. Tools is whether some could be.
+	// First is whether no call is known: the page then has the steps to the first one.
+	// Tools is whether a tool could be called.
 	First, Tools  bool
 	LatestTrouble string
 	Now           time.Time
@@ -54,7 +55,7 @@ func (h *historyPages) home(v *visit) error {
 			p.Tools = p.Tools || s.Tools > 0
 		}
 	}
-	p.Title, p.Lead = headline(servers, len(p.Needs), len(p.Works))
+	p.Title, p.Lead = headline(servers.Bridge, len(p.Needs), p.Works)
 	usage, err := h.History.Usage(ctx, v.bridge, h.usageQuery(v))
 	if err != nil {
 		p.UsageTrouble = h.troubleOf(v, "Your quota", err)
@@ -74,6 +75,10 @@ func (h *historyPages) usageQuery(v *visit) selfservice.UsageQuery {
 // addLatest adds the latest calls.
 func (h *historyPages) addLatest(v *visit, p *homePage) {
 	activity, err := h.History.Activity(v.Request().Context(), v.bridge, audit.Query{Limit: audit.DefaultPage})
+	if errors.Is(err, errNoIndex) {
+		p.First = p.Usage != nil && !slices.ContainsFunc(p.Usage.Bars, func(q quotaView) bool { return q.Used > 0 })
+		return
+	}
 	if err != nil {
 		p.LatestTrouble = h.troubleOf(v, "Your latest calls", err)
 		return
@@ -91,36 +96,54 @@ func needsPerson(s selfservice.Server) bool {
 	return s.Fix != nil && !slices.Contains([]selfservice.FixCode{selfservice.FixWait, selfservice.FixTurnOn}, s.Fix.Code)
 }
 
-// headline returns what the first page says at its top.
-func headline(s selfservice.Servers, needs, works int) (title, lead string) {
-	if s.Bridge.Status == selfservice.Suspended {
+// headline returns what the first page says at its top. needs is how many servers need the
+// person, and others are the rest, of which those that are off do not count.
+func headline(b selfservice.Bridge, needs int, others []row) (title, lead string) {
+	if b.Status == selfservice.Suspended {
 		return "Your bridge is suspended", "Your apps cannot call any tools. Your settings and secrets are kept."
 	}
-	switch {
-	case needs == 0 && works == 0:
-		return "Your bridge has no servers yet", "A server gives your apps tools. Add one from the catalog."
-	case needs == 0:
-		title = "Your servers work"
-		if works == 1 {
-			title = "Your server works"
-		}
-	case needs == 1:
-		title = fmt.Sprintf("One of your %d servers needs you", needs+works)
-		if works == 0 {
-			title = "Your server needs you"
-		}
-	default:
-		title = fmt.Sprintf("%d of your %d servers need you", needs, needs+works)
+	looks := map[state]int{}
+	for _, r := range others {
+		looks[r.Look]++
 	}
-	switch s.Bridge.Status {
-	case selfservice.Asleep:
-		lead = "The bridge is asleep, and wakes at the next call. Your apps see " + toolCount(s.Bridge.Tools) + "."
-	case selfservice.Starting:
-		lead = s.Bridge.Message + " The first start can take a minute."
+	on := needs + len(others) - looks[stateOff]
+	starting := looks[stateStarting] + looks[stateApplying] + looks[stateUnknown]
+	switch broken := looks[stateNotWorking]; {
+	case on == 0 && len(others) > 0:
+		return "Your servers are off", "Turn one on, and your apps get its tools."
+	case on == 0:
+		return "Your bridge has no servers yet", "A server gives your apps tools. Add one from the catalog."
+	case needs > 0:
+		title = partOf(needs, on, "needs you", "need you")
+	case broken > 0:
+		title = partOf(broken, on, "does not work", "do not work")
+	case starting > 0:
+		title = partOf(starting, on, "is starting", "are starting")
 	default:
-		lead = "Your apps see " + toolCount(s.Bridge.Tools) + " now."
+		title = partOf(on, on, "works", "work")
+	}
+	switch b.Status {
+	case selfservice.Asleep:
+		lead = "The bridge is asleep, and wakes at the next call. Your apps see " + toolCount(b.Tools) + "."
+	case selfservice.Starting:
+		lead = b.Message + " The first start can take a minute."
+	default:
+		lead = "Your apps see " + toolCount(b.Tools) + " now."
 	}
 	return title, lead
+}
+
+// partOf returns a sentence about n of a person's servers.
+func partOf(n, all int, one, many string) string {
+	switch {
+	case all == 1:
+		return "Your server " + one
+	case n == all:
+		return "Your servers " + many
+	case n == 1:
+		return fmt.Sprintf("One of your %d servers %s", all, one)
+	}
+	return fmt.Sprintf("%d of your %d servers %s", n, all, many)
 }
 
 // quotaView is one limit as a bar.

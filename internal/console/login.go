@@ -63,7 +63,7 @@ func (d *door) showLogin(v *visit, name string, status int, p *loginPage) error 
 	}
 	p.Visit, p.Next = flow.Hash(secret), nextPage(p.Next)
 	if p.Login = d.Login; p.Login != "" && p.Next != pathHome {
-		p.Login += "?next=" + p.Next
+		p.Login = LoginAt(p.Login, p.Next)
 	}
 	return d.show(v, name, status, p)
 }

@@ -57,7 +57,7 @@ func (h *serverPages) catalog(v *visit) error {
 
 func matches(s selfservice.Server, query string) bool {
 	query = strings.ToLower(strings.TrimSpace(query))
-	return query == "" || strings.Contains(s.Name, query) || strings.Contains(strings.ToLower(s.Recipe), query)
+	return query == "" || strings.Contains(s.Name, query) || strings.Contains(strings.ToLower(s.Recipe), query) || strings.Contains(strings.ToLower(s.Description), query)
 }
 
 // switchOf returns the form by which a person turns a server on or off, nil for one that
@@ -92,9 +92,10 @@ type serverPage struct {
 type secretField struct {
 	Name, Server string
 	Set          *selfservice.Secret
-	// Missing is whether the server waits for it.
-	Missing bool
-	Error   string
+	// Missing is whether the server waits for it, and Unknown whether it is not known if it
+	// is set.
+	Missing, Unknown bool
+	Error            string
 }
 
 // server is the page of one server.
@@ -140,6 +141,7 @@ func (h *serverPages) addSecrets(v *visit, p *serverPage) {
 	for _, name := range p.Server.Secrets {
 		f := fieldOf(name, secrets.Secrets)
 		f.Server, f.Missing = p.Server.Name, p.Server.Fix != nil && slices.Contains(p.Server.Fix.Secrets, name)
+		f.Unknown = err != nil
 		p.Secrets = append(p.Secrets, f)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
@@ -30,7 +32,7 @@ func (c *Console) Look() Look {
 // Layout returns what all pages have. A page defines "content", and another set of pages
 // may define its "top" in place of the users' navigation.
 func Layout() *template.Template {
-	return template.Must(template.New("layout.html").Funcs(web.Funcs()).Funcs(template.FuncMap{"ago": ago, "when": when, "act": act, "outcome": outcome, "deed": deed, "took": took, "app": app, "count": count, "sentence": sentence, "within": within}).
+	return template.Must(template.New("layout.html").Funcs(web.Funcs()).Funcs(template.FuncMap{"ago": ago, "when": when, "act": act, "outcome": outcome, "deed": deed, "took": Took, "app": app, "count": count, "sentence": sentence, "within": within}).
 		ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
 }
 
@@ -44,9 +46,41 @@ func Redirect(w http.ResponseWriter, to string) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// NextPath returns the path of this host to which a login leads, and false for what is none.
+// The forms of queries that both consoles have. None has anything that two parsers could
+// split differently.
+var (
+	// DoneQuery is that of a page that says what was done.
+	DoneQuery = regexp.MustCompile(`^done=[a-z-]{1,32}$`)
+	// LoginQuery is that of a page of logins: the page to come back to, and why.
+	LoginQuery = regexp.MustCompile(`^((next=/([A-Za-z0-9_./-]|%[0-9A-Fa-f]{2})*)?(&?why=(ended|out))?)$`)
+	// FilterQuery is that of a page with filters.
+	FilterQuery = regexp.MustCompile(`^[A-Za-z]+=([A-Za-z0-9_.:~*+-]|%[0-9A-Fa-f]{2})*(&[A-Za-z]+=([A-Za-z0-9_.:~*+-]|%[0-9A-Fa-f]{2})*)*$`)
+)
+
+// NextPath returns the page to which a login leads. It reports false if asked is not a page
+// of this host.
 func NextPath(asked string) (string, bool) {
-	return asked, len(asked) <= maxPath && nextForm.MatchString(asked)
+	path, query, has := strings.Cut(asked, "?")
+	return asked, len(asked) <= maxPath && pathForm.MatchString(path) && (!has || FilterQuery.MatchString(query))
+}
+
+// LoginAt returns the URL of a page of logins from which a browser comes back to next.
+func LoginAt(login, next string) string {
+	path, query, has := strings.Cut(next, "?")
+	if has {
+		path += url.QueryEscape("?" + query)
+	}
+	return login + "?next=" + path
+}
+
+// Filtered returns the page at a path with the query of a request, or the path alone if the
+// request is no page or its query only says what was done.
+func Filtered(path string, r *http.Request) string {
+	query := r.URL.RawQuery
+	if page, ok := NextPath(path + "?" + query); ok && r.Method == http.MethodGet && !strings.HasPrefix(query, "done=") {
+		return page
+	}
+	return path
 }
 
 // The refusals that all pages have.

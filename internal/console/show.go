@@ -107,6 +107,7 @@ var (
 	errForm     = httpapi.New(http.StatusForbidden, "form_refused", "This form is of another session, or was changed on its way. Go back, reload the page, and send the form again.")
 	errAway     = httpapi.New(http.StatusServiceUnavailable, "console_unavailable", "Sessions cannot be checked at the moment. Your apps work on. Try again in a minute.")
 	errBridge   = httpapi.New(http.StatusBadGateway, "bridge_failed", "The bridge did not answer.")
+	errNoIndex  = httpapi.New(http.StatusServiceUnavailable, "audit_index_disabled", "This installation keeps no list of what was done.")
 	errNotFound = httpapi.New(http.StatusNotFound, "not_found", "There is no such page.")
 )
 
@@ -140,6 +141,9 @@ func (c *core) showError(v *visit, err error) error {
 
 // troubleOf returns what a page says in place of a part that cannot be shown.
 func (c *core) troubleOf(v *visit, what string, err error) string {
+	if errors.Is(err, errNoIndex) {
+		return errNoIndex.Detail
+	}
 	detail := "It cannot be reached at the moment."
 	if p, ok := errors.AsType[*httpapi.Problem](err); ok {
 		detail = p.Detail

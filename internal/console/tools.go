@@ -76,7 +76,7 @@ func pageURL(parts ...string) string {
 	if strings.ContainsRune(parts[len(parts)-1], '/') {
 		return ""
 	}
-	if path := strings.Join(parts, "/"); nextForm.MatchString(path) {
+	if path := strings.Join(parts, "/"); pathForm.MatchString(path) {
 		return path
 	}
 	return ""
@@ -85,7 +85,7 @@ func pageURL(parts ...string) string {
 // wakeTools wakes the bridge, so that it lists its tools.
 func (h *toolPages) wakeTools(v *visit) error {
 	if _, err := trial.Result(v.Exchange(trial.List(""))); err != nil && !errors.Is(err, trial.ErrTruncated) {
-		return callFailed(err)
+		return listFailed(err)
 	}
 	return v.done(pathTools, "awake")
 }
@@ -139,7 +139,7 @@ func (h *toolPages) newToolPage(v *visit) (*toolPage, error) {
 	}
 	t, err := find()
 	if err != nil {
-		return nil, callFailed(err)
+		return nil, listFailed(err)
 	}
 	if t == nil {
 		return nil, errNotFound
@@ -174,7 +174,7 @@ func (h *toolPages) runTool(v *visit) error {
 		call = trial.CallThroughRouter(p.Server, p.Tool.Name, arguments)
 	}
 	result, err := trial.Result(v.Exchange(call))
-	p.Ran = &ran{Took: took(time.Since(begun).Milliseconds())}
+	p.Ran = &ran{Took: Took(time.Since(begun).Milliseconds())}
 	if err != nil {
 		p.Ran.Problem = problemText(err)
 		return h.show(v, "tool", http.StatusOK, p)
@@ -201,8 +201,11 @@ func (p *toolPage) read(v *visit) (json.RawMessage, bool) {
 	return arguments, p.JSONError == "" && right
 }
 
-// callFailed returns what a person sees where their bridge did not answer.
-func callFailed(err error) error {
+// listFailed returns what a person sees where their bridge did not describe its tools.
+func listFailed(err error) error {
+	if errors.Is(err, trial.ErrTruncated) {
+		return errBridge.Saying("Your bridge describes its tools at greater length than this page can read. Your apps can call the tool.")
+	}
 	return errBridge.Saying(problemText(err))
 }
 

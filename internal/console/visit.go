@@ -26,8 +26,6 @@ import (
 
 // The forms of queries. None has anything that needs decoding.
 var (
-	doneQuery     = regexp.MustCompile(`^done=[a-z-]{1,32}$`)
-	nextQuery     = regexp.MustCompile(`^((next=/[A-Za-z0-9_./-]*)?(&?why=(ended|out))?)$`)
 	searchQuery   = regexp.MustCompile(`^(q=([A-Za-z0-9_.*+-]|%[0-9A-Fa-f]{2})*|done=[a-z-]{1,32})$`)
 	activityQuery = regexp.MustCompile(`^before=[A-Za-z0-9_.:~=-]{1,200}$`)
 )
@@ -243,7 +241,7 @@ func (d *door) sendToLogin(v *visit, why string) error {
 	if why != "" {
 		v.cookies.RemoveSession(v.Writer())
 	}
-	to := pathLogin + "?next=" + formPage(v.Request().URL.Path)
+	to := LoginAt(pathLogin, Filtered(formPage(v.Request().URL.Path), v.Request()))
 	if why != "" {
 		to += "&why=" + why
 	}
@@ -265,8 +263,8 @@ func formPage(path string) string {
 	return path
 }
 
-// nextForm is the form of a page to which a person comes back: a path of this host.
-var nextForm = regexp.MustCompile(`^/([A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)*)?$`)
+// pathForm is the form of the path of a page to which a person comes back.
+var pathForm = regexp.MustCompile(`^/([A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)*)?$`)
 
 // nextPage returns the page that a login leads to.
 func nextPage(asked string) string {

@@ -36,8 +36,11 @@ var deeds = map[string]string{
 	"user/servers.choose": "Chose about a server", "user/servers.clear": "Removed a choice about a server",
 	"user/connections.delete": "Disconnected an account",
 	"user/secrets.set":        "Set a secret", "user/secrets.delete": "Deleted a secret",
-	"user/console.login": "Logged in to the console",
-	"login/allow":        "Let an app in",
+	"user/console.login":   "Logged in to the console",
+	"user/requests.create": "Asked for a server", "user/requests.delete": "Withdrew a request",
+	"admin/requests.approve": "Approved a request", "admin/requests.refuse": "Refused a request",
+	"admin/access.set": "Changed who has access", "admin/bridge.wake": "Woke the bridge",
+	"login/allow": "Let an app in",
 }
 
 // deed returns what an entry of the audit trail is about, in words where there are some.
@@ -89,8 +92,8 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// took returns how long a call took.
-func took(milliseconds int64) string {
+// Took returns how long a call took, in words.
+func Took(milliseconds int64) string {
 	d := time.Duration(milliseconds) * time.Millisecond
 	switch {
 	case milliseconds == 0:

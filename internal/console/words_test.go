@@ -15,7 +15,7 @@ func TestFiguresAndTimesAreWords(t *testing.T) {
 	for got, want := range map[string]string{
 		count(0): "0", count(999): "999", count(1000): "1,000", count(1234567): "1,234,567",
 		within(42): "42 s", within(121): "3 min", within(86389): "24 h",
-		took(0): "< 1 ms", took(84): "84 ms", took(1200): "1.2 s",
+		Took(0): "< 1 ms", Took(84): "84 ms", Took(1200): "1.2 s",
 		ago(now, now.Add(-3*time.Second)): "just now", ago(now, now.Add(-5*time.Minute)): "5 min ago", ago(now, now.Add(-3*time.Hour)): "3 h ago",
 		ago(now, now.Add(-50*time.Hour)): "23 November 2026, 10:00 UTC", when((*time.Time)(nil)): "not known",
 		sentence("secret A is not set"): "Secret A is not set.", sentence("Over."): "Over.", sentence("a"): "A.",

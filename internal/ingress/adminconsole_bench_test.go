@@ -4,12 +4,19 @@
 package ingress
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,13 +26,18 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
+// styleLink finds the style sheet of a page.
+var styleLink = regexp.MustCompile(`<link rel="stylesheet" href="([^"]+)">`)
+
 // manyPeople is as many bridges as an installation is made for.
 const manyPeople = 10_000
 
 // BenchmarkPeople measures the time to the first byte of the list of people, and of pages
-// with as many bytes that are made of nothing.
+// with as many bytes that are made of nothing; what the people take of memory; and, where
+// BENCH_PAINT is the command that opens a page in a browser, the time to its largest paint.
 func BenchmarkPeople(b *testing.B) {
 	w := newAdminWorld(b)
+	before := heapInUse()
 	w.change(func() {
 		for i := range manyPeople {
 			w.bridges = append(w.bridges, manyth(i))
@@ -33,6 +45,7 @@ func BenchmarkPeople(b *testing.B) {
 		// What a watch keeps has no order.
 		rand.New(rand.NewPCG(1, 2)).Shuffle(len(w.bridges), func(i, j int) { w.bridges[i], w.bridges[j] = w.bridges[j], w.bridges[i] })
 	})
+	people := heapInUse() - before
 	v := w.administrator()
 	for _, path := range []string{"/console/people", "/console/people?phase=Failed", "/console/people?group=group-7", "/console"} {
 		page := v.open(path)
@@ -40,10 +53,55 @@ func BenchmarkPeople(b *testing.B) {
 			b.Fatalf("%s: %d %s", path, page.status, page.body)
 		}
 		b.Run("of="+path, func(b *testing.B) { firstBytes(b, v, v.url()+path, len(page.body)) })
-		static := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, page.body) }))
+		b.Run("paint="+path, func(b *testing.B) { paint(b, v, v.url()+path) })
+		style := v.open(styleLink.FindStringSubmatch(page.body)[1])
+		static := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/static/") {
+				rw.Header().Set("Content-Type", "text/css")
+				_, _ = io.WriteString(rw, style.body)
+				return
+			}
+			_, _ = io.WriteString(rw, page.body)
+		}))
 		b.Run("static="+path, func(b *testing.B) { firstBytes(b, v, static.URL, len(page.body)) })
+		b.Run("static-paint="+path, func(b *testing.B) { paint(b, v, static.URL) })
 		static.Close()
 	}
+	b.Run("memory", func(b *testing.B) {
+		b.ReportMetric(float64(people)/1e6, "MB-of-bridges")
+		b.ReportMetric(0, "ns/op")
+	})
+}
+
+// paint opens a page in a browser as often as the benchmark asks, and reports when its
+// largest part was painted.
+func paint(b *testing.B, v *visitor, page string) {
+	command := strings.Fields(os.Getenv("BENCH_PAINT"))
+	if len(command) == 0 {
+		return
+	}
+	at, err := url.Parse(page)
+	if err != nil {
+		b.Fatal(err)
+	}
+	asked, err := json.Marshal(map[string]any{"url": page, "times": b.N, "cookies": v.client.Jar.Cookies(at)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var complaint bytes.Buffer
+	cmd := exec.CommandContext(b.Context(), command[0], append(command[1:], string(asked))...)
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		b.Fatalf("%s: %v: %s", command[0], err, &complaint)
+	}
+	var took []float64
+	if err := json.Unmarshal(out, &took); err != nil || len(took) != b.N {
+		b.Fatalf("%s: %v", out, err)
+	}
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)/2], "p50-ms")
+	b.ReportMetric(took[(len(took)-1)*95/100], "p95-ms")
 }
 
 // manyth returns one of many bridges.

@@ -93,10 +93,16 @@ func orNoUser(err error) error {
 
 // fakeRequests keeps what users ask for.
 type fakeRequests struct {
-	management.UserRequests
-
 	mu  sync.Mutex
 	all []v1alpha1.BridgeRequest
+	err error
+}
+
+// fail has decisions fail from now on.
+func (f *fakeRequests) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
 }
 
 // All implements management.UserRequests.
@@ -106,10 +112,45 @@ func (f *fakeRequests) All(context.Context) ([]v1alpha1.BridgeRequest, error) {
 	return slices.Clone(f.all), nil
 }
 
+// Of implements management.UserRequests.
+func (f *fakeRequests) Of(ctx context.Context, user v1alpha1.UserID, servers []string) ([]v1alpha1.BridgeRequest, error) {
+	all, err := f.All(ctx)
+	return slices.DeleteFunc(all, func(q v1alpha1.BridgeRequest) bool {
+		return q.Spec.User != user || !slices.Contains(servers, q.Spec.Server)
+	}), err
+}
+
+// Ask implements management.UserRequests.
+func (f *fakeRequests) Ask(ctx context.Context, user v1alpha1.UserID, server, reason string) (*v1alpha1.BridgeRequest, error) {
+	if found, _ := f.Of(ctx, user, []string{server}); len(found) > 0 {
+		return nil, selfservice.ErrRequestOpen
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	q := v1alpha1.BridgeRequest{Spec: v1alpha1.BridgeRequestSpec{User: user, Server: server, Reason: reason}}
+	f.all = append(f.all, q)
+	return &q, nil
+}
+
+// Withdraw implements management.UserRequests.
+func (f *fakeRequests) Withdraw(_ context.Context, user v1alpha1.UserID, server string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := len(f.all)
+	f.all = slices.DeleteFunc(f.all, func(q v1alpha1.BridgeRequest) bool { return q.Spec.User == user && q.Spec.Server == server })
+	if len(f.all) == before {
+		return selfservice.ErrNoRequest
+	}
+	return nil
+}
+
 // Decide implements management.UserRequests.
 func (f *fakeRequests) Decide(_ context.Context, user v1alpha1.UserID, server string, d v1alpha1.RequestDecision) (*v1alpha1.BridgeRequest, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
 	for i := range f.all {
 		if q := &f.all[i]; q.Spec.User == user && q.Spec.Server == server {
 			q.Spec.Decision = &d
@@ -132,11 +173,13 @@ func (f *fakeRecipes) Publishers() []catalog.Publisher  { return f.publishers }
 type adminWorld struct {
 	*consoleWorld
 
-	access   *fakeAccess
-	recipes  *fakeRecipes
-	requests *fakeRequests
-	profiles []v1alpha1.BridgeProfile
-	health   admin.Health
+	// adminPages are the routes of the administrators' console.
+	adminPages []httpapi.Route
+	access     *fakeAccess
+	recipes    *fakeRecipes
+	requests   *fakeRequests
+	profiles   []v1alpha1.BridgeProfile
+	health     admin.Health
 	// profilesErr is what reading the profiles fails with.
 	profilesErr error
 }
@@ -154,7 +197,7 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 	keys := keybrokerKeys{signing.Of(authority, 1), w.now}
 	sessions := session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Random: rand.Reader, Now: w.now}
 	users, err := console.New(console.Options{
-		Name: "Example bridges", Contact: "ask@example.com", Log: slog.New(slog.DiscardHandler), Sessions: session.NewKeeper(sessions),
+		Name: "Example bridges", Contact: "ask@example.com", Logo: []byte(logoPNG), Log: slog.New(slog.DiscardHandler), Sessions: session.NewKeeper(sessions),
 		Servers: w.self, Keys: w.self, Secrets: w.self, History: w.self, Requests: w.self,
 	})
 	if err != nil {
@@ -171,6 +214,7 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.pages, w.adminPages = users.Feature().Routes, pages.Feature().Routes
 	w.world = newWorldWith(t, defaults(), func(d *Deps) {
 		d.OAuth = &authn.OAuth{PublicURL: publicURL, Name: "Bridges", TrustedNamespaces: []string{"tenants"}, Tokens: &fakeTokens{tokens: map[string]oauth.Token{}}}
 		features := []httpapi.Feature{users.Feature(), pages.Feature(), enterFeature(pages, w.now)}
@@ -228,7 +272,8 @@ func (w *adminWorld) seed() {
 	}}
 	w.recipes.entries = []catalog.Entry{
 		{Name: "mail", Owner: "acme", Recipe: recipe.Recipe{Description: "Reads mail."}, Refused: "The signature is not the publisher's."},
-		{Name: "search", Accepted: true, Recipe: recipe.Recipe{Description: "Finds documents."}, Updated: now, Versions: []catalog.Version{{Version: "1.4.0"}}},
+		{Name: "search", Accepted: true, Recipe: recipe.Recipe{Description: "Finds documents."}, Updated: now, Versions: []catalog.Version{{Version: "1.4.0"}}, Quality: &catalog.Overlay{Verified: new(true), Score: new(87)}},
+		{Name: "wiki", Owner: "acme", Accepted: true, Updated: now, Quality: &catalog.Overlay{Verified: new(true), VerifiedAt: new(now.Add(-time.Hour))}},
 	}
 	w.recipes.publishers = []catalog.Publisher{{ID: "acme", Verified: true, Keys: []catalog.PublisherKey{{ID: "k1"}}}}
 	w.index.answer(audit.Page{Entries: []audit.Entry{

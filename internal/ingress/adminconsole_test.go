@@ -21,8 +21,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/console/admin"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
@@ -35,13 +37,45 @@ var adminPages = map[string]string{
 	"/console/profiles": "auditor", "/console/profiles/engineering": "auditor", "/console/catalog": "auditor curator", "/console/health": "auditor",
 }
 
-// adminForms are the forms of administrators, with the fields they need and what they do.
-var adminForms = []struct{ path, user, does string }{
-	{"/console/people/alice/suspend", "", "alice Suspended"},
-	{"/console/people/alice/resume", "", "alice Allowed"},
-	{"/console/people/alice/offboard", "alice", "alice Offboarded"},
-	{"/console/people/alice/keys/abcdefgh/revoke", "", ""},
-	{"/console/people/alice/wake", "", ""},
+// adminForm is a form of administrators, with the roles that send it beside admin and what
+// is entered: user and verdict.
+type adminForm struct{ path, roles, user, verdict string }
+
+func (f *adminForm) values(csrf ...string) url.Values {
+	return url.Values{"csrf": csrf, "user": {f.user}, "verdict": {f.verdict}}
+}
+
+// adminForms are the forms of administrators. What they do is in
+// TestFormsOfAdministratorsDoWhatTheySay.
+var adminForms = []adminForm{
+	{"/console/people/alice/suspend", "", "", ""},
+	{"/console/people/alice/resume", "", "", ""},
+	{"/console/people/alice/offboard", "", "alice", ""},
+	{"/console/people/alice/keys/abcdefgh/revoke", "", "", ""},
+	{"/console/people/alice/wake", "", "", ""},
+	{"/console/requests/alice/jira", "curator", "", "Approved"},
+}
+
+// TestThePagesOfAdministratorsAreAllThatIsServed holds that the tables above have each page
+// and each form.
+func TestThePagesOfAdministratorsAreAllThatIsServed(t *testing.T) {
+	w := newAdminWorld(t)
+	pages := []string{"/console/login"}
+	for path := range adminPages {
+		path, _, _ = strings.Cut(path, "?")
+		pages = append(pages, path)
+	}
+	forms := []string{"/console/login", "/console/logout"}
+	for _, f := range adminForms {
+		forms = append(forms, f.path)
+	}
+	served := slices.DeleteFunc(slices.Clone(w.adminPages), func(r httpapi.Route) bool { return strings.HasPrefix(r.Path, "/console/:") }) // Those of nothing.
+	if forgotten := routesWithout(served, http.MethodGet, pages); len(forgotten) > 0 {
+		t.Errorf("adminPages lacks %q", forgotten)
+	}
+	if forgotten := routesWithout(served, http.MethodPost, forms); len(forgotten) > 0 {
+		t.Errorf("adminForms lacks %q", forgotten)
+	}
 }
 
 func TestAdministratorsSeeThePagesOfTheirRole(t *testing.T) {
@@ -72,8 +106,11 @@ func TestAdministratorsSeeThePagesOfTheirRole(t *testing.T) {
 		token := v.open("/console/catalog").hidden()
 		nothing = v.post("/console/nothing", token)
 		for _, f := range adminForms {
-			form := url.Values{"csrf": token["csrf"], "user": {f.user}}
-			if got := v.post(f.path, form); got.status != http.StatusNotFound || got.body != nothing.body {
+			got := v.post(f.path, f.values(token["csrf"]...))
+			switch may := slices.Contains(strings.Fields(f.roles), string(role)); {
+			case may && got.status != http.StatusSeeOther:
+				t.Errorf("%s with %s: %d %s", f.path, role, got.status, got.body)
+			case !may && (got.status != http.StatusNotFound || got.body != nothing.body):
 				t.Errorf("%s with %s: %d, not as nothing", f.path, role, got.status)
 			}
 		}
@@ -87,8 +124,11 @@ func TestWithoutASessionThereIsTheLogin(t *testing.T) {
 	w := newAdminWorld(t)
 	v := w.visitor()
 	for path := range adminPages {
-		path, _, _ = strings.Cut(path, "?")
-		if got := v.open(path); got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/login?next="+path {
+		next := path
+		if page, query, has := strings.Cut(path, "?"); has {
+			next = page + "%3F" + url.QueryEscape(query)
+		}
+		if got := v.open(path); got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/login?next="+next {
 			t.Errorf("%s: %d %v", path, got.status, got.header)
 		}
 	}
@@ -99,7 +139,7 @@ func TestWithoutASessionThereIsTheLogin(t *testing.T) {
 		t.Errorf("the login: %d %s", got.status, got.body)
 	}
 	for _, f := range adminForms {
-		if got := v.post(f.path, url.Values{"user": {f.user}}); got.status != http.StatusSeeOther {
+		if got := v.post(f.path, f.values()); got.status != http.StatusSeeOther {
 			t.Errorf("%s: %d", f.path, got.status)
 		}
 	}
@@ -244,19 +284,9 @@ func TestAFormOfAnotherSiteDoesNothingOfAnAdministrators(t *testing.T) {
 	w := newAdminWorld(t)
 	v, other := w.administrator(), w.administrator()
 	right, foreign := v.open("/console").hidden().Get("csrf"), other.open("/console").hidden().Get("csrf")
-	for _, f := range append(slices.Clone(adminForms), struct{ path, user, does string }{"/console/logout", "", ""}) {
-		for name, tt := range map[string]struct {
-			csrf   string
-			header []string
-		}{
-			"no token":                     {"", nil},
-			"another session's token":      {foreign, nil},
-			"another site":                 {right, []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}},
-			"another origin, old browser":  {right, []string{"Sec-Fetch-Site", "", "Origin", "https://evil.example"}},
-			"a page of a file":             {right, []string{"Sec-Fetch-Site", "", "Origin", "null"}},
-			"a sibling of the same domain": {right, []string{"Sec-Fetch-Site", "same-site"}},
-		} {
-			if got := v.post(f.path, url.Values{"csrf": {tt.csrf}, "user": {f.user}}, tt.header...); got.status != http.StatusForbidden {
+	for _, f := range append(slices.Clone(adminForms), adminForm{path: "/console/logout"}) {
+		for name, tt := range attacksOnForms(right, foreign) {
+			if got := v.post(f.path, f.values(tt.csrf...), tt.header...); got.status != http.StatusForbidden {
 				t.Errorf("%s with %s: %d", f.path, name, got.status)
 			}
 		}
@@ -267,21 +297,19 @@ func TestAFormOfAnotherSiteDoesNothingOfAnAdministrators(t *testing.T) {
 	if got := v.post("/console/login", form); got.status != http.StatusForbidden {
 		t.Errorf("a login with the form of another browser: %d", got.status)
 	}
-	if did := w.access.acts(); len(did) > 0 {
-		t.Errorf("something was done: %q", did)
+	isAnswered := func(q v1alpha1.BridgeRequest) bool { return q.Spec.Decision != nil }
+	if did := w.access.acts(); len(did) > 0 || len(w.keys.keys["uid-alice"]) != 1 || slices.ContainsFunc(w.requests.all, isAnswered) {
+		t.Errorf("something was done: %q, keys %v, requests %v", did, w.keys.keys, w.requests.all)
 	}
 }
 
 func TestFormsOfAdministratorsDoWhatTheySay(t *testing.T) {
 	w := newAdminWorld(t)
 	v := w.with(oauth.RoleAdmin)
-	var want []string
 	for _, f := range adminForms {
-		if f.does != "" {
-			want = append(want, f.does)
-		}
-		got := v.submit(f.path, f.path, "user", f.user)
-		if got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/console/people/alice?done=") {
+		got := v.submit(f.path, f.path, "user", f.user, "verdict", f.verdict)
+		back, _, _ := strings.Cut(got.header.Get("Location"), "?done=")
+		if got.status != http.StatusSeeOther || back != "/console/people/alice" && back != "/console/requests" {
 			t.Errorf("%s: %d %v %s", f.path, got.status, got.header, got.body)
 			continue
 		}
@@ -289,6 +317,7 @@ func TestFormsOfAdministratorsDoWhatTheySay(t *testing.T) {
 			t.Errorf("%s leads to a page that does not say what was done: %d", f.path, page.status)
 		}
 	}
+	want := []string{"alice Suspended", "alice Allowed", "alice Offboarded"}
 	if diff := cmp.Diff(want, w.access.acts()); diff != "" {
 		t.Error(diff)
 	}
@@ -299,6 +328,7 @@ func TestFormsOfAdministratorsDoWhatTheySay(t *testing.T) {
 	for _, act := range []string{
 		"oauth admin admin/access.preview alice Suspended", "oauth admin admin/access.set alice Suspended", "oauth admin admin/access.set alice Allowed",
 		"oauth admin admin/access.set alice Offboarded", "oauth admin admin/keys.revoke alice abcdefgh", "oauth admin admin/users.get alice",
+		"oauth admin admin/requests.approve alice jira",
 	} {
 		if !slices.Contains(acted, act) {
 			t.Errorf("the trail lacks %q: %q", act, acted)
@@ -329,6 +359,11 @@ func TestARequestIsAnsweredOnItsPage(t *testing.T) {
 	if got := v.open("/console/requests/alice/other"); got.status != http.StatusNotFound {
 		t.Errorf("no request: %d", got.status)
 	}
+	w.requests.fail(selfservice.ErrRequestChanged)
+	if got := v.submit(wiki, wiki, "verdict", "Refused", "reason", "use the team's"); got.status != http.StatusConflict || !strings.Contains(got.body, "use the team&#39;s</textarea>") {
+		t.Errorf("a request that somebody else answered meanwhile: %d %s", got.status, got.body)
+	}
+	w.requests.fail(nil)
 	for path, fields := range map[string][]string{jira: {"verdict", "Approved", "reason", ""}, wiki: {"verdict", "Refused", "reason", "use the team's"}} {
 		got := v.submit(path, path, fields...)
 		if got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/console/requests?done=") {
@@ -428,6 +463,30 @@ func TestAnAdministratorWakesABridge(t *testing.T) {
 	}
 }
 
+func TestThePageOfAPersonCountsTheirCallsAlone(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	for _, page := range []string{"/console/people/alice", "/console/usage?range=week&userId=alice"} {
+		w.index.answerFigures(figuresOfDay(time.Now()), nil)
+		if got := v.open(page); got.status != http.StatusOK {
+			t.Errorf("%s: %d %s", page, got.status, got.body)
+		}
+		if asked := w.index.counts(); len(asked) != 1 || asked[0].UserID != "alice" {
+			t.Errorf("%s counts %+v", page, asked)
+		}
+		if acted := w.acted(); !slices.Contains(acted, "admin_key  admin/analytics.query alice") {
+			t.Errorf("%s: the trail has %q", page, acted)
+		}
+	}
+	if got := v.open("/console/usage?userId=alice"); strings.Contains(got.body, `id="top-users"`) {
+		t.Error("the calls of one person are listed by person")
+	}
+	w.index.answerFigures(audit.Figures{}, problems.AuditIndexDisabled)
+	if got := v.open("/console/people/alice"); got.status != http.StatusOK || !strings.Contains(got.body, "keeps no index of its calls") {
+		t.Errorf("without an index: %d %s", got.status, got.body)
+	}
+}
+
 func TestAnOffboardingNeedsTheTypedName(t *testing.T) {
 	w := newAdminWorld(t)
 	v := w.administrator()
@@ -479,13 +538,15 @@ func TestThePagesOfAdministratorsSayWhatIsKnown(t *testing.T) {
 		"/console/people?search=ali":   {"1 of 2 match.", `value="ali"`, "Clear filters"},
 		"/console/people?phase=Failed": {"Nobody matches."},
 		"/console/people/alice": {"1 of 2 servers cannot be used.", "Ready: yes", "Servers wait for", "laptop", "kubectl get hostedbridge --namespace tenants alice -o yaml", "Offboard alice", "kubectl events --for hostedbridge/alice -n tenants",
-			"kubectl patch hb alice -n tenants --type=merge -p &#39;{&#34;spec&#34;:{&#34;tier&#34;:&#34;TIER&#34;}}&#39;", "Change the groups", "operator profiles diff --namespace hosted-bridge-system", "kubectl delete hb alice -n tenants"},
+			"kubectl patch hb alice -n tenants --type=merge -p &#39;{&#34;spec&#34;:{&#34;tier&#34;:&#34;TIER&#34;}}&#39;", "Change the groups", "operator profiles diff --namespace hosted-bridge-system", "kubectl delete hb alice -n tenants",
+			"in 24 hours, of which", "<bdi>query</bdi>", `href="/console/usage?range=week&amp;userId=alice"`},
 		"/console/people/alice/suspend": {"Suspend alice?", "keys, logins and secrets are kept"},
 		"/console/audit":                {"search query", "admin, by login", "admin/access.set Suspended", "cursor="},
-		"/console/usage":                {"<polyline", "<rect class=\"bar\"", `role="img"`, "24 hours", "95 % of the calls", "People who called in each hour", "At most 7 in one hour.", "900 calls, 20 failed"},
+		"/console/usage":                {"<polyline", "<rect class=\"bar\"", `role="img"`, "24 hours", "95 % of the calls", "People who called in each hour", "At most 7 in one hour.", "900 calls, 20 failed", `href="/console/people/alice"`},
+		"/console/usage?userId=alice":   {`value="alice"`, `href="/console/usage?range=month&amp;userId=alice"`},
 		"/console/profiles":             {"209 of 212", "Rolling out"},
 		"/console/profiles/engineering": {"tier: team", "operator profiles diff", "/console/people?profile=engineering"},
-		"/console/catalog":              {"The signature is not the publisher", "Refused", "1.4.0", "1 key works"},
+		"/console/catalog":              {"The signature is not the publisher", "Refused", "1.4.0", "1 key works", "Verified", "Score 87 of 100", "Audit outdated"},
 		"/console/health": {"v1.2.3", "Version 2", "Being replaced", "It lacks no entry.", "2 of 2 ready", "1 of 2 ready", "0 of 2 ready", "Where logins are kept.", "PostgreSQL",
 			"3 of 43 bridges have secrets under an older version", "-n hosted-bridge-system deploy/hosted-bridge-keybroker -- /keybroker rotate --dry-run", "docs/operations/backup.md"},
 	} {
@@ -571,7 +632,7 @@ func TestPagesOfAdministratorsWithoutTheCluster(t *testing.T) {
 	w.index.answer(audit.Page{}, errors.New("index is away"))
 	for path, says := range map[string]string{
 		"/console": "cannot use something", "/console/people": "2 have a bridge.", "/console/people/alice": "The keys cannot be shown now", "/console/audit": "The trail itself is not affected",
-		"/console/profiles": "The profiles cannot be shown now", "/console/health": "The trail itself is not affected", "/console/catalog": "2 recipes",
+		"/console/profiles": "The profiles cannot be shown now", "/console/health": "The trail itself is not affected", "/console/catalog": "3 recipes",
 	} {
 		if got := v.open(path); got.status != http.StatusOK || !strings.Contains(got.body, says) || strings.Contains(got.body, "is away") {
 			t.Errorf("%s: %d %s", path, got.status, got.body)

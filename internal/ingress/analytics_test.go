@@ -108,6 +108,7 @@ func TestQueriesForAnalytics(t *testing.T) {
 		"?from=2026-03-01&to=2026-03-09":                     {From: at, To: at.Add(8 * day), Step: day, Top: 10},
 		"?from=2026-03-01&to=2026-04-01&step=hour":           {From: at, To: at.Add(31 * day), Step: time.Hour, Top: 10},
 		"?from=2026-03-01&to=2026-03-02&step=day&top=100":    {From: at, To: at.Add(day), Step: day, Top: 100},
+		"?from=2026-03-01&to=2026-03-02&userId=alice":        {UserID: "alice", From: at, To: at.Add(day), Step: time.Hour, Top: 10},
 		"?from=2026-03-01T00:00:00Z&to=2026-03-01T00:00:01Z": {From: at, To: at.Add(time.Second), Step: time.Hour, Top: 10},
 	} {
 		w.index.answerFigures(audit.Figures{}, nil)
@@ -130,7 +131,7 @@ func TestQueriesForAnalytics(t *testing.T) {
 func TestQueriesForAnalyticsThatAreRefused(t *testing.T) {
 	w, _, _ := twoUsers(t)
 	for query, says := range map[string]string{
-		"user=alice":                    "from, to, step and top",
+		"user=alice":                    "from, to, step, top and userId",
 		"step=minute":                   "hour or day",
 		"step=":                         "hour or day",
 		"top=0":                         "1 to 100",

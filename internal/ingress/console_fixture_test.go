@@ -45,12 +45,16 @@ type fakeSelf struct {
 	secrets  map[string]string
 	events   []selfservice.Event
 	requests selfservice.Requests
+	usage    selfservice.Usage
 	failWith error
-	did      []string
+	// noIndex is an installation without an index of its audit trail.
+	noIndex bool
+	did     []string
 }
 
 func newFakeSelf() *fakeSelf {
-	return &fakeSelf{secrets: map[string]string{}, servers: map[v1alpha1.UserID]selfservice.Servers{
+	usage := selfservice.Usage{Tier: testTier, Quota: []selfservice.Quota{{Limit: "hour", Most: 300, Remaining: 24, ResetSeconds: 60}}}
+	return &fakeSelf{usage: usage, secrets: map[string]string{}, servers: map[v1alpha1.UserID]selfservice.Servers{
 		"alice": {Bridge: selfservice.Bridge{Status: health.Healthy, Tools: 3, Tier: testTier}, Servers: []selfservice.Server{
 			{Name: "search", State: health.Healthy, Tools: 3, Actions: []selfservice.Action{}},
 			{Name: "github", State: health.Unhealthy, Reason: health.ReasonSecretMissing, Message: "It waits for a secret.", Secrets: []string{"GITHUB_TOKEN"},
@@ -173,12 +177,15 @@ func (f *fakeSelf) Disconnect(_ context.Context, _ selfservice.Actor, of route.B
 }
 
 func (f *fakeSelf) Usage(context.Context, route.Backend, selfservice.UsageQuery) (selfservice.Usage, error) {
-	return selfservice.Usage{Tier: testTier, Quota: []selfservice.Quota{{Limit: "hour", Most: 300, Remaining: 24, ResetSeconds: 60}}}, f.err()
+	return f.usage, f.err()
 }
 
 func (f *fakeSelf) Activity(context.Context, route.Backend, audit.Query) (selfservice.Activity, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.noIndex {
+		return selfservice.Activity{}, problems.AuditIndexDisabled
+	}
 	return selfservice.Activity{Entries: f.events}, f.failWith
 }
 
@@ -213,7 +220,9 @@ func (k keybrokerKeys) Keys(context.Context) (jose.JSONWebKeySet, error) {
 type consoleWorld struct {
 	*world
 
-	self       *fakeSelf
+	self *fakeSelf
+	// pages are the routes of the console.
+	pages      []httpapi.Route
 	alice, bob string
 	// came is who comes back from a provider.
 	came httpapi.Identity
@@ -258,6 +267,7 @@ func newConsoleWorld(t *testing.T, more ...func(*console.Options)) *consoleWorld
 	if err != nil {
 		t.Fatal(err)
 	}
+	cw.pages = pages.Feature().Routes
 	// What the authorization server does when somebody comes back from a provider.
 	came := httpapi.Feature{Name: routeLogin, MaxPath: maxPath, Routes: []httpapi.Route{{
 		Method: http.MethodGet, Path: "/oauth/came", Access: httpapi.Page, Handle: func(c httpapi.Call) error {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -77,9 +78,31 @@ func TestAKeyThatIsNotValidBeginsNoSession(t *testing.T) {
 	}
 }
 
+func TestALoginLeadsBackToWhatWasSearchedFor(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.visitor()
+	got := v.open("/catalog?q=a%20b%26c")
+	login := got.header.Get("Location")
+	if login != "/login?next=/catalog%3Fq%3Da%2520b%2526c" {
+		t.Fatalf("the login is at %q", login)
+	}
+	if got := v.open(login); !strings.Contains(got.body, `name="next" value="/catalog?q=a%20b%26c"`) {
+		t.Errorf("the form: %s", got.body)
+	}
+	if got := v.logIn(w.alice, "/catalog?q=a%20b%26c"); got.header.Get("Location") != "/catalog?q=a%20b%26c" {
+		t.Errorf("the login leads to %q", got.header.Get("Location"))
+	}
+	if got := w.visitor().open("/keys?done=revoked"); got.header.Get("Location") != "/login?next=/keys" {
+		t.Errorf("what was done: %q", got.header.Get("Location"))
+	}
+}
+
 func TestALoginLeadsToNoOtherSite(t *testing.T) {
 	w := newConsoleWorld(t)
-	for _, next := range []string{"//evil.example", "https://evil.example", "/\\evil.example", "/%2f/evil.example", "javascript:alert(1)", "/././/evil.example", ""} {
+	for _, next := range []string{
+		"//evil.example", "https://evil.example", "/\\evil.example", "/%2f/evil.example", "javascript:alert(1)", "/././/evil.example", "",
+		"//evil.example?q=a", "/keys?//evil.example", "/keys?q=a\r\nSet-Cookie:+a=b", "/keys?q=<b>", "/keys?q", "/keys?q=" + strings.Repeat("a", 300),
+	} {
 		if got := w.visitor().logIn(w.alice, next); got.header.Get("Location") != "/" {
 			t.Errorf("%q leads to %q", next, got.header.Get("Location"))
 		}
@@ -181,12 +204,24 @@ func TestATokenOfASessionIsNoAccessToken(t *testing.T) {
 	}
 }
 
-// consoleForms are the forms of the console, with what they do.
-var consoleForms = []struct {
+// consoleForm is a form of a page, with what is entered and what it does.
+type consoleForm struct {
 	page, action string
 	fields       []string
 	does         string
-}{
+}
+
+// values returns what is entered.
+func (f *consoleForm) values() url.Values {
+	form := url.Values{}
+	for i := 0; i+1 < len(f.fields); i += 2 {
+		form.Set(f.fields[i], f.fields[i+1])
+	}
+	return form
+}
+
+// consoleForms are the forms of the console, with what they do.
+var consoleForms = []consoleForm{
 	{"/catalog", "/servers/docs/choice", []string{"use", "On"}, "choose docs On"},
 	{"/catalog", "/servers/docs/choice", []string{"use", "Clear"}, "clear docs"},
 	{"/servers/github", "/secrets", []string{"name", "GITHUB_TOKEN", "server", "github", "value", "a b+%&="}, "set GITHUB_TOKEN"},
@@ -196,6 +231,14 @@ var consoleForms = []struct {
 	{"/servers/github/disconnect", "/servers/github/disconnect", nil, "disconnect github"},
 	{"/servers/jira", "/servers/jira/request", []string{"reason", "I triage tickets"}, "ask jira I triage tickets"},
 	{"/servers/jira", "/servers/jira/withdraw", nil, "withdraw jira"},
+}
+
+// bridgeForms are those that call the bridge, and the one that ends the session.
+var bridgeForms = []consoleForm{
+	{"/tools", "/tools", nil, ""},
+	{"/tools/search_query", "/tools/search_query", []string{"arg.query", "report"}, ""},
+	{"/servers/search/tools/query", "/servers/search/tools/query", []string{"arg.limit", "5"}, ""},
+	{"/", "/logout", nil, ""},
 }
 
 func TestAFormDoesWhatItSays(t *testing.T) {
@@ -279,41 +322,64 @@ func TestThePageOfAServerSaysWhatBecameOfTheRequest(t *testing.T) {
 
 func TestAFormOfAnotherSiteDoesNothing(t *testing.T) {
 	w := newConsoleWorld(t)
+	var asked []string
+	w.serveBridge(hosts[0], "uid-alice", mcpOf(&asked, `{"content":[]}`))
+	w.setPod("alice", "alice-1", hosts[0])
 	v, other := w.logged(w.alice), w.logged(w.bob)
-	right, foreign := v.open("/keys").hidden(), other.open("/keys").hidden()
-	for _, f := range consoleForms {
-		for name, send := range map[string]func(url.Values) reply{
-			"no token":                func(form url.Values) reply { return v.post(f.action, form) },
-			"another session's token": func(form url.Values) reply { form.Set("csrf", foreign.Get("csrf")); return v.post(f.action, form) },
-			"another site": func(form url.Values) reply {
-				form.Set("csrf", right.Get("csrf"))
-				return v.post(f.action, form, "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example")
-			},
-			"another origin, old browser": func(form url.Values) reply {
-				form.Set("csrf", right.Get("csrf"))
-				return v.post(f.action, form, "Sec-Fetch-Site", "", "Origin", "https://evil.example")
-			},
-			"a page of a file": func(form url.Values) reply {
-				form.Set("csrf", right.Get("csrf"))
-				return v.post(f.action, form, "Sec-Fetch-Site", "", "Origin", "null")
-			},
-			"a sibling of the same domain": func(form url.Values) reply {
-				form.Set("csrf", right.Get("csrf"))
-				return v.post(f.action, form, "Sec-Fetch-Site", "same-site")
-			},
-		} {
-			form := url.Values{}
-			for i := 0; i+1 < len(f.fields); i += 2 {
-				form.Set(f.fields[i], f.fields[i+1])
-			}
-			if got := send(form); got.status != http.StatusForbidden {
+	right, foreign := v.open("/keys").hidden().Get("csrf"), other.open("/keys").hidden().Get("csrf")
+	sent := []string{"/login"} // TestALoginOfAnotherSiteBeginsNoSession sends it.
+	for _, f := range slices.Concat(consoleForms, bridgeForms) {
+		sent = append(sent, f.action)
+		for name, tt := range attacksOnForms(right, foreign) {
+			form := f.values()
+			form["csrf"] = tt.csrf
+			if got := v.post(f.action, form, tt.header...); got.status != http.StatusForbidden {
 				t.Errorf("%s with %s: %d", f.action, name, got.status)
 			}
 		}
 	}
-	if did := w.self.acts(); len(did) > 0 {
-		t.Errorf("something was done: %q", did)
+	if did := w.self.acts(); len(did) > 0 || len(asked) > 0 {
+		t.Errorf("something was done: %q, and the bridge was asked %q", did, asked)
 	}
+	if got := v.open("/keys"); got.status != http.StatusOK {
+		t.Errorf("the session has ended: %d", got.status)
+	}
+	if forgotten := routesWithout(w.pages, http.MethodPost, sent); len(forgotten) > 0 {
+		t.Errorf("no form was sent to %q", forgotten)
+	}
+}
+
+// attackOnForm is how another site, or another session, sends a form.
+type attackOnForm struct {
+	csrf, header []string
+}
+
+// attacksOnForms are all ways in which a form comes that no page of the session sends, whose
+// token is right. foreign is the token of another session.
+func attacksOnForms(right, foreign string) map[string]attackOnForm {
+	return map[string]attackOnForm{
+		"no token":                     {},
+		"another session's token":      {csrf: []string{foreign}},
+		"another site":                 {[]string{right}, []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}},
+		"another origin, old browser":  {[]string{right}, []string{"Sec-Fetch-Site", "", "Origin", "https://evil.example"}},
+		"a page of a file":             {[]string{right}, []string{"Sec-Fetch-Site", "", "Origin", "null"}},
+		"a sibling of the same domain": {[]string{right}, []string{"Sec-Fetch-Site", "same-site"}},
+	}
+}
+
+// partOfPath is a part of the path of a route that differs.
+var partOfPath = regexp.MustCompile(`:[A-Za-z]+`)
+
+// routesWithout returns the paths of the routes with a method that no path is one of.
+func routesWithout(routes []httpapi.Route, method string, paths []string) []string {
+	var without []string
+	for _, r := range routes {
+		form := regexp.MustCompile("^" + partOfPath.ReplaceAllString(r.Path, "[^/]+") + "$")
+		if r.Method == method && !slices.ContainsFunc(paths, form.MatchString) {
+			without = append(without, r.Path)
+		}
+	}
+	return without
 }
 
 func TestALoginOfAnotherSiteBeginsNoSession(t *testing.T) {
@@ -347,7 +413,9 @@ func TestASessionEnds(t *testing.T) {
 		"when another key has its id": func(w *consoleWorld) {
 			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys[0].Hash = "user-sha256:" + strings.Repeat("0", 64) })
 		},
-		"when the bridge is gone": func(w *consoleWorld) { w.change(func() { w.bridges = w.bridges[1:] }) },
+		"when the bridge is gone":     func(w *consoleWorld) { w.change(func() { w.bridges = w.bridges[1:] }) },
+		"when the user is suspended":  func(w *consoleWorld) { w.setAccess("alice", v1alpha1.AccessSuspended) },
+		"when the user is offboarded": func(w *consoleWorld) { w.setAccess("alice", v1alpha1.AccessOffboarded) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newConsoleWorld(t)
@@ -368,6 +436,11 @@ func TestASessionEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// setAccess has an administrator set the access of a user.
+func (w *consoleWorld) setAccess(user v1alpha1.UserID, access v1alpha1.Access) {
+	w.setPeople(&v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Name: "user." + string(user)}, Spec: v1alpha1.BridgePersonSpec{User: user, Access: access}})
 }
 
 func TestASessionGoesOnWhileItIsUsed(t *testing.T) {
@@ -430,30 +503,6 @@ func TestAForgedSessionIsNone(t *testing.T) {
 	}
 }
 
-func TestAnotherUsersThingsAreNothing(t *testing.T) {
-	w := newConsoleWorld(t)
-	w.self.servers["bob"] = selfservice.Servers{Bridge: selfservice.Bridge{Status: health.Healthy}, Servers: []selfservice.Server{{Name: "private", State: health.Healthy}}}
-	alice := w.logged(w.alice)
-	want, got := alice.open("/servers/nothing"), alice.open("/servers/private")
-	if want.status != http.StatusNotFound || want.status != got.status || want.body != got.body {
-		t.Errorf("%d and %d: %s", want.status, got.status, got.body)
-	}
-	for _, page := range consolePages {
-		if body := alice.open(page).body; strings.Contains(body, "private") || strings.Contains(body, "bob") {
-			t.Errorf("%s of alice's shows what is bob's", page)
-		}
-	}
-	form := alice.open("/").hidden()
-	form.Set("use", "Off")
-	want, got = alice.post("/servers/nothing/choice", form), alice.post("/servers/private/choice", form)
-	if want.status != http.StatusNotFound || want.body != got.body {
-		t.Errorf("a form: %d and %d", want.status, got.status)
-	}
-	if did := w.self.acts(); len(did) > 0 {
-		t.Errorf("something was done: %q", did)
-	}
-}
-
 func TestHostileTextsAreShownAsText(t *testing.T) {
 	w := newConsoleWorld(t)
 	hostile := `</bdi><script>alert(1)</script>` + "\u202e\x1b[31m" + strings.Repeat("x", 10<<10)
@@ -472,6 +521,88 @@ func TestHostileTextsAreShownAsText(t *testing.T) {
 		}
 		if strings.Contains(got.body, "<script") || strings.ContainsAny(got.body, "\u202e\x1b") || strings.Contains(got.body, strings.Repeat("x", 1000)) {
 			t.Errorf("%s shows hostile text as it is", page)
+		}
+	}
+}
+
+// Parts of a page of a tool. Fields have their names and values as they are, which browsers
+// send and nobody reads.
+var (
+	unseen = regexp.MustCompile(` (name|value)="[^"]*"`)
+	whole  = regexp.MustCompile(`(?s)<pre class="result".*?</pre>`)
+)
+
+func TestHostileTextsOfAToolAreShownAsText(t *testing.T) {
+	w := newConsoleWorld(t)
+	hostile := `</bdi></pre></textarea><script>alert(1)</script>"'` + "\u202e\x1b[31m" + strings.Repeat("x", 4<<10)
+	name := "t_" + strings.Repeat("x", 126) // The longest that a path has.
+	encode := func(v any) string {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	type object = map[string]any
+	properties := object{hostile: object{"type": "string", "title": hostile, "description": hostile, "default": hostile}}
+	for _, kind := range []string{"string", "integer", "number", "boolean", "array"} {
+		properties["of-"+kind] = object{"type": kind, "title": hostile, "description": hostile, "default": hostile, "maxLength": 3}
+	}
+	properties["one"] = object{"enum": []any{hostile, 1}, "description": hostile}
+	tool := object{"name": name, "title": hostile, "description": hostile, "annotations": object{"destructiveHint": true, "title": hostile}}
+	result := ""
+	serve := func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "application/json")
+		var q struct {
+			Params struct{ Arguments struct{ Action string } }
+		}
+		_ = json.NewDecoder(r.Body).Decode(&q)
+		answer := result
+		if r.Header.Get("Mcp-Method") == "tools/list" {
+			answer = `"result":{"tools":[` + encode(tool) + `]}`
+		} else if q.Params.Arguments.Action == "schema" {
+			answer = `"result":{"content":[],"structuredContent":` + encode(tool) + `}`
+		}
+		fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":1,%s}`, answer)
+	}
+	w.serveBridge(hosts[0], "uid-alice", serve)
+	w.setPod("alice", "alice-1", hosts[0])
+	v := w.logged(w.alice)
+	check := func(what string, got reply, status int) {
+		t.Helper()
+		body := unseen.ReplaceAllString(got.body, "")
+		if got.status != status {
+			t.Errorf("%s: %d", what, got.status)
+		}
+		if strings.Contains(got.body, "<script") || strings.ContainsAny(body, "\u202e\x1b") {
+			t.Errorf("%s shows hostile text as it is", what)
+		}
+		if strings.Contains(whole.ReplaceAllString(body, ""), strings.Repeat("x", 1000)) {
+			t.Errorf("%s shows all of a long text", what)
+		}
+	}
+	for schema, of := range map[string]any{
+		"a form":                   object{"type": "object", "properties": properties, "required": []string{hostile, "of-string", "of-array"}},
+		"a schema that is no form": object{"type": "object", "properties": properties, "oneOf": []any{object{"title": hostile}}, hostile: hostile},
+	} {
+		tool["inputSchema"] = of
+		for _, page := range []string{"/tools/" + name, "/servers/search/tools/" + name} {
+			what := page[:strings.LastIndex(page, "/")] + " with " + schema
+			check(what, v.open(page), http.StatusOK)
+			wrong := []string{"arguments", "{", "arg.of-integer", "1.5", "arg.of-number", "1e999", "arg.of-array", "{", "arg.one", "2"}
+			check(what+", filled in wrongly", v.submit(page, page, wrong...), http.StatusUnprocessableEntity)
+		}
+	}
+	tool["inputSchema"] = object{"type": "object"}
+	for what, answer := range map[string]string{
+		"a result":           `"result":{"content":[{"type":"text","text":` + encode(hostile) + `},{"type":` + encode(hostile) + `,"mimeType":` + encode(hostile) + `},{"type":"resource_link","uri":` + encode(hostile) + `}]}`,
+		"a structured one":   `"result":{"content":[],"structuredContent":{` + encode(hostile) + `:` + encode(hostile) + `}}`,
+		"a tool that failed": `"result":{"isError":true,"content":[{"type":"text","text":` + encode(hostile) + `}]}`,
+		"an error":           `"error":{"code":-32000,"message":` + encode(hostile) + `,"data":{"code":` + encode(hostile) + `}}`,
+	} {
+		result = answer
+		for _, page := range []string{"/tools/" + name, "/servers/search/tools/" + name} {
+			check(what+" of "+strings.TrimSuffix(page, name), v.submit(page, page, "confirm", "yes"), http.StatusOK)
 		}
 	}
 }
@@ -530,6 +661,11 @@ func TestPagesSayWhatStillWorksWithoutTheCluster(t *testing.T) {
 			t.Errorf("%s: %d %s", page, got.status, got.body)
 		}
 	}
+	for page, wrong := range map[string]string{"/secrets": "You have none", "/servers/github": "Not set"} {
+		if got := v.open(page); strings.Contains(got.body, wrong) || !strings.Contains(got.body, "not known at the moment") {
+			t.Errorf("%s says what it does not know: %s", page, got.body)
+		}
+	}
 	if got := v.post("/keys", form); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "This does not work at the moment") {
 		t.Errorf("a form: %d %s", got.status, got.body)
 	}
@@ -548,6 +684,26 @@ func mcpOf(asked *[]string, result string) http.HandlerFunc {
 		}
 		rw.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(rw, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":%s}\n\n", result)
+	}
+}
+
+// TestAToolIsFoundInALongList has descriptions of a MiB in a list, and of more than a page
+// reads.
+func TestAToolIsFoundInALongList(t *testing.T) {
+	w := newConsoleWorld(t)
+	size := 1 << 20
+	w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"other","description":%q},{"name":"search_query","description":"Finds."}]}}`, strings.Repeat("x", size))
+	})
+	w.setPod("alice", "alice-1", hosts[0])
+	v := w.logged(w.alice)
+	if got := v.open("/tools/search_query"); got.status != http.StatusOK || !strings.Contains(got.body, "Finds.") {
+		t.Errorf("in a long list: %d %s", got.status, got.body)
+	}
+	size = 3 << 20
+	if got := v.open("/tools/search_query"); got.status != http.StatusBadGateway || !strings.Contains(got.body, "than this page can read") {
+		t.Errorf("in a list that is too long: %d %s", got.status, got.body)
 	}
 }
 

@@ -15,10 +15,7 @@ import (
 )
 
 const (
-	// maxExchanged is how much of the answer to a person's own call is kept, in bytes: more
-	// than anybody reads on a page.
-	maxExchanged = 256 << 10
-	// exchangeTimeout bounds such a call. A person waits for its page.
+	// exchangeTimeout bounds a person's own call. A person waits for its page.
 	exchangeTimeout = 60 * time.Second
 	// exchangeVersion is the version of MCP in which a request needs no session.
 	exchangeVersion = "2026-07-28"
@@ -61,7 +58,7 @@ func (c *featureCall) EnterAdministrator(who httpapi.Administrator) error {
 func (c *featureCall) Exchange(rpc httpapi.RPC) httpapi.Exchanged {
 	ctx, cancel := context.WithTimeout(c.r.context(), exchangeTimeout)
 	defer cancel()
-	w := &keptAnswer{header: http.Header{}}
+	w := &keptAnswer{header: http.Header{}, most: rpc.Keep}
 	c.router.serveExchange(newExchange(ctx, c.r, rpc, w))
 	if w.status == 0 {
 		w.status = http.StatusGatewayTimeout // The call was cut off before it was answered.
@@ -138,11 +135,12 @@ func (e exchangeWriter) WriteHeaderNow() {
 	}
 }
 
-// keptAnswer keeps the beginning of an answer.
+// keptAnswer keeps the beginning of an answer, at most so many bytes of it.
 type keptAnswer struct {
 	header    http.Header
 	status    int
 	body      bytes.Buffer
+	most      int
 	truncated bool
 }
 
@@ -160,7 +158,7 @@ func (k *keptAnswer) WriteHeader(status int) {
 // the call ends as it would have ended.
 func (k *keptAnswer) Write(b []byte) (int, error) {
 	k.WriteHeader(http.StatusOK)
-	kept := b[:min(len(b), maxExchanged-k.body.Len())]
+	kept := b[:min(len(b), k.most-k.body.Len())]
 	k.truncated = k.truncated || len(kept) < len(b)
 	k.body.Write(kept)
 	return len(b), nil

@@ -28,9 +28,14 @@ func (w *world) selfOptions(quotas limits.Counts) management.SelfOptions {
 	return management.SelfOptions{
 		Bridge: w.bridgeOf, Reports: w.reports, Last: func(ctx context.Context, b route.Backend) health.Report { return w.lastReport(ctx, b) },
 		ListTools: w.ways.Tools, Keys: w.keys, Choices: (*fakeChoices)(w), Secrets: &w.keeper,
-		Quotas: quotas, Tiers: func() quota.Tiers { return *w.tiers.Load() }, AuditIndex: w.index,
+		Quotas: quotas, Tiers: func() quota.Tiers { return *w.tiers.Load() }, AuditIndex: w.index, RecipeText: recipeText,
 		ConnectPage: func(user v1alpha1.UserID, server string) string { return v1alpha1.ConnectURL(publicURL, user, server) },
 	}
+}
+
+// recipeText is what the catalog says that a recipe is for.
+func recipeText(recipe string) string {
+	return map[string]string{"wiki": "Finds pages of the handbook."}[recipe]
 }
 
 // bridgeOf returns the HostedBridge of a backend as the watch would.

@@ -37,11 +37,11 @@ func selfWorld(t *testing.T) (w *world, alice, bob string) {
 	w = newWorld(t, defaults())
 	alice, bob = w.addUser("alice"), w.addUser("bob")
 	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
-		b.Spec.Servers = []v1alpha1.Server{{Name: "own", Secrets: []v1alpha1.SecretName{"TOKEN"}, Auth: &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
+		b.Spec.Servers = []v1alpha1.Server{{Name: "own", Description: "Reads mail.", Secrets: []v1alpha1.SecretName{"TOKEN"}, Auth: &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
 			Grant: v1alpha1.OAuthAuthorizationCode, AuthorizationURL: "https://login.example.com/a", TokenSecret: "TOKEN",
 		}}}}
 		b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{
-			{Name: "may", Profile: "team", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff},
+			{Name: "may", Profile: "team", Recipe: "wiki", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff},
 			{Name: "fixed", Profile: "team", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff},
 			{Name: "must", Profile: "team", Use: v1alpha1.ServerRequired, Source: `{"name":"must","transport":{"url":"https://m"}}`},
 		}}
@@ -80,7 +80,7 @@ var description = sync.OnceValues(func() (*openapi3.T, error) {
 })
 
 // pathParts have the parts of the users' paths that differ.
-var pathParts = regexp.MustCompile(`^/u/[^/]+/(servers|connections|keys)/([^/]+)`)
+var pathParts = regexp.MustCompile(`^/u/[^/]+/(servers|connections|keys|requests)/([^/]+)`)
 
 // checkDescribed compares an answer with its description.
 func checkDescribed(t testing.TB, r *http.Request, got reply) {
@@ -91,7 +91,7 @@ func checkDescribed(t testing.TB, r *http.Request, got reply) {
 	}
 	path := pathParts.ReplaceAllStringFunc(r.URL.Path, func(s string) string {
 		kind := pathParts.FindStringSubmatch(s)[1]
-		return "/u/{userId}/" + kind + "/{" + map[string]string{"servers": "server", "connections": "server", "keys": "keyId"}[kind] + "}"
+		return "/u/{userId}/" + kind + "/{" + map[string]string{"servers": "server", "connections": "server", "keys": "keyId", "requests": "server"}[kind] + "}"
 	})
 	path = strings.Replace(path, "/u/alice/", "/u/{userId}/", 1)
 	item := doc.Paths.Find(path)
@@ -141,6 +141,8 @@ func TestUsersSeeTheirServersAndChooseThem(t *testing.T) {
 		says               string
 	}{
 		{"GET", "/servers/may", "", 200, `"reason":"off"`},
+		{"GET", "/servers/may", "", 200, `"description":"Finds pages of the handbook."`},
+		{"GET", "/servers/own", "", 200, `"description":"Reads mail."`},
 		{"GET", "/servers/none", "", 404, "server_not_found"},
 		{"PUT", "/servers/may/choice", `{"use":"On","deny":["delete"]}`, 200, `"reason":"pending"`},
 		{"GET", "/servers/may", "", 200, `"choice":{"use":"On","deny":["delete"]}`},
@@ -224,6 +226,53 @@ func TestUsersMakeAndRevokeTheirKeys(t *testing.T) {
 	}
 	if strings.Contains(w.logs.String(), made.Key) {
 		t.Error("the log has the key")
+	}
+}
+
+func TestUsersAskForServers(t *testing.T) {
+	kept := &fakeRequests{}
+	requests := &management.Requests{}
+	w := newWorldWith(t, defaults(), func(d *Deps) { d.Features = append(d.Features, requests.Feature()) })
+	*requests = *management.NewRequests(kept, w.bridgeOf) // The world is there later than its features.
+	alice := w.addUser("alice")
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
+		b.Status.Effective = &v1alpha1.EffectiveSettings{}
+		for n := range selfservice.MaxOpenRequests + 1 {
+			b.Status.Effective.Servers = append(b.Status.Effective.Servers, v1alpha1.EffectiveServer{
+				Name: fmt.Sprintf("offer-%d", n), Profile: "team", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved,
+			})
+		}
+	})
+	for _, step := range []struct {
+		method, path, body string
+		status             int
+		says               string
+	}{
+		{"GET", "/servers/offer-0", "", 200, `"reason":"not_approved"`},
+		{"GET", "/servers/offer-0", "", 200, `"fix":{"code":"request"`},
+		{"GET", "/servers", "", 200, `"actions":["ask"]`},
+		{"PUT", "/servers/offer-0/choice", `{"use":"On"}`, 409, "choice_not_permitted"},
+		{"GET", "/requests", "", 200, `"requests":[],"offered":["offer-0",`},
+		{"PUT", "/requests/none", `{}`, 404, "request_not_found"},
+		{"PUT", "/requests/offer-0", `{"why":"tickets"}`, 422, "request_invalid"},
+		{"PUT", "/requests/offer-0", `{"reason":"` + strings.Repeat("ü", 501) + `"}`, 422, "reason_too_long"},
+		{"PUT", "/requests/offer-0", `{"reason":"` + strings.Repeat("a", 9<<10) + `"}`, 422, "reason_too_long"},
+		{"PUT", "/requests/offer-0", `{"reason":"tickets"}`, 200, `"state":"open","reason":"tickets"`},
+		{"PUT", "/requests/offer-0", `{"reason":"tickets"}`, 409, "request_open"},
+		{"GET", "/requests", "", 200, `"offered":["offer-1",`},
+		{"DELETE", "/requests/offer-0", "", 204, ""},
+		{"DELETE", "/requests/offer-0", "", 404, "request_not_found"},
+		{"POST", "/requests", "{}", 405, "method_not_allowed"},
+	} {
+		if status, _, text := ask[any](w, step.method, step.path, alice, step.body); status != step.status || !strings.Contains(text, step.says) {
+			t.Errorf("%s %s %.40s: %d %s, want %d", step.method, step.path, step.body, status, text, step.status)
+		}
+	}
+	for n := range selfservice.MaxOpenRequests {
+		kept.all = append(kept.all, v1alpha1.BridgeRequest{Spec: v1alpha1.BridgeRequestSpec{User: "alice", Server: fmt.Sprintf("offer-%d", n)}})
+	}
+	if status, _, text := ask[any](w, "PUT", fmt.Sprintf("/requests/offer-%d", selfservice.MaxOpenRequests), alice, ""); status != http.StatusConflict || !strings.Contains(text, "request_limit_reached") {
+		t.Errorf("one more: %d %s", status, text)
 	}
 }
 

@@ -48,6 +48,9 @@ type Servers struct {
 // Server is a server of a bridge, or one that a profile offers.
 type Server struct {
 	Name string `json:"name"`
+	// Description says what the server is for: its own text, or else that of its recipe in
+	// the catalog. It is empty if there is neither.
+	Description string `json:"description,omitempty"`
 	// Recipe is the name of the server's recipe, empty if it has none.
 	Recipe string `json:"recipe,omitempty"`
 	// Profile is the BridgeProfile that gives or offers the server, and Use how. They are
@@ -69,8 +72,8 @@ type Server struct {
 	Fix *Fix `json:"fix,omitempty"`
 	// Choice is the user's choice about the server, nil if there is none.
 	Choice *Choice `json:"choice,omitempty"`
-	// Actions are what the user may do: turn_on, turn_off, and clear, which removes the
-	// choice.
+	// Actions are what the user may do: turn_on, turn_off, clear, which removes the choice,
+	// and ask, which asks an administrator for the server.
 	Actions []Action `json:"actions"`
 }
 
@@ -141,7 +144,7 @@ func given(b *v1alpha1.HostedBridge, server string) (v1alpha1.EffectiveServer, b
 
 // reported returns a server that the bridge has, with what its report says of it.
 func (v View) reported(of v1alpha1.Server) Server {
-	s := Server{Name: of.Name, State: ServerUnknown, Message: "The bridge has not reported the server yet."}
+	s := Server{Name: of.Name, Description: of.Description, State: ServerUnknown, Message: "The bridge has not reported the server yet."}
 	if of.Recipe != nil {
 		s.Recipe = of.Recipe.Name
 	}
@@ -173,6 +176,9 @@ func (v View) withheld(e v1alpha1.EffectiveServer) Server {
 // complete adds what follows from the rest of a server: whether a choice about it is
 // pending, the words, the fix and the actions.
 func complete(v View, s Server) Server {
+	if s.Description == "" && s.Recipe != "" && v.RecipeText != nil {
+		s.Description = v.RecipeText(s.Recipe)
+	}
 	e, offers := entry(v.Bridge, s.Name)
 	if offers {
 		s.Actions = actionsOf(e, s.Choice)

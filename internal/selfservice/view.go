@@ -35,7 +35,10 @@ type View struct {
 	// ConnectPage returns the page on which the account of a server is connected, empty
 	// for an installation without one.
 	ConnectPage func(server string) string
-	Now         time.Time
+	// RecipeText returns what the catalog says that a recipe is for, empty for one that it
+	// does not have. Nil is no catalog.
+	RecipeText func(recipe string) string
+	Now        time.Time
 }
 
 // Bridge is the state of a bridge as a whole.

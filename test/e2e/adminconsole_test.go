@@ -69,6 +69,8 @@ func adminConsoleEndsAccess(t *testing.T) {
 	for _, page := range consolePages {
 		p.says(t, p.does(t, "open", installed.url+page))
 	}
+	p.says(t, p.does(t, "open", installed.url+"/console/people/"+n.name+"/keys/"+n.key.id+"/revoke"), "Revoke")
+	p.says(t, p.does(t, "open", installed.url+"/console/nothing"), "There is no such page")
 	p.says(t, p.sees(t, "/console/health", " ready"), "operator", "keybroker", "Backups")
 	for _, c := range p.does(t, "cookies").Cookies {
 		if !c.HTTPOnly || c.SameSite != "Lax" {

@@ -80,6 +80,7 @@ func consoleLeadsToATool(t *testing.T) {
 	offerServer(t, n, "notes", v1alpha1.ServerOnRequest)
 	other := newTenant(t, "console-other", "private")
 	p := newPerson(t, browser{Ours: installed.url, Plain: true})
+	p.says(t, p.does(t, "open", installed.url+"/"), "All your tools behind one address")
 	v := p.does(t, "open", installed.url+"/keys")
 	p.says(t, v, "Log in")
 	p.does(t, "fill", "API key", "hb_not_a_key")
@@ -98,7 +99,7 @@ func consoleLeadsToATool(t *testing.T) {
 	p.says(t, p.sees(t, "/tools", "team_"+tool), left.name+"_whoami")
 	p.says(t, p.does(t, "open", installed.url+"/tools/team_"+tool), "Try it")
 	p.says(t, p.does(t, "type", "Run team_"+tool), "Done", "Result")
-	eventually(t, readyTimeout, "an app that is connected has the tool", func(ctx context.Context) error { return callNamed(ctx, n, "team_"+tool) })
+	appCalls(t, n, "team_"+tool)
 	p.says(t, p.sees(t, "/activity", tool), "Your quota")
 	asksForServer(t, p, n, "wiki")
 	isRefused(t, p, n, "notes")
@@ -108,8 +109,11 @@ func consoleLeadsToATool(t *testing.T) {
 	p.does(t, "fill", "Name", "laptop")
 	v = p.does(t, "type", "Make a key")
 	p.says(t, v, "Copy this key now", "laptop")
+	p.says(t, p.does(t, "open", installed.url+"/keys/"+n.key.id+"/revoke"), "Revoke")
+	p.says(t, p.does(t, "open", installed.url+"/secrets/"+left.secret+"/delete"), "Delete "+left.secret)
 
 	nothing, foreign := p.does(t, "open", installed.url+"/servers/nothing"), p.does(t, "open", installed.url+"/servers/private")
+	p.says(t, nothing, "There is no such page")
 	if nothing.Status != http.StatusNotFound || foreign.Status != nothing.Status || foreign.Text != nothing.Text {
 		t.Errorf("another user's server is told from none: %d %s, and %d %s", nothing.Status, nothing.Text, foreign.Status, foreign.Text)
 	}
@@ -123,6 +127,17 @@ func consoleLeadsToATool(t *testing.T) {
 	}
 	change(t, n.name, func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = b.Spec.APIKeys[1:] })
 	p.says(t, p.sees(t, "/keys", "Your session ended"), "Log in with a key")
+}
+
+// appCalls has the inspector call a tool, in both versions of the protocol.
+func appCalls(t *testing.T, n tenant, tool string) {
+	t.Helper()
+	for _, era := range eras {
+		eventually(t, readyTimeout, "the inspector calls "+tool, func(context.Context) error {
+			_, err := inspectorCall(t, era, n.url(), n.key.secret, tool)
+			return err
+		})
+	}
 }
 
 // asksForServer has the person ask for a server, withdraw the request and ask again, and an
@@ -160,10 +175,12 @@ func isRefused(t *testing.T, p *person, n tenant, name string) {
 	p.says(t, p.sees(t, "/servers/"+name, "Your request was refused"), "The wiki has notes.")
 }
 
-// consoleByLogin has a person log in at the identity provider, and an administrator end
-// what they may use.
+// consoleByLogin has a person log in at the identity provider, add a server, set a secret and
+// call a tool, and an administrator end what they may use.
 func consoleByLogin(t *testing.T) {
 	n := newLoginTenant(t, "console-login", "carla")
+	change(t, n.name, func(b *v1alpha1.HostedBridge) { b.Spec.Servers = append(b.Spec.Servers, left.server()) })
+	offerServer(t, n, "library", v1alpha1.ServerOptional)
 	p := newVisitor(t)
 	v := p.does(t, "open", installed.url+"/tools")
 	p.says(t, v, "Log in", "Or use a key")
@@ -185,8 +202,17 @@ func consoleByLogin(t *testing.T) {
 		t.Errorf("the login leads to %s", v.path())
 	}
 	p.says(t, v, "Tools")
-	p.says(t, p.sees(t, "/", "Your server works"), n.url())
-	p.says(t, p.does(t, "press", "Connect an app"), "Claude Code", "log in")
+	p.sees(t, "/catalog", "Turn on library")
+	p.says(t, p.does(t, "press", "Turn on library"), "The server is being turned on")
+	p.says(t, p.sees(t, "/", "Needs a secret"), "One of your 3 servers needs you", n.url())
+	p.does(t, "press", "Set the secret")
+	p.does(t, "fill", left.secret, left.token(t))
+	p.says(t, p.does(t, "press", "Set "+left.secret), "Secret saved")
+	p.sees(t, "/", "Your servers work")
+	p.does(t, "open", installed.url+"/tools/library_"+tool)
+	p.says(t, p.does(t, "press", "Run library_"+tool), "Done", "Result")
+	appCalls(t, n, "library_"+tool)
+	p.says(t, p.does(t, "open", installed.url+"/connect"), "Claude Code", "log in")
 	changeSubjects(t, n, nil)
 	p.says(t, p.sees(t, "/keys", "Your session ended"), "Log in")
 }

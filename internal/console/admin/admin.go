@@ -171,13 +171,6 @@ var params = map[string]httpapi.Param{
 	"d": {Form: part, MaxLength: 128}, "e": {Form: part, MaxLength: 128},
 }
 
-// The forms of queries. None has anything that two parsers could split differently.
-var (
-	doneQuery   = regexp.MustCompile(`^done=[a-z-]{1,32}$`)
-	loginQuery  = regexp.MustCompile(`^((next=/[A-Za-z0-9_./-]*)?(&?why=(ended|out))?)$`)
-	filterQuery = regexp.MustCompile(`^[A-Za-z]+=([A-Za-z0-9_.:~*+-]|%[0-9A-Fa-f]{2})*(&[A-Za-z]+=([A-Za-z0-9_.:~*+-]|%[0-9A-Fa-f]{2})*)*$`)
-)
-
 // The roles of pages, beside oauth.RoleAdmin, as the API's routes have them. deciders answer
 // requests.
 var (
@@ -213,18 +206,18 @@ func (c *Console) views() []httpapi.Route {
 		return httpapi.Route{Method: http.MethodGet, Path: path, Roles: roles, Query: query, Handle: d.view(handle)}
 	}
 	routes := []httpapi.Route{
-		{Method: http.MethodGet, Path: pathLogin, Query: loginQuery, Handle: d.page(d.loginForm)},
-		view(pathHome, readers, doneQuery, p.home),
-		view(pathPeople, readers, filterQuery, p.list),
-		view(pathPerson, readers, doneQuery, p.person),
+		{Method: http.MethodGet, Path: pathLogin, Query: console.LoginQuery, Handle: d.page(d.loginForm)},
+		view(pathHome, readers, console.DoneQuery, p.home),
+		view(pathPeople, readers, console.FilterQuery, p.list),
+		view(pathPerson, readers, console.DoneQuery, p.person),
 		view(pathKey, nil, nil, p.confirmRevoke),
-		view(pathRequests, curators, doneQuery, q.list),
+		view(pathRequests, curators, console.DoneQuery, q.list),
 		view(pathRequest, deciders, nil, q.confirm),
-		view(pathAudit, readers, filterQuery, t.audit),
-		view(pathUsage, readers, filterQuery, t.usage),
+		view(pathAudit, readers, console.FilterQuery, t.audit),
+		view(pathUsage, readers, console.FilterQuery, t.usage),
 		view(pathProfiles, readers, nil, k.profiles),
 		view(pathProfiles+"/:profile", readers, nil, k.profile),
-		view(pathCatalog, curators, filterQuery, k.recipes),
+		view(pathCatalog, curators, console.FilterQuery, k.recipes),
 		view(pathHealth, readers, nil, t.health),
 	}
 	for _, a := range acts {

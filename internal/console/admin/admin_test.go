@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
@@ -103,6 +105,27 @@ func TestARecipeThatNeedsSomebodyIsToldFromOthers(t *testing.T) {
 	} {
 		if got := rowOf(tt.entry); got.Look.Word != tt.word || got.Look.Class != tt.class {
 			t.Errorf("%s: %+v", name, got.Look)
+		}
+	}
+}
+
+func TestAConditionIsGoodOrNot(t *testing.T) {
+	for _, tt := range []struct {
+		kind   string
+		status metav1.ConditionStatus
+		word   string
+		class  string
+	}{
+		{v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready: yes", "ok"},
+		{v1alpha1.ConditionReady, metav1.ConditionFalse, "Ready: no", "warn"},
+		{v1alpha1.ConditionReady, metav1.ConditionUnknown, "Ready: not known", "off"},
+		{v1alpha1.ConditionConflicting, metav1.ConditionFalse, "Conflicting: no", "ok"},
+		{v1alpha1.ConditionConflicting, metav1.ConditionTrue, "Conflicting: yes", "warn"},
+		{v1alpha1.ConditionProgressing, metav1.ConditionFalse, "Progressing: no", "ok"},
+		{v1alpha1.ConditionProgressing, metav1.ConditionTrue, "Progressing: yes", "start"},
+	} {
+		if got := conditionOf(metav1.Condition{Type: tt.kind, Status: tt.status}); got.Word != tt.word || got.Class != tt.class {
+			t.Errorf("%s %s looks as %+v", tt.kind, tt.status, got)
 		}
 	}
 }

@@ -123,6 +123,10 @@ type catalogPage struct {
 // recipeRow is a recipe in a list.
 type recipeRow struct {
 	Name, Owner, Version, Description string
+	// Quality is what administrators said of it, nil for nothing, and Outdated whether that
+	// was about another version.
+	Quality  *catalog.Overlay
+	Outdated bool
 	// Look is its state, and Why the reason.
 	Look    state
 	Why     string
@@ -173,6 +177,10 @@ func matches(e catalog.Entry, query string) bool {
 // rowOf returns a recipe as the list has it: what is wrong with it first.
 func rowOf(e catalog.Entry) recipeRow {
 	r := recipeRow{Name: e.Name, Owner: e.Owner, Description: e.Recipe.Description, Updated: e.Updated, Look: state{"ok", "works", "Accepted"}}
+	if e.Quality != nil {
+		view := catalog.Merge(e)
+		r.Quality, r.Outdated = &view.Overlay, view.Listing.AuditOutdated
+	}
 	if len(e.Versions) > 0 {
 		r.Version = e.Versions[0].Version
 	}

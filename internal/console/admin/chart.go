@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
 )
 
@@ -64,7 +65,7 @@ func chartsOf(a overview.Analytics) []chart {
 	e.Summary = fmt.Sprintf("%s of all calls failed, at most %.1f %% in one %s.", percent(a.Calls.ErrorRate), most(errors), a.Step)
 	e.Bars = barsOf(errors, top)
 	l, top := of("latency", "Time that calls took", "ms", latency, slow)
-	l.Summary = fmt.Sprintf("Half of the calls took at most %d ms, and 95 %% at most %d ms.", a.Calls.LatencyMS.P50, a.Calls.LatencyMS.P95)
+	l.Summary = fmt.Sprintf("Half of the calls took at most %s, and 95 %% at most %s.", console.Took(a.Calls.LatencyMS.P50), console.Took(a.Calls.LatencyMS.P95))
 	l.Lines = []line{lineOf("first", "half of the calls", latency, top, false), lineOf("second", "95 % of the calls", slow, top, false)}
 	return []chart{c, p, e, l}
 }

@@ -51,7 +51,7 @@ func (d *door) showLogin(v *visit, status int, p *loginPage) error {
 	}
 	p.Visit, p.Next = flow.Hash(secret), nextPage(p.Next)
 	if d.Login != "" {
-		p.Login = d.Login + "?next=" + p.Next
+		p.Login = console.LoginAt(d.Login, p.Next)
 	}
 	return d.show(v, "login", status, p)
 }

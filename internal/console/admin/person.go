@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -38,7 +39,11 @@ type personPage struct {
 	Events   string
 	// Asleep is whether an administrator may start the bridge.
 	Asleep bool
-	Now    time.Time
+	// Usage are the person's calls of the last 24 hours, nil in an installation that counts
+	// none. It is not known if UsageTrouble is set.
+	Usage        *overview.CallFigures
+	UsageTrouble string
+	Now          time.Time
 }
 
 // link is a link to a page that asks before an act.
@@ -73,6 +78,11 @@ func (p *peoplePages) person(v *visit) error {
 			page.KeysTrouble = p.troubleOf(v, "The keys", err)
 		}
 		page.Keys = keys.Keys
+		used, err := p.Trail.Analytics(v, url.Values{"userId": {string(user)}, "top": {"5"}}.Encode())
+		if err != nil {
+			page.UsageTrouble = p.troubleOf(v, "The calls", err)
+		}
+		page.Usage = used.CallFigures
 	}
 	page.Lead, page.Asleep = leadOf(page), detail.Phase == v1alpha1.PhaseAsleep && detail.Access == v1alpha1.AccessAllowed
 	return p.show(v, "person", http.StatusOK, page)

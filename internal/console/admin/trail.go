@@ -72,9 +72,11 @@ type usagePage struct {
 
 	Ranges   []span
 	From, To string
-	Wrong    string
-	Charts   []chart
-	Replica  bool
+	// User is the person whose calls are meant, empty for all.
+	User    string
+	Wrong   string
+	Charts  []chart
+	Replica bool
 	// Indexed is whether calls are counted at all.
 	Indexed bool
 }
@@ -98,7 +100,7 @@ var spans = []span{
 // usage is the page of how the installation was used.
 func (t *trailPages) usage(v *visit) error {
 	filters := v.filters()
-	page := &usagePage{frame: frame{Title: "Usage", Path: pathUsage}, From: filters.Get("from"), To: filters.Get("to"), Ranges: slices.Clone(spans)}
+	page := &usagePage{frame: frame{Title: "Usage", Path: pathUsage}, From: filters.Get("from"), To: filters.Get("to"), User: filters.Get("userId"), Ranges: slices.Clone(spans)}
 	if page.From == "" && page.To == "" {
 		filters = rangeOf(filters, page.Ranges, v.Now())
 	}

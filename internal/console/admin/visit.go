@@ -143,7 +143,7 @@ var errRedirected = errors.New("the browser was sent elsewhere")
 // sendToLogin sends the browser to log in, and back to its page then. why is the reason,
 // empty for a browser that had no session.
 func (d *door) sendToLogin(v *visit, why string) error {
-	to := pathLogin + "?next=" + formPage(v)
+	to := console.LoginAt(pathLogin, console.Filtered(formPage(v), v.Request()))
 	if why != "" {
 		v.cookies.RemoveSession(v.Writer())
 		to += "&why=" + why

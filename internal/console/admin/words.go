@@ -5,6 +5,7 @@ package admin
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -55,22 +56,19 @@ func serverStateOf(s v1alpha1.ServerState) state {
 	return state{"off", "starting", "Not known yet"}
 }
 
-// troubles are conditions that are true where something is wrong.
-var troubles = []string{v1alpha1.ConditionConflicting, v1alpha1.ConditionRecipeDeprecated}
+// troubles are conditions that are true where something is wrong, or under way.
+var troubles = []string{v1alpha1.ConditionConflicting, v1alpha1.ConditionRecipeDeprecated, v1alpha1.ConditionProgressing}
 
 // conditionOf returns the look of a condition.
 func conditionOf(c metav1.Condition) state {
-	isGood := c.Status == metav1.ConditionTrue
-	for _, t := range troubles {
-		if c.Type == t {
-			isGood = c.Status == metav1.ConditionFalse
-		}
-	}
+	isGood := (c.Status == metav1.ConditionTrue) != slices.Contains(troubles, c.Type)
 	switch {
 	case c.Status == metav1.ConditionUnknown:
 		return state{"off", "starting", reasonOf(c.Type) + ": not known"}
 	case isGood:
 		return state{"ok", "works", reasonOf(c.Type) + ": " + yesNo(c.Status)}
+	case c.Type == v1alpha1.ConditionProgressing:
+		return state{"start", "starting", reasonOf(c.Type) + ": " + yesNo(c.Status)}
 	}
 	return state{"warn", "needs", reasonOf(c.Type) + ": " + yesNo(c.Status)}
 }

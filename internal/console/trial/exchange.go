@@ -22,6 +22,15 @@ const (
 	methodCall = "tools/call"
 )
 
+const (
+	// mostListed is how much of a list of tools is read, in bytes: that of about a thousand
+	// tools.
+	mostListed = 2 << 20
+	// mostAnswered is how much of another answer is read, in bytes: more than anybody reads
+	// on a page.
+	mostAnswered = 256 << 10
+)
+
 // meta is what each request of the version 2026-07-28 says of its client.
 type meta struct {
 	Version      string         `json:"io.modelcontextprotocol/protocolVersion"`
@@ -43,21 +52,21 @@ type params struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-func encode(method string, p params) httpapi.RPC {
+func encode(method string, keep int, p params) httpapi.RPC {
 	p.Meta = meta{Version: "2026-07-28", Client: map[string]any{"name": "hosted-bridge-console", "version": "1"}}
 	body, err := json.Marshal(request{JSONRPC: "2.0", ID: 1, Method: method, Params: p})
 	if err != nil {
 		panic(err) // Arguments are valid JSON, and the rest can always be encoded.
 	}
-	return httpapi.RPC{Method: method, Name: p.Name, Body: body}
+	return httpapi.RPC{Method: method, Name: p.Name, Body: body, Keep: keep}
 }
 
 // List asks for a page of the tools.
-func List(cursor string) httpapi.RPC { return encode(methodList, params{Cursor: cursor}) }
+func List(cursor string) httpapi.RPC { return encode(methodList, mostListed, params{Cursor: cursor}) }
 
 // Call calls a tool. The arguments are a JSON object.
 func Call(tool string, arguments json.RawMessage) httpapi.RPC {
-	return encode(methodCall, params{Name: tool, Arguments: arguments})
+	return encode(methodCall, mostAnswered, params{Name: tool, Arguments: arguments})
 }
 
 // Failure is an answer that is no result.

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/web"
 )
 
 // The kinds of a field.
@@ -168,7 +169,7 @@ func (f *Field) accepted(preset any) string {
 	}
 	if preset != nil {
 		if encoded, err := json.Marshal(preset); err == nil {
-			text += ". If left empty, the server takes " + string(encoded)
+			text += ". If left empty, the server takes " + web.Visible(string(encoded), web.NameLength)
 		}
 	}
 	return text + "."

@@ -31,7 +31,7 @@ type Left interface {
 	Known(ctx context.Context, bridge types.UID, tier quota.Tier) quota.Verdict
 }
 
-// SelfOptions are what users' own routes stand on. None but ConnectPage may be nil.
+// SelfOptions are what users' own routes stand on. ConnectPage and RecipeText may be nil.
 type SelfOptions struct {
 	// Bridge returns the HostedBridge of a user as it is known, also while the API server
 	// is away.
@@ -49,6 +49,9 @@ type SelfOptions struct {
 	// ConnectPage returns the page on which the account of a server is connected, nil for
 	// an installation without one.
 	ConnectPage func(user v1alpha1.UserID, server string) string
+	// RecipeText returns what the catalog says that a recipe is for, nil for an
+	// installation without a catalog.
+	RecipeText func(recipe string) string
 }
 
 // Self is what users see and do of their own bridge. It implements the interfaces of
@@ -88,7 +91,7 @@ func (s *Self) viewOf(ctx context.Context, of route.Backend) (selfservice.View, 
 
 // view is viewOf for a HostedBridge that is known, with the spec in effect.
 func (s *Self) view(ctx context.Context, of route.Backend, b *v1alpha1.HostedBridge) selfservice.View {
-	v := selfservice.View{Bridge: b, Report: s.health.healthOf(ctx, of), Now: time.Now()}
+	v := selfservice.View{Bridge: b, Report: s.health.healthOf(ctx, of), RecipeText: s.o.RecipeText, Now: time.Now()}
 	if tier, ok := s.o.Tiers()[b.Spec.Tier]; ok && tier.Servers != nil {
 		v.ServerLimit = new(*tier.Servers)
 	}

@@ -158,7 +158,7 @@ func (r *selfRoutes) usage(c httpapi.Call) error {
 		return problems.UsageQuery
 	}
 	var q analyticsQuery
-	if err := parseQuery(&q, u.RawQuery, analyticsParameters, "from, to, step and top"); err != nil {
+	if err := parseQuery(&q, u.RawQuery, usageParameters, "from, to, step and top"); err != nil {
 		return problems.UsageQuery.Saying(err.Error())
 	}
 	return answer(c, http.StatusOK, func(of route.Backend) (selfservice.Usage, error) {

@@ -7,7 +7,7 @@
 //   program  the Chromium to run
 //   hosts    {"name:port": "address:port"}: where names lead that only the cluster knows
 //   ours     the origin whose pages are looked at by axe
-//   plain    whether pages run no scripts, in a window of 360 pixels
+//   plain    whether pages run no scripts, in a window of 360 pixels, and all is done by keyboard
 //   stops    URLs, with * for anything, that the browser does not go to: where they would go is seen
 
 import { readFileSync } from "node:fs";
@@ -116,9 +116,8 @@ async function look() {
   return said;
 }
 
-/** tabTo moves the focus as a keyboard does until it is on what has that name. */
-async function tabTo(name) {
-  const target = page.getByRole("button", { name, exact: true }).or(page.getByRole("link", { name, exact: true }));
+/** tabTo moves the focus as a keyboard does until it is on the target, which has that name. */
+async function tabTo(target, name) {
   const focused = [];
   for (let n = 0; n < 50; n++) {
     await page.keyboard.press("Tab");
@@ -134,6 +133,7 @@ async function tabTo(name) {
   throw new Error(`the keyboard does not reach ${name}: it reaches ${focused.map((f) => f.name).join(", ")}`);
 }
 
+const field = (name) => page.getByLabel(name, { exact: true });
 const named = (name) =>
   page.getByRole("button", { name, exact: true }).or(page.getByRole("link", { name, exact: true }));
 
@@ -142,11 +142,18 @@ const highestPicture = 1850;
 
 const acts = {
   open: ({ url }) => leave(() => page.goto(url).catch((error) => stopped || Promise.reject(error))),
-  fill: ({ name, value }) => page.getByLabel(name, { exact: true }).fill(value),
-  choose: ({ name }) => page.getByLabel(name, { exact: true }).check(),
+  fill: async ({ name, value }) => {
+    if (!settings.plain) {
+      return field(name).fill(value);
+    }
+    await tabTo(field(name), name);
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type(value);
+  },
+  choose: ({ name }) => field(name).check(),
   press: ({ name }) => leave(() => named(name).click()),
   type: async ({ name }) => {
-    const focused = await tabTo(name);
+    const focused = await tabTo(named(name), name);
     await leave(() => page.keyboard.press("Enter"));
     return { focused };
   },
