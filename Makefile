@@ -85,7 +85,7 @@ test: ## Unit tests, API server tests and the core of the end-to-end tests, and 
 	@MAKE='$(MAKE)' CLUSTER=$(CLUSTER) hack/test/times.sh hack/test/test.sh
 
 .PHONY: test-release
-test-release: ## What make test leaves out: upgrade and rollback, SQLite, the documentation's commands, privileges, slow tests.
+test-release: ## What make test leaves out: upgrade and rollback, SQLite, the documentation's commands, privileges, hostile servers, slow tests.
 	@$(DEPS) $(if $(filter local,$(CLUSTER)),test,env e2e)
 	@hack/test/times.sh $(MAKE) test-e2e SUITE=release
 
@@ -173,6 +173,17 @@ bench-hostile: assets ## Another user's calls without and with a user whose serv
 bench-idle: assets ## The memory of bridges that are built as their image is and do nothing, before and after calls.
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
 	$(STAGE) "idle bridges" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run=TestWhatAnIdleBridgeTakes $(TESTFLAGS) ./test/load
+
+.PHONY: bench-console
+bench-console: test/e2e/node_modules/.package-lock.json ## The administrators' list of 10,000 people: first byte, largest paint in a browser, memory. For a quiet machine.
+	@export CHROMIUM="$${CHROMIUM:-$$(command -v chromium-headless-shell || command -v chromium)}"; \
+	BENCH_PAINT="$$(ls -d $(CURDIR)/test/e2e/node_modules/node-linux-*/bin/node) $(CURDIR)/test/e2e/clients/paint.mjs" \
+	$(STAGE) "the console's list" $(SDK) go test -run='^$$' -bench=BenchmarkPeople -benchtime=100x $(TESTFLAGS) ./internal/ingress
+
+.PHONY: bench-chain
+bench-chain: assets test/bench/node_modules/.package-lock.json ## Calls through a whole installation beside what one would take instead, in one run. For a quiet machine.
+	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
+	$(STAGE) "the whole chain and others" $(SDK) go test -tags=load -count=1 -timeout=40m -v -run=TestWholeChain $(TESTFLAGS) ./test/load
 
 .PHONY: check-recipes
 check-recipes: ## What the npm registry says of the packages of config/recipes, and their remote servers of themselves. FILES=1 looks into the packages too. Not part of test.

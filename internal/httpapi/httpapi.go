@@ -210,14 +210,15 @@ func (a Administrator) May(roles []oauth.Role) bool {
 }
 
 // RPC is a JSON-RPC request. Method and Name are those of the body, which the headers
-// of the protocol repeat.
+// of the protocol repeat. Keep is how much of the answer is kept, in bytes.
 type RPC struct {
 	Method, Name string
 	Body         []byte
+	Keep         int
 }
 
-// Exchanged is the answer to an RPC. Truncated means that the body was longer than is
-// kept.
+// Exchanged is the answer to an RPC. Truncated means that the body was longer than
+// RPC.Keep.
 type Exchanged struct {
 	Status    int
 	Header    http.Header

@@ -36,8 +36,12 @@ const (
 func TestWhatAnIdleBridgeTakes(t *testing.T) {
 	n, calls := world.Number(t, "BENCH_BRIDGES", 10), world.Number(t, "BENCH_CALLS", 500)
 	idle := time.Duration(world.Number(t, "BENCH_SECONDS", 60)) * time.Second
+	buildShipped(t, "bridge")
 	i := install(t, n)
-	size := i.buildShipped(t)
+	program, err := os.Stat(filepath.Join(programDir, "bridge"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	g := i.startIngresses(t, 1)
 	all := make([]*hosted, n)
 	for k := range all {
@@ -45,7 +49,7 @@ func TestWhatAnIdleBridgeTakes(t *testing.T) {
 		i.probe(t, all[k])
 	}
 	var table strings.Builder
-	fmt.Fprintf(&table, "%d bridges, program of %.1f MB\n", n, float64(size)/1e6)
+	fmt.Fprintf(&table, "%d bridges, program of %.1f MB\n", n, float64(program.Size())/1e6)
 	table.WriteString("| when | private MB (RssAnon) | file MB (RssFile) | resident MB (VmRSS) | share of the node MB (PSS) | CPU ms a minute |\n| --- | --- | --- | --- | --- | --- |\n")
 	row := func(when string, wait time.Duration) footprint {
 		before := cpuOf(all)
@@ -82,21 +86,22 @@ func TestWhatAnIdleBridgeTakes(t *testing.T) {
 	g.expectAlive(t)
 }
 
-// buildShipped builds the bridge as its image has it, in place of the one of the other
-// tests, and returns its size.
-func (i *installation) buildShipped(t *testing.T) int64 {
+// buildShipped builds programs as their images have them, in place of those of the other
+// tests.
+func buildShipped(t *testing.T, programs ...string) {
 	t.Helper()
-	program := filepath.Join(programDir, "bridge")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "github.com/hostedbridge/hostedbridge/cmd/bridge")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the bridge: %v: %s", err, out)
-	}
-	info, err := os.Stat(program)
-	if err != nil {
+	if err := build(); err != nil {
 		t.Fatal(err)
 	}
-	return info.Size()
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", programDir + string(filepath.Separator)}
+	for _, name := range programs {
+		args = append(args, "github.com/hostedbridge/hostedbridge/cmd/"+name)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %v: %v: %s", programs, err, out)
+	}
 }
 
 // probe asks a bridge as the kubelet does, by a connection each time, until the test ends.

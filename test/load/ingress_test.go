@@ -9,6 +9,7 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,8 @@ type ingresses struct {
 	// redis is the URL of where quotas are counted, empty for each replica by
 	// itself.
 	redis string
+	// flags are set after all others.
+	flags []string
 
 	mu        sync.Mutex
 	endpoints []*replica
@@ -97,8 +100,9 @@ func (g *ingresses) start(t *testing.T, home int) *replica {
 	if g.redis != "" {
 		args = append(args, "--quota-redis-url="+g.redis)
 	}
-	name := fmt.Sprintf("ingress %d", home)
-	r.Process = i.launch(t, name, exec.Command(filepath.Join(programDir, "ingress"), args...))
+	cmd := exec.Command(filepath.Join(programDir, "ingress"), append(args, g.flags...)...)
+	cmd.Env = append(os.Environ(), "GOGC=400", "GOMEMLIMIT=384MiB") // As config/ingress sets them.
+	r.Process = i.launch(t, fmt.Sprintf("ingress %d", home), cmd)
 	r.AwaitSaid(t, "serving", r)
 	for n := range r.clients {
 		protocols := new(http.Protocols)

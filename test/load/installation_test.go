@@ -42,8 +42,9 @@ type installation struct {
 	dir        string
 	authority  *pki.Authority
 	roots      *x509.CertPool
-	// keybroker is its URL.
-	keybroker string
+	// keybroker is its URL, and keybrokerProcess the program behind that.
+	keybroker        string
+	keybrokerProcess *world.Process
 	// bridgePort is where all bridges listen, each on an address of its own.
 	bridgePort int
 	hosts      *hosts
@@ -94,11 +95,11 @@ func (i *installation) write(name, content string) string {
 func (i *installation) startKeybroker(ring string) {
 	i.t.Helper()
 	address, probes := world.UnusedAddress(i.t), world.UnusedAddress(i.t)
-	keybroker := i.launch(i.t, "keybroker", exec.Command(filepath.Join(programDir, "keybroker"),
+	i.keybrokerProcess = i.launch(i.t, "keybroker", exec.Command(filepath.Join(programDir, "keybroker"),
 		"--kubeconfig="+i.kubeconfig, "--namespace="+i.namespace, "--master-key-dir="+ring,
 		"--tiers-file="+filepath.Join(i.dir, "tiers.yaml"), "--listen="+address, "--probe-listen="+probes, "--drain-delay=0s"))
 	i.keybroker = world.Front(i.t, i.authority, i.namespace, address)
-	keybroker.AwaitOK(i.t, "http://"+probes+"/readyz")
+	i.keybrokerProcess.AwaitOK(i.t, "http://"+probes+"/readyz")
 }
 
 // hosts are addresses of the loopback that bridges listen on, as pods have

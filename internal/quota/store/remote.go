@@ -4,6 +4,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"time"
@@ -14,25 +15,26 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
 )
 
-// remoteTimeout is how long a request waits for the installation's own store
-// before its replica goes on alone. It is longer than that of a Redis, since a
-// query of the audit index can keep the same process busy.
-const remoteTimeout = 250 * time.Millisecond
+// defaultRemoteTimeout is how long a request waits for the installation's own
+// store before its replica goes on alone. It is longer than that of a Redis, since
+// a query of the audit index can keep the same process busy.
+const defaultRemoteTimeout = 250 * time.Millisecond
 
 // remoteStore is the installation's own store.
 type remoteStore struct {
 	client  *jsoncall.Client
 	replica string
+	timeout time.Duration
 }
 
-func newRemote(client *jsoncall.Client) *remoteStore {
-	return &remoteStore{client: client, replica: rand.Text()}
+func newRemote(client *jsoncall.Client, timeout time.Duration) *remoteStore {
+	return &remoteStore{client: client, replica: rand.Text(), timeout: cmp.Or(timeout, defaultRemoteTimeout)}
 }
 
 // take implements shared.
 func (r *remoteStore) take(ctx context.Context, q counter.Inquiry) (counter.Reply, error) {
 	// A client that leaves is no failure of the store.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remoteTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
 	defer cancel()
 	q.Replica = r.replica
 	// No limit of anything but calls matters there.
@@ -49,7 +51,7 @@ func (r *remoteStore) take(ctx context.Context, q counter.Inquiry) (counter.Repl
 
 // beat implements shared.
 func (r *remoteStore) beat(ctx context.Context) (p counter.Presence, err error) {
-	ctx, cancel := context.WithTimeout(ctx, remoteTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	err = r.client.Call(ctx, counter.PathBeat, r.replica, &p)
 	return p, err
@@ -64,7 +66,7 @@ func (r *remoteStore) tell(ctx context.Context, told map[types.UID]counter.Slots
 
 // leave implements shared.
 func (r *remoteStore) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, remoteTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	// If the store is unavailable, its entry expires by itself.
 	_ = r.client.Call(ctx, counter.PathLeave, r.replica, &jsoncall.Nothing{})

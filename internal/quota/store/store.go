@@ -30,11 +30,14 @@ type Options struct {
 	Replicas int
 	// Redis or Remote is the shared store, both nil for none. Remote is the
 	// installation's own.
-	Redis   *Redis
-	Remote  *jsoncall.Client
-	Clock   clock.Clock
-	Metrics prometheus.Registerer
-	Log     *slog.Logger
+	Redis  *Redis
+	Remote *jsoncall.Client
+	// RemoteTimeout is how long a request waits for Remote before its replica goes
+	// on alone, 250 ms if zero.
+	RemoteTimeout time.Duration
+	Clock         clock.Clock
+	Metrics       prometheus.Registerer
+	Log           *slog.Logger
 }
 
 // Store keeps what users have used. It is safe for concurrent use.
@@ -74,7 +77,7 @@ func (o *Options) link() (*link, error) {
 		}
 		return newLink(r), nil
 	case o.Remote != nil:
-		return newLink(newRemote(o.Remote)), nil
+		return newLink(newRemote(o.Remote, o.RemoteTimeout)), nil
 	}
 	return nil, nil
 }

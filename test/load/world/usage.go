@@ -118,13 +118,31 @@ func (p *Process) Share(t testing.TB) (kb float64) {
 
 func (p *Process) size(t testing.TB, file, name string) (kb float64) {
 	t.Helper()
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.Cmd.Process.Pid, file))
+	kb, err := size(p.Cmd.Process.Pid, file, name)
 	if err != nil {
 		t.Fatalf("%s: %v", p.Name, err)
 	}
+	return kb
+}
+
+// ResidentOf returns the resident memory of processes in MB, 0 for those that are gone.
+func ResidentOf(pids ...int) (mb float64) {
+	for _, pid := range pids {
+		kb, _ := size(pid, "status", "VmRSS") // 0 where there is an error.
+		mb += kb / 1024
+	}
+	return mb
+}
+
+// size returns a size in KiB that a file of a process in /proc names.
+func size(pid int, file, name string) (kb float64, err error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+	if err != nil {
+		return 0, err
+	}
 	_, rest, _ := strings.Cut(string(content), name+":")
 	if _, err := fmt.Sscan(rest, &kb); err != nil {
-		t.Fatalf("%s has no %s: %v", p.Name, name, err)
+		return 0, fmt.Errorf("no %s in %s: %w", name, file, err)
 	}
-	return kb
+	return kb, nil
 }
