@@ -7,7 +7,7 @@
 # down`. `make test-e2e` sets the variables:
 #
 #   SUITE          core (default): what make test runs. release: what it leaves out,
-#                  which are the tests below, the documentation's commands, the
+#                  which are the tests below, hostile servers, the documentation's commands, the
 #                  rights and their use, SQLite, and an upgrade. With TESTFLAGS
 #                  the tests are those of its -run alone
 #   CLUSTER        local (default), kind or current, as in `make up`
@@ -134,6 +134,9 @@ hack/test/passed.sh "$HB_LOGIN/release.log" "${before_release[@]}"
 
 # One page after the other, since they speak of the same sample users.
 $stage "documentation" go test -tags=e2e -count=1 -v -timeout=10m -run=TestTheDocumentationRuns ./test/docs
+
+# Its servers keep the processors busy, so that nothing may run beside it.
+$stage "servers that try to end a bridge" go test -count=1 -v -timeout=10m -run='^TestNoServerEndsTheBridge$' ./cmd/bridge
 
 # What was used in all of them is what the processes need; in some it is not. Those
 # of the core have run on a cluster of their own, with the same images.

@@ -22,6 +22,9 @@ export GORACE="${GORACE:-atexit_sleep_ms=0}"
 # package with goroutines looks for those that stay, with goleak.
 concurrent='goleak|errgroup|httptest\.|\.Parallel\(\)|\.RunParallel\(|\.Go\(func|^[[:space:]]*go (func\(|[a-zA-Z_.]+\()'
 
+# What needs the processors for itself: e2e.sh runs it before a release.
+alone='^TestNoServerEndsTheBridge$'
+
 # Packages with tests for the build without tags, each with its files.
 listed=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}} {{end}}{{range .TestGoFiles}}{{$d}}/{{.}} {{end}}{{range .XTestGoFiles}}{{$d}}/{{.}} {{end}}{{end}}' ./...)
 racing=() plain=()
@@ -37,7 +40,7 @@ if ! command -v "$(go env CC)" >/dev/null; then
     echo "unit: the race detector needs a C compiler, which is missing here: apt-get install gcc libc6-dev" >&2
     race=()
 fi
-$stage "unit tests${race:+ with the race detector}" hack/sdk.sh go test -p="$at_once" -parallel=8 ${race[@]+"${race[@]}"} "$@" "${racing[@]}" || status=1
+$stage "unit tests${race:+ with the race detector}" hack/sdk.sh go test -p="$at_once" -parallel=8 -skip="$alone" ${race[@]+"${race[@]}"} "$@" "${racing[@]}" || status=1
 $stage "unit tests of packages without goroutines" "${plainly[@]}" hack/sdk.sh go test "$@" "${plain[@]}" || status=1
 $stage "unit tests of the local cluster" "${plainly[@]}" go -C hack/cluster test "$@" ./cluster ./policy || status=1
 $stage "unit tests of the image builder" "${plainly[@]}" go -C hack/image test "$@" ./... || status=1

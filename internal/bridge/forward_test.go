@@ -189,7 +189,7 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 				return refusing(http.StatusServiceUnavailable)(w, r, m, n)
 			}}
 			timing := fast
-			timing.BackoffMin, timing.BackoffMax = 400*time.Millisecond, 400*time.Millisecond
+			timing.BackoffMin, timing.BackoffMax = time.Second, time.Second
 			r, call := newWay(t, way, "modern", s.serve(t), Options{timing: &timing})
 			for range pipeline.UnreachedCalls {
 				if _, err := call(t.Context(), nil); codeOf(t, err) == "" {
@@ -209,15 +209,12 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 				t.Errorf("the server was called %d times, want %d", got, pipeline.UnreachedCalls)
 			}
 			close(healthy)
-			deadline := time.Now().Add(30 * time.Second)
-			for r.bridge.pipeline.BreakerState(u) != breaker.Closed && time.Now().Before(deadline) {
+			eventually(t, "the breaker is closed after the server came back", func() bool {
 				if result, err := call(t.Context(), nil); err == nil && text(t, result) != "done" {
 					t.Errorf("result = %v", result)
 				}
-			}
-			if got := r.bridge.pipeline.BreakerState(u); got != breaker.Closed {
-				t.Errorf("the breaker is %v after the server came back", got)
-			}
+				return r.bridge.pipeline.BreakerState(u) == breaker.Closed
+			})
 		})
 	}
 }

@@ -21,12 +21,13 @@ import (
 // eraNames are the two eras with the version that a client pins for each.
 var eraNames = map[string]string{"legacy": "2025-11-25", "modern": "2026-07-28"}
 
+// fast has short intervals. Its limits are long: other tests use the processors too.
 var fast = upstream.Timing{
 	Interval:   50 * time.Millisecond,
-	Timeout:    5 * time.Second,
-	Connect:    5 * time.Second,
-	Wait:       5 * time.Second,
-	Login:      5 * time.Second,
+	Timeout:    25 * time.Second,
+	Connect:    25 * time.Second,
+	Wait:       25 * time.Second,
+	Login:      25 * time.Second,
 	Grace:      20 * time.Second,
 	BackoffMin: 10 * time.Millisecond,
 	BackoffMax: 50 * time.Millisecond,

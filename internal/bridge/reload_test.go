@@ -486,6 +486,7 @@ func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
 	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	two, three := served(t, "two", echoServer("two"), "modern"), served(t, "three", echoServer("three"), "legacy")
 	r := newRig(t, fast, one.Server, two)
+	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "token"))
 	for clientEra := range eraNames {
 		if err := called(t, r.connect(t, clientEra, nil), "two_echo"); err != nil {
 			t.Fatal(err)

@@ -126,12 +126,16 @@ func (w *world) root(t *testing.T) *x509.Certificate {
 	return chains[0][len(chains[0])-1]
 }
 
+// patience is how long a test waits for the store. These tests are about what it
+// answers, not about when.
+const patience = time.Minute
+
 // startIngress runs what an ingress has of the store, until the test ends.
 func (w *world) startIngress(t *testing.T) (*quotastore.Store, *index.Index) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	counts, err := quotastore.New(quotastore.Options{
-		Replicas: 2, Remote: w.client(t, pki.IngressSubject(), "/store"), Clock: clock.System{}, Metrics: prometheus.NewRegistry(), Log: log,
+		Replicas: 2, Remote: w.client(t, pki.IngressSubject(), "/store"), RemoteTimeout: patience, Clock: clock.System{}, Metrics: prometheus.NewRegistry(), Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +162,7 @@ var sixADay = quota.Tier{PerMinute: 6, PerHour: 6, PerDay: 6, Burst: 6, Concurre
 
 func await(t *testing.T, what string, there func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !there(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !there(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited too long for %s", what)
 		}

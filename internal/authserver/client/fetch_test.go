@@ -37,7 +37,7 @@ type home struct {
 	id       string
 	requests atomic.Int64
 	dialled  atomic.Int64
-	ahead    atomic.Int64 // of the clock
+	ahead    atomic.Int64 // of the clock, which stands still otherwise
 
 	mu     sync.Mutex
 	answer http.HandlerFunc
@@ -88,7 +88,8 @@ func (h *home) tls() *tls.Config {
 // documents returns those of an installation that allows the ranges.
 func (h *home) documents(t *testing.T, allow ...string) *Documents {
 	t.Helper()
-	d, err := NewDocuments(DocumentOptions{Allow: allow, TLS: h.tls(), Now: func() time.Time { return time.Now().Add(time.Duration(h.ahead.Load())) }})
+	start := time.Now()
+	d, err := NewDocuments(DocumentOptions{Allow: allow, TLS: h.tls(), Now: func() time.Time { return start.Add(time.Duration(h.ahead.Load())) }})
 	if err != nil {
 		t.Fatal(err)
 	}
