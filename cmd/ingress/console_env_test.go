@@ -44,7 +44,7 @@ func (v *consoleVisitor) send(method, path string, form url.Values) (int, string
 	} else {
 		r.Body, r.ContentLength = http.NoBody, 0
 	}
-	res, err := (&http.Client{Jar: v.jar, Timeout: patience}).Do(r)
+	res, err := (&http.Client{Jar: v.jar, Timeout: testenv.Patience}).Do(r)
 	if err != nil {
 		v.t.Fatal(err)
 	}

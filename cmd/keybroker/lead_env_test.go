@@ -48,11 +48,11 @@ func TestAReplicaThatLosesTheLeaseServesOnAndLeadsAgain(t *testing.T) {
 		testenv.ExpectExists(t, c, b)
 		return ptr.Deref(b.Status.Secrets, v1alpha1.SecretsStatus{}).Revision
 	}
-	within(t, "the source is sealed", func() bool { return revision() != "" })
+	testenv.Eventually(t, "the source is sealed", func() bool { return revision() != "" })
 	first := revision()
 
 	giveBack := steal(t, c, o.Namespace)
-	within(t, "the lease is lost", func() bool {
+	testenv.Eventually(t, "the lease is lost", func() bool {
 		return bytes.Contains(logs.Bytes(), []byte("does not lead any more"))
 	})
 	source.StringData = map[string]string{"A": "second"}
@@ -65,7 +65,7 @@ func TestAReplicaThatLosesTheLeaseServesOnAndLeadsAgain(t *testing.T) {
 	}
 	giveBack()
 
-	within(t, "what changed meanwhile is sealed when it leads again", func() bool { return revision() != first })
+	testenv.Eventually(t, "what changed meanwhile is sealed when it leads again", func() bool { return revision() != first })
 	if n := bytes.Count(logs.Bytes(), []byte("this replica leads")); n < 2 {
 		t.Errorf("it led %d times", n)
 	}

@@ -109,7 +109,7 @@ func (n *namespaced) awaitServing() {
 	n.t.Helper()
 	n.roots = x509.NewCertPool()
 	ca := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-ca"}}
-	within(n.t, "the certificate is published", func() bool {
+	testenv.Eventually(n.t, "the certificate is published", func() bool {
 		testenv.ExpectExists(n.t, n.client, ca)
 		return n.roots.AppendCertsFromPEM([]byte(ca.Data["ca.crt"]))
 	})
@@ -145,7 +145,7 @@ func installNamespaced(t *testing.T) (n *namespaced, start func() (logs *testenv
 // awaitSealed waits until the bridge's secret is sealed.
 func (n *namespaced) awaitSealed(b *v1alpha1.HostedBridge) {
 	n.t.Helper()
-	within(n.t, "the secret of "+b.Name+" is sealed", func() bool {
+	testenv.Eventually(n.t, "the secret of "+b.Name+" is sealed", func() bool {
 		testenv.ExpectExists(n.t, n.client, b)
 		return b.Status.Secrets != nil && b.Status.Secrets.Count == 1 && len(b.Status.Secrets.Failures) == 0
 	})

@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -63,20 +62,20 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 		}},
 	}
 	testenv.ExpectApplied(t, c, b)
-	within(t, "both are sealed", func() bool {
+	testenv.Eventually(t, "both are sealed", func() bool {
 		testenv.ExpectExists(t, c, b)
 		return b.Status.Secrets != nil && b.Status.Secrets.Count == 2 && len(b.Status.Secrets.Failures) == 0
 	})
-	within(t, "the source is deleted", func() bool {
+	testenv.Eventually(t, "the source is deleted", func() bool {
 		err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "once"}, &corev1.Secret{})
 		return client.IgnoreNotFound(err) == nil && err != nil
 	})
-	within(t, "an event is recorded", func() bool {
+	testenv.Eventually(t, "an event is recorded", func() bool {
 		var events corev1.EventList
 		return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
 	})
 	writeKey(t, o.MasterKeyDir, "2", 2)
-	within(t, "the new version is taken up", func() bool {
+	testenv.Eventually(t, "the new version is taken up", func() bool {
 		testenv.ExpectExists(t, c, b)
 		return b.Status.KeyVersion != nil && *b.Status.KeyVersion == 2
 	})
@@ -131,12 +130,6 @@ func TestTheManifestsGiveNoMoreThanIsUsed(t *testing.T) {
 			t.Errorf("%s: allowed %v", name, review.Status.Allowed)
 		}
 	}
-}
-
-// within waits for what takes a look at the master key's directory at most.
-func within(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	testenv.EventuallyWithin(t, 60*time.Second, what, ok)
 }
 
 // writeKey adds a file to the ring, all at once as the kubelet does.

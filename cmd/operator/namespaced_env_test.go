@@ -10,7 +10,6 @@ import (
 	"context"
 	"log/slog"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -100,7 +99,7 @@ func awaitDeployment(t *testing.T, c client.Client, b *v1alpha1.HostedBridge) *a
 	t.Helper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name + "-bridge"}}
 	// An informer asks for a namespace that it was refused once in half a minute.
-	testenv.EventuallyWithin(t, 2*time.Minute, "the Deployment of "+b.Name+" is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
+	testenv.Eventually(t, "the Deployment of "+b.Name+" is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
 	return d
 }
 

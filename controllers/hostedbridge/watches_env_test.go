@@ -105,7 +105,7 @@ func (f *fixture) eventually(t *testing.T, what string, o client.Object, ok func
 // test has no part in the controller's own watches.
 func eventually(t *testing.T, from client.Reader, what string, o client.Object, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -120,7 +120,7 @@ func eventually(t *testing.T, from client.Reader, what string, o client.Object, 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("%s: not within 30 s; it is %+v", what, o)
+			t.Fatalf("%s: not within %s; it is %+v", what, testenv.Patience, o)
 		}
 	}
 }
@@ -257,7 +257,7 @@ func TestWhatAPersonChangesIsInTheEvents(t *testing.T) {
 	}
 	want := []string{"Created", "Resumed", "Suspended", "TierChanged"}
 	var got []string
-	for deadline := time.Now().Add(30 * time.Second); !slices.Equal(got, want); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(testenv.Patience); !slices.Equal(got, want); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the events are %q, want %q", got, want)
 		}

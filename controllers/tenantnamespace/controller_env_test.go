@@ -8,7 +8,6 @@ package tenantnamespace_test
 import (
 	"os"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -165,7 +164,7 @@ func TestAPolicyThatWasLeftIsRemoved(t *testing.T) {
 	left.Labels = map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue}
 	testenv.ExpectApplied(t, c, left)
 	start(t)
-	testenv.EventuallyWithin(t, 30*time.Second, "it is removed", func() bool {
+	testenv.Eventually(t, "it is removed", func() bool {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(left), left))
 	})
 }

@@ -19,7 +19,5 @@ mapfile -t files < <(grep -rlE '^//go:build .*\btestenv\b' --include='*_test.go'
 mapfile -t packages < <(printf '%s\n' "${files[@]}" | xargs -n1 dirname | sort -u)
 names=$(sed -nE 's/^func ((Test|Fuzz|Example)[A-Za-z0-9_]*)\(.*/\1/p' "${files[@]}" | grep -vx TestMain | sort -u | paste -sd'|')
 [[ ${#packages[@]} -gt 0 && -n $names ]] || { echo "env: no tests were found" >&2; exit 1; }
-# More packages at once than there are processors: they wait for API servers.
-at_once=$(($(nproc) * 2))
 # A -run among the flags comes later, and goes before.
-exec hack/test/stage.sh "API server tests" hack/sdk.sh go test -p="$at_once" -tags=testenv -timeout=10m -run="^($names)\$" "$@" "${packages[@]}"
+exec hack/test/stage.sh "API server tests" hack/sdk.sh go test -tags=testenv -timeout=10m -run="^($names)\$" "$@" "${packages[@]}"

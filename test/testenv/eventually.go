@@ -8,10 +8,14 @@ import (
 	"time"
 )
 
-// Eventually waits until ok holds, and fails the test after 30 s.
+// Patience is how long tests wait for what must come. It is far longer than anything
+// takes, since API servers and a whole cluster run on the same machine.
+const Patience = 2 * time.Minute
+
+// Eventually waits until ok holds, and fails the test after Patience.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	EventuallyWithin(t, 30*time.Second, what, ok)
+	EventuallyWithin(t, Patience, what, ok)
 }
 
 // EventuallyWithin is Eventually with another limit.

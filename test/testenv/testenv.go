@@ -85,8 +85,10 @@ func newEnvironment() (*envtest.Environment, error) {
 		return nil, err
 	}
 	return &envtest.Environment{
-		CRDDirectoryPaths:     []string{definitions},
-		ErrorIfCRDPathMissing: true,
+		CRDDirectoryPaths:        []string{definitions},
+		ErrorIfCRDPathMissing:    true,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: Patience},
+		ControlPlaneStartTimeout: Patience,
 	}, nil
 }
 

@@ -28,10 +28,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
 
-// patience is far longer than anything here takes, so that only what never
-// happens reaches it.
-const patience = 20 * time.Second
-
 // fixture is a catalog of its own.
 type fixture struct {
 	*Store
@@ -84,7 +80,7 @@ func startIn(t *testing.T, config *rest.Config, namespace string) *fixture {
 // await returns when the store shows what is expected.
 func (f *fixture) await(what string, fulfilled func() bool) {
 	f.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testenv.Patience)
 	for {
 		changed := f.Changed()
 		if fulfilled() {

@@ -32,7 +32,7 @@ import (
 
 // patience ends a test that waits for what does not come. It is the time limit
 // of the stores too, where a test is not about that.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // replica is a store that runs.
 type replica struct {

@@ -25,10 +25,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
-// patience is far longer than anything here takes, so that only a lost update
-// reaches it.
-const patience = 20 * time.Second
-
 // start runs a watcher for the test.
 func start(t *testing.T) *watch.Watcher {
 	t.Helper()
@@ -212,7 +208,7 @@ func awaitBridge(t *testing.T, w *watch.Watcher, b route.Backend, what string, f
 	t.Helper()
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(testenv.Patience)
 	for {
 		if seen, err := w.Bridge(t.Context(), b); err == nil && fulfilled(seen) {
 			return

@@ -27,10 +27,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
-// patience is far longer than anything here takes, so that only a lost update
-// reaches it.
-const patience = 20 * time.Second
-
 // start runs a watcher for the test, which also fails if it leaves a goroutine.
 func start(t *testing.T) *Watcher {
 	t.Helper()
@@ -66,7 +62,7 @@ func run(t *testing.T, w *Watcher) {
 // await returns when the table fulfils the condition.
 func await(t *testing.T, w *Watcher, what string, fulfilled func(*route.Table) bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testenv.Patience)
 	for {
 		changed := w.Changed()
 		if table := w.Current(); table != nil && fulfilled(table) {
