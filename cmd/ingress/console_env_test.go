@@ -83,13 +83,11 @@ func TestTheConsoleWritesWhatItsUserMay(t *testing.T) {
 	testenv.ExpectApplied(t, first.client, b)
 	user := string(b.User())
 	key := applyKey(t, first.client, keyRequest{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"})
-	testenv.ExpectExists(t, first.client, b)
-	b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{
-		{Name: "docs", Profile: "engineering", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff},
-	}}
-	if err := first.client.Status().Update(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(t, first.client, b, func() {
+		b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{
+			{Name: "docs", Profile: "engineering", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff},
+		}}
+	})
 	works := func(i *installation, key string) func() bool {
 		return func() bool {
 			status, _ := i.call(http.MethodGet, "/u/"+user+"/health", key)
@@ -147,10 +145,7 @@ func TestTheConsoleOfAdministratorsWakesABridge(t *testing.T) {
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.namespace}}
 	b.Spec.DesiredState = v1alpha1.StateOnDemand
 	testenv.ExpectApplied(t, i.client, b)
-	b.Status.Phase, b.Status.IdleSince = v1alpha1.PhaseAsleep, new(metav1.Now())
-	if err := i.client.Status().Update(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(t, i.client, b, func() { b.Status.Phase, b.Status.IdleSince = v1alpha1.PhaseAsleep, new(metav1.Now()) })
 	at, page := administratorOf(t, i), "/console/people/"+string(b.User())
 	i.await("the page of the bridge that sleeps", func() bool {
 		_, shown := at.send(http.MethodGet, page, nil)

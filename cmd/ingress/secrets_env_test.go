@@ -136,11 +136,7 @@ func TestSecretsGoToTheKeybrokerAndTheirChangeToTheBridge(t *testing.T) {
 	})
 	for n, revision := range []string{"0123456789abcdef", "fedcba9876543210", ""} {
 		i.secrets.offer(revision)
-		testenv.ExpectExists(t, i.client, b)
-		b.Status.Secrets = &v1alpha1.SecretsStatus{Revision: revision}
-		if err := i.client.Status().Update(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
+		testenv.ExpectStatusChanged(t, i.client, b, func() { b.Status.Secrets = &v1alpha1.SecretsStatus{Revision: revision} })
 		// Patience ends long before the next probe that is not due to the change.
 		i.await("a notice of revision "+revision, func() bool { return i.secrets.held() == revision })
 		i.secrets.mu.Lock()

@@ -176,15 +176,8 @@ func expectTold(t *testing.T, c client.Client, b *v1alpha1.HostedBridge, d *apps
 	pod.Namespace, pod.Name = d.Namespace, d.Name+"-1"
 	pod.Spec = corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}}
 	testenv.ExpectApplied(t, c, pod)
-	d.Status.ObservedGeneration = d.Generation
-	if err := c.Status().Update(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "the spec is changed", func() bool {
-		testenv.ExpectExists(t, c, b)
-		b.Spec.Servers[0].Transport.URL += "/other"
-		return c.Update(t.Context(), b) == nil
-	})
+	testenv.ExpectStatusChanged(t, c, d, func() { d.Status.ObservedGeneration = d.Generation })
+	testenv.ExpectChanged(t, c, b, func() { b.Spec.Servers[0].Transport.URL += "/other" })
 	testenv.Eventually(t, "the pod is told of its configuration", func() bool {
 		testenv.ExpectExists(t, c, pod)
 		return pod.Annotations[v1alpha1.AnnotationConfigDigest] != ""

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/util/retry"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -158,15 +156,7 @@ func servers(names ...string) []v1alpha1.Server {
 // change applies change to the stored spec.
 func (f *fixture) change(t *testing.T, b *v1alpha1.HostedBridge, change func(*v1alpha1.HostedBridgeSpec)) {
 	t.Helper()
-	// The controller may write the status between the read and the write.
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		testenv.ExpectExists(t, f.Client, b)
-		change(&b.Spec)
-		return f.Update(t.Context(), b)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectChanged(t, f.Client, b, func() { change(&b.Spec) })
 }
 
 // expect reconciles once and compares the conditions.

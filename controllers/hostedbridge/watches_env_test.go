@@ -163,10 +163,7 @@ func TestTheControllerWatchesWhatItsDecisionsDependOn(t *testing.T) {
 	told := f.configMap("alice")
 	testenv.ExpectExists(t, f.Client, told)
 	good := told.Data["config.json"]
-	told.Data["config.json"] = "{}"
-	if err := f.Update(t.Context(), told); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectChanged(t, f.Client, told, func() { told.Data["config.json"] = "{}" })
 	f.eventually(t, "a configuration of somebody else's is replaced", told, func() bool { return told.Data["config.json"] == good })
 
 	testenv.ExpectApplied(t, f.Client, rival)

@@ -119,10 +119,7 @@ func TestTheWatchesBringEveryChange(t *testing.T) {
 	f.eventuallyOpens(t, b, "TOKEN", "second")
 
 	// A report that somebody spoils is mended.
-	b.Status.Secrets.Revision = "spoilt"
-	if err := f.Status().Update(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(t, f.Client, b, func() { b.Status.Secrets.Revision = "spoilt" })
 	f.eventuallyOpens(t, b, "TOKEN", "second")
 }
 

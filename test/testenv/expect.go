@@ -88,6 +88,32 @@ func ExpectExists(t testing.TB, c client.Client, object client.Object) {
 	}
 }
 
+// ExpectChanged reads an object, changes it and writes it, again and again if a process
+// writes it in between.
+func ExpectChanged(t testing.TB, c client.Client, object client.Object, change func()) {
+	t.Helper()
+	expectChanged(t, c, object, change, func() error { return c.Update(t.Context(), object) })
+}
+
+// ExpectStatusChanged is ExpectChanged for the status.
+func ExpectStatusChanged(t testing.TB, c client.Client, object client.Object, change func()) {
+	t.Helper()
+	expectChanged(t, c, object, change, func() error { return c.Status().Update(t.Context(), object) })
+}
+
+func expectChanged(t testing.TB, c client.Client, object client.Object, change func(), write func() error) {
+	t.Helper()
+	Eventually(t, "the change is written", func() bool {
+		ExpectExists(t, c, object)
+		change()
+		err := write()
+		if err != nil && !apierrors.IsConflict(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+}
+
 // ExpectMissing fails if the object exists.
 func ExpectMissing(t testing.TB, c client.Client, object client.Object) {
 	t.Helper()
