@@ -66,10 +66,14 @@ step "the chart is as helm wants it"
 bin/helm lint --strict --quiet charts/hosted-bridge || fail "helm lint refuses charts/hosted-bridge"
 CGO_ENABLED=0 GOFLAGS=-trimpath go -C hack/helm test ./... || fail "the tests of the chart fail"
 
-step "the bridge links neither Kubernetes nor gin"
-linked=$(go list -deps ./cmd/bridge) || fail "cmd/bridge does not load"
-linked=$(grep -E '^(k8s\.io|sigs\.k8s\.io|github\.com/gin-gonic)/|/hostedbridge/(api|controllers)/' <<<"$linked")
-[[ -z $linked ]] || fail "cmd/bridge links $linked"
+step "bridges link neither Kubernetes nor gin, and those in pods nothing that a person's machine needs"
+unwanted='^(k8s\.io|sigs\.k8s\.io|github\.com/gin-gonic)/|/hostedbridge/(api|controllers)/'
+for program in bridge bridgepod; do
+    linked=$(go list -deps "./cmd/$program") || fail "cmd/$program does not load"
+    linked=$(grep -E "$unwanted" <<<"$linked")
+    [[ -z $linked ]] || fail "cmd/$program links $linked"
+    unwanted+='|/internal/(laptop|catalog)|/go-keyring$|/cobra$|^text/template$'
+done
 
 step "packages and types are of the sizes that AGENTS.md names"
 go run ./hack/structure || fail "a package or type is too large, or folders import each other in a circle"

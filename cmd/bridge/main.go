@@ -1,9 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bridge joins MCP servers at one place. As `bridge pod` it is the
-// process of one user's pod, which only the ingress may call; on a person's own
-// machine it serves that person's clients.
+// Command bridge joins MCP servers at one place, on a person's own machine, for
+// that person's clients.
 package main
 
 import (
@@ -18,8 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hostedbridge/hostedbridge/internal/version"
-
-	"github.com/hostedbridge/hostedbridge/internal/bridge/reach"
 )
 
 func main() {
@@ -42,9 +39,6 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	if !errors.Is(err, errSilent) {
 		root.PrintErrln("bridge:", err)
 	}
-	if errors.Is(err, errUnreached) {
-		return reach.ExitUnreached
-	}
 	return 1
 }
 
@@ -62,9 +56,6 @@ func newRoot() *cobra.Command {
 		RunE:          o.run,
 	}
 	o.register(root)
-	root.AddCommand(
-		newInit(), newSearch(), newList(), newAdd(), newRemove(), newForget(), newSecret(), newStatus(), newCall(), newLogin(), newServe(),
-		newPod(os.Getenv), newShim(), newInstall(), newReach(),
-	)
+	root.AddCommand(newInit(), newSearch(), newList(), newAdd(), newRemove(), newForget(), newSecret(), newStatus(), newCall(), newLogin(), newServe())
 	return root
 }

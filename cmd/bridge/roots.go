@@ -10,8 +10,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// systemRoots is the file with CA certificates that Go reads first on Linux. The bridge's image
-// has it.
+// systemRoots is the file with CA certificates that Go reads first on Linux.
 const systemRoots = "/etc/ssl/certs/ca-certificates.crt"
 
 // hasRoots reports whether a file has CA certificates of the system. A bridge that has them does

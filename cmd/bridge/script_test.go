@@ -39,6 +39,8 @@ var programs = map[string]func(){
 	"heavy":   heavyServer,
 }
 
+func TestMain(m *testing.M) { testscript.Main(leakless{m}, programs) }
+
 // leakless runs the tests and then looks for goroutines that they left.
 type leakless struct {
 	*testing.M
@@ -118,14 +120,14 @@ func TestTheQuickStartIsRunToTheLetter(t *testing.T) {
 
 // await waits until a file holds a text: await FILE TEXT.
 func await(ts *testscript.TestScript, _ bool, args []string) {
-	var content []byte
-	there := comesTrue(context.Background(), func() (done bool) {
-		var err error
-		content, err = os.ReadFile(ts.MkAbs(args[0]))
-		return err == nil && strings.Contains(string(content), args[1])
-	})
-	if !there {
-		ts.Fatalf("%s never holds %s: %s", args[0], args[1], content)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		content, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && strings.Contains(string(content), args[1]) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s never holds %s: %s", args[0], args[1], content)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/process"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
 )
 
@@ -58,7 +59,7 @@ func (o *serveOptions) run(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if err := harden(); err != nil {
+	if err := process.Harden(); err != nil {
 		log.Warn("the process's memory is less protected than it should be", "error", err)
 	}
 	seen, err := m.contents()
@@ -103,17 +104,17 @@ type home struct {
 func (h *home) serve(ctx context.Context, s setup, seen []byte) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	tracer, stopTraces, err := startTraces(base)
+	tracer, stopTraces, err := process.StartTraces(base)
 	if err != nil {
 		return err
 	}
 	defer stopTraces()
-	b := bridge.New(base, s.config, bridge.Options{Log: h.log, SaveSecret: s.save, Turn: s.turn, Tracer: tracer, Memory: usableMemory()})
+	b := bridge.New(base, s.config, bridge.Options{Log: h.log, SaveSecret: s.save, Turn: s.turn, Tracer: tracer, Memory: process.UsableMemory()})
 	b.UseSecrets(s.set())
 	ctx, leave := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { h.follow(ctx, b, seen); return nil })
-	group.Go(func() error { spareMemory(ctx, b.Served); return nil })
+	group.Go(func() error { process.SpareMemory(ctx, b.Served); return nil })
 	group.Go(func() error {
 		defer leave()
 		if h.listener == nil {
@@ -138,23 +139,23 @@ func left(ctx context.Context, err error) error {
 func (h *home) serveHTTP(ctx context.Context, b *bridge.Bridge) error {
 	server := &http.Server{
 		Handler:           laptop.Guard(b.Handler(), h.origins),
-		ReadHeaderTimeout: headerTimeout,
-		MaxHeaderBytes:    maxHeader,
+		ReadHeaderTimeout: process.HeaderTimeout,
+		MaxHeaderBytes:    process.MaxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
 	}
 	address := "http://" + h.listener.Addr().String()
 	h.log.Info("serving", "streamableHTTP", address+"/mcp", "sse", address+"/sse")
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	return ended(server.Serve(h.listener), "serve")
+	return process.IgnoreClosed(server.Serve(h.listener), "serve")
 }
 
 // follow takes over changes of the configuration and of the secrets.
 func (h *home) follow(ctx context.Context, b *bridge.Bridge, seen []byte) {
-	follower{
-		interval: followInterval,
-		read:     h.machine.contents,
-		changed: func([]byte) {
+	process.Follower{
+		Interval: process.FollowInterval,
+		Read:     h.machine.contents,
+		Changed: func([]byte) {
 			s, err := h.machine.load(ctx)
 			if err != nil {
 				h.log.Error("the new configuration cannot be used, the former one stays", "error", err)
@@ -169,8 +170,8 @@ func (h *home) follow(ctx context.Context, b *bridge.Bridge, seen []byte) {
 			}
 			h.log.Info("configuration and secrets read again", "servers", len(s.config.Servers))
 		},
-		failed: func(err error) {
+		Failed: func(err error) {
 			h.log.Warn("the configuration cannot be read, the one in use stays", "error", err)
 		},
-	}.run(ctx, seen)
+	}.Run(ctx, seen)
 }

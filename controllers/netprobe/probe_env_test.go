@@ -197,7 +197,7 @@ func TestTheProbeTellsWhetherPoliciesHold(t *testing.T) {
 // one where who is denied finds nobody at that address.
 func TestThePodsRunTheProgramThatTells(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "bridge")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/bridge").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/bridgepod").CombinedOutput(); err != nil {
 		t.Fatalf("build the bridge: %v: %s", err, out)
 	}
 	answers := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
 )
 
 // metricsOf returns the lines of the bridge's own metrics.
@@ -53,6 +54,7 @@ func TestMetricsSayHowCallsEnd(t *testing.T) {
 	if strings.Contains(got, "\nhostedbridge_bridge_cache_bytes 0\n") {
 		t.Error("the kept answer takes no memory")
 	}
+	metricstest.Documented(t, "bridge", metricstest.Read(t, got))
 	for _, label := range []string{"secret", "alice", "one_t"} {
 		if strings.Contains(got, label) {
 			t.Errorf("a metric names %s", label)

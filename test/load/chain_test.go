@@ -30,7 +30,7 @@ func TestWholeChain(t *testing.T) {
 		Rounds: world.Number(t, "BENCH_ROUNDS", 4), Window: time.Duration(world.Number(t, "BENCH_SECONDS", 3)) * time.Second,
 		Settle: settled, Timeout: 25 * time.Minute,
 	}
-	buildShipped(t, "keybroker", "ingress", "bridge")
+	buildShipped(t, "keybroker", "ingress", "bridgepod")
 	p := ways.Prepare(t, "vmcp", "thv")
 	// A bridge has at most 128 sessions.
 	ours := []ways.Way{p.Direct(ways.Sessions), chain("hosted-bridge", p, 1, 32), chain("hosted-bridge, 4 users", p, 4, 256)}

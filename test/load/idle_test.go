@@ -36,9 +36,9 @@ const (
 func TestWhatAnIdleBridgeTakes(t *testing.T) {
 	n, calls := world.Number(t, "BENCH_BRIDGES", 10), world.Number(t, "BENCH_CALLS", 500)
 	idle := time.Duration(world.Number(t, "BENCH_SECONDS", 60)) * time.Second
-	buildShipped(t, "bridge")
+	buildShipped(t, "bridgepod")
 	i := install(t, n)
-	program, err := os.Stat(filepath.Join(programDir, "bridge"))
+	program, err := os.Stat(filepath.Join(programDir, "bridgepod"))
 	if err != nil {
 		t.Fatal(err)
 	}

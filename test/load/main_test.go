@@ -29,7 +29,7 @@ var programDir string
 
 // build builds the programs as they ship, once for all tests.
 var build = sync.OnceValue(func() error {
-	return world.Build(context.Background(), programDir, "keybroker", "ingress", "bridge")
+	return world.Build(context.Background(), programDir, "keybroker", "ingress", "bridgepod")
 })
 
 // launch starts a program. It is killed at the end of the test at the latest: who

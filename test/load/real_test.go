@@ -78,7 +78,7 @@ func (i *installation) newReal(t *testing.T, n int, more ...mcpserver.Server) *h
 // ready.
 func (i *installation) startReal(t *testing.T, b *hosted) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(programDir, "bridge"), b.args...)
+	cmd := exec.Command(filepath.Join(programDir, "bridgepod"), b.args...)
 	// The limit of memory is what a bridge makes of that of its container. Nothing else of the
 	// environment is in a pod.
 	cmd.Env = []string{"KEYBROKER_CA=" + string(i.authority.CertificatePEM()), fmt.Sprintf("GOMEMLIMIT=%d", bridgeMemory/4*3)}

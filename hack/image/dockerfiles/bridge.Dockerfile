@@ -17,7 +17,7 @@ COPY controllers controllers
 COPY internal internal
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags="-s -w" -o /bridge ./cmd/bridge
+    go build -trimpath -buildvcs=false -ldflags="-s -w" -o /bridge ./cmd/bridgepod
 RUN mkdir -p /rootfs/etc/ssl/certs \
     && printf 'root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n' >/rootfs/etc/passwd \
     && printf 'root:x:0:\nnonroot:x:65532:\n' >/rootfs/etc/group \

@@ -4,10 +4,12 @@
 package callaudit
 
 import (
+	"fmt"
+	"io"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	victoria "github.com/VictoriaMetrics/metrics"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
@@ -21,25 +23,34 @@ var measured = map[string]bool{
 	message.MethodCallTool: true, message.MethodGetPrompt: true, message.MethodReadResource: true, message.MethodSubscribe: true, message.MethodUnsubscribe: true,
 }
 
-// metrics are the bridge's metrics. None has a label of a user or a tool.
+// metrics are the bridge's metrics of requests. None has a label of a user or a tool.
 type metrics struct {
-	once       sync.Once
-	operations *prometheus.HistogramVec
+	once sync.Once
+	set  *victoria.Set
 }
 
-// Histogram returns OpenTelemetry's mcp.server.operation.duration under its Prometheus name, with
-// the buckets of the convention.
-func (m *metrics) Histogram() *prometheus.HistogramVec {
-	m.once.Do(func() {
-		m.operations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "mcp_server_operation_duration_seconds",
-			Help:    "How long clients' requests took, by method, outcome and the server that answered.",
-			Buckets: []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300},
-		}, []string{"mcp_method_name", "outcome", "server"})
-	})
-	return m.operations
+// operations is OpenTelemetry's mcp.server.operation.duration under its Prometheus name.
+const operations = "mcp_server_operation_duration_seconds"
+
+// buckets are those of OpenTelemetry's convention, in seconds.
+var buckets = []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
+
+// Write writes the metrics in Prometheus' text format.
+func (m *metrics) Write(w io.Writer) {
+	histograms := m.histograms()
+	if len(histograms.ListMetricNames()) == 0 {
+		return
+	}
+	_, _ = fmt.Fprintf(w, "# HELP %s How long clients' requests took, by method, outcome and the server that answered.\n# TYPE %[1]s histogram\n", operations)
+	histograms.WritePrometheus(w)
 }
 
 func (m *metrics) observe(method string, outcome audit.Status, server string, d time.Duration) {
-	m.Histogram().WithLabelValues(method, string(outcome), server).Observe(d.Seconds())
+	name := fmt.Sprintf("%s{mcp_method_name=%q,outcome=%q,server=%q}", operations, method, outcome, server)
+	m.histograms().GetOrCreatePrometheusHistogramExt(name, buckets).Update(d.Seconds())
+}
+
+func (m *metrics) histograms() *victoria.Set {
+	m.once.Do(func() { m.set = victoria.NewSet() })
+	return m.set
 }

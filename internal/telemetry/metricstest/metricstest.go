@@ -9,6 +9,7 @@ package metricstest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"github.com/hostedbridge/hostedbridge/test/repository"
 )
@@ -135,6 +138,31 @@ func (r *Registry) Metrics() []Metric {
 		all = append(all, m)
 	}
 	slices.SortFunc(all, func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Read returns the metrics with a help text that a process has written in
+// Prometheus' text format, by name.
+func Read(t *testing.T, text string) []Metric {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Metric
+	for _, name := range slices.Sorted(maps.Keys(families)) {
+		f := families[name]
+		if f.GetHelp() == "" {
+			continue
+		}
+		m := Metric{Name: name, Type: strings.ToLower(f.GetType().String()), Help: f.GetHelp()}
+		for _, label := range f.GetMetric()[0].GetLabel() {
+			m.Labels = append(m.Labels, label.GetName())
+		}
+		slices.Sort(m.Labels)
+		all = append(all, m)
+	}
 	return all
 }
 

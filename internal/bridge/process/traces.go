@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 // lastSpans is how long the end of the process waits for who takes spans.
 const lastSpans = 3 * time.Second
 
-// startTraces returns the tracer that the environment asks for, nil for none,
+// StartTraces returns the tracer that the environment asks for, nil for none,
 // and what sends its last spans.
-func startTraces(ctx context.Context) (trace.Tracer, func(), error) {
+func StartTraces(ctx context.Context) (trace.Tracer, func(), error) {
 	tracer, shutdown, err := otlp.Start(ctx, otlp.Source{
 		Service: "hosted-bridge", Version: version.String(), Package: "github.com/hostedbridge/hostedbridge/internal/bridge",
 	}, os.Getenv)

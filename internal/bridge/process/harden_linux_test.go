@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func init() { alone = hardened }
 // hardened hardens this process and says what has become of it. The effects
 // cannot be undone, so the tests' own process does not try them.
 func hardened() error {
-	if err := harden(); err != nil {
+	if err := Harden(); err != nil {
 		return err
 	}
 	dumpable, _, errno := syscall.Syscall(syscall.SYS_PRCTL, syscall.PR_GET_DUMPABLE, 0, 0)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/process"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/suspects"
 	"github.com/hostedbridge/hostedbridge/internal/cgroup"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
@@ -24,16 +25,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
-const (
-	// headerTimeout is how long a request's headers may take: the ingress is
-	// near and sends them at once.
-	headerTimeout = 10 * time.Second
-	// maxHeader is as much as the ingress itself accepts from the outside, in
-	// bytes, with room for what it adds.
-	maxHeader = 64 << 10
-	// reminder is how often the log says that there is no certificate yet.
-	reminder = 30 * time.Second
-)
+// reminder is how often the log says that there is no certificate yet.
+const reminder = 30 * time.Second
 
 // run serves until ctx ends and then drains. Both listeners are bound before
 // anything else, so that a taken port is an error at once.
@@ -59,11 +52,11 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	}
 	defer probes.Close()
 	log.Info("bridge starts", "user", o.config.UserID, "servers", len(o.config.Servers), "listen", public.Addr().String())
-	return (&process{options: o, log: log, source: source, secrets: keybroker}).serve(ctx, public, probes)
+	return (&pod{options: o, log: log, source: source, secrets: keybroker}).serve(ctx, public, probes)
 }
 
-// process is the running bridge.
-type process struct {
+// pod is the running bridge.
+type pod struct {
 	options Options
 	log     *slog.Logger
 	source  *client.Source
@@ -71,39 +64,39 @@ type process struct {
 	ready   readiness
 }
 
-func (p *process) serve(ctx context.Context, public, probes net.Listener) error {
+func (p *pod) serve(ctx context.Context, public, probes net.Listener) error {
 	// Calls in flight outlive ctx, which only begins the drain.
 	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	keeper := newKeeper(p.secrets, clock.System{}, nil, p.log)
-	tracer, stopTraces, err := startTraces(base)
+	tracer, stopTraces, err := process.StartTraces(base)
 	if err != nil {
 		return err
 	}
 	defer stopTraces()
 	suspected, forget := p.watchSuspects()
 	defer forget()
-	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log, SaveSecret: keeper.save, Tracer: tracer, Suspects: suspected, Memory: usableMemory()})
+	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log, SaveSecret: keeper.save, Tracer: tracer, Suspects: suspected, Memory: process.UsableMemory()})
 	keeper.use, keeper.useKeys = b.UseSecrets, b.UseSessionKeys
 	p.ready.certificate, p.ready.secrets = p.source.Ready, keeper.ready
 	errorLog := slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)
 	front := &http.Server{
 		Handler:           p.ready.inFront(keeper.handler(b.Handler())),
 		TLSConfig:         p.source.ServerTLS(pki.IngressURI()),
-		ReadHeaderTimeout: headerTimeout,
-		MaxHeaderBytes:    maxHeader,
+		ReadHeaderTimeout: process.HeaderTimeout,
+		MaxHeaderBytes:    process.MaxHeaderBytes,
 		ErrorLog:          errorLog,
 	}
-	kubelet := &http.Server{Handler: p.ready.handler(b.ServeMetrics), ReadHeaderTimeout: headerTimeout, ErrorLog: errorLog}
+	kubelet := &http.Server{Handler: p.ready.handler(b.ServeMetrics), ReadHeaderTimeout: process.HeaderTimeout, ErrorLog: errorLog}
 
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.source.Run(groupCtx) })
-	group.Go(func() error { return ended(front.ServeTLS(public, "", ""), "serve the ingress") })
-	group.Go(func() error { return ended(kubelet.Serve(probes), "serve probes") })
+	group.Go(func() error { return process.IgnoreClosed(front.ServeTLS(public, "", ""), "serve the ingress") })
+	group.Go(func() error { return process.IgnoreClosed(kubelet.Serve(probes), "serve probes") })
 	group.Go(func() error { p.keep(groupCtx, keeper); return nil })
 	group.Go(func() error { p.await(groupCtx, keeper); return nil })
 	group.Go(func() error { p.follow(groupCtx, b.Reconfigure); return nil })
-	group.Go(func() error { spareMemory(groupCtx, b.Served); return nil })
+	group.Go(func() error { process.SpareMemory(groupCtx, b.Served); return nil })
 	group.Go(func() error {
 		<-groupCtx.Done()
 		p.drain(base, b, front)
@@ -115,7 +108,7 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 
 // watchSuspects has the server noted that most likely ends the process if it
 // ends now, until stop is called. Without the file nothing is noted.
-func (p *process) watchSuspects() (watch *suspects.Watch, stop func()) {
+func (p *pod) watchSuspects() (watch *suspects.Watch, stop func()) {
 	if p.options.TerminationLog == "" {
 		return nil, func() {}
 	}
@@ -131,22 +124,14 @@ func (p *process) watchSuspects() (watch *suspects.Watch, stop func()) {
 	}
 }
 
-// ended returns nil for the error of a server that was closed.
-func ended(err error, what string) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, err)
-}
-
 // follow takes over the configuration whenever its file has another one. One
 // that is not valid leaves the bridge as it is.
-func (p *process) follow(ctx context.Context, reconfigure func(mcpserver.Config) error) {
+func (p *pod) follow(ctx context.Context, reconfigure func(mcpserver.Config) error) {
 	path := p.options.ConfigFile
-	follower{
-		interval: followInterval,
-		read:     func() ([]byte, error) { return os.ReadFile(path) },
-		changed: func(encoded []byte) {
+	process.Follower{
+		Interval: process.FollowInterval,
+		Read:     func() ([]byte, error) { return os.ReadFile(path) },
+		Changed: func(encoded []byte) {
 			c, err := mcpserver.Parse(encoded)
 			if err == nil {
 				err = reconfigure(c)
@@ -157,13 +142,13 @@ func (p *process) follow(ctx context.Context, reconfigure func(mcpserver.Config)
 			}
 			p.log.Info("configuration replaced", "servers", len(c.Servers))
 		},
-		failed: func(err error) { p.log.Warn("the configuration cannot be read, the one in use stays", "error", err) },
-	}.run(ctx, p.options.configBytes)
+		Failed: func(err error) { p.log.Warn("the configuration cannot be read, the one in use stays", "error", err) },
+	}.Run(ctx, p.options.configBytes)
 }
 
 // keep fetches the secrets once there is a certificate: before that the
 // keybroker knows this pod no better.
-func (p *process) keep(ctx context.Context, k *keeper) {
+func (p *pod) keep(ctx context.Context, k *keeper) {
 	// The source's first message is about the certificate that is awaited here.
 	select {
 	case <-ctx.Done():
@@ -173,7 +158,7 @@ func (p *process) keep(ctx context.Context, k *keeper) {
 }
 
 // await says in the log why a new pod is not ready.
-func (p *process) await(ctx context.Context, k *keeper) {
+func (p *pod) await(ctx context.Context, k *keeper) {
 	began := time.Now()
 	for _, next := range []struct {
 		what  string
@@ -187,7 +172,7 @@ func (p *process) await(ctx context.Context, k *keeper) {
 	p.log.Info("serving", "waited", time.Since(began).Round(time.Millisecond).String())
 }
 
-func (p *process) awaitOne(ctx context.Context, what string, there <-chan struct{}) bool {
+func (p *pod) awaitOne(ctx context.Context, what string, there <-chan struct{}) bool {
 	began := time.Now()
 	ticker := time.NewTicker(reminder)
 	defer ticker.Stop()
@@ -204,7 +189,7 @@ func (p *process) awaitOne(ctx context.Context, what string, there <-chan struct
 }
 
 // drain goes on taking calls for the delay and then lets those in flight end.
-func (p *process) drain(ctx context.Context, b *bridge.Bridge, front *http.Server) {
+func (p *pod) drain(ctx context.Context, b *bridge.Bridge, front *http.Server) {
 	p.ready.draining.Store(true)
 	p.log.Info("draining", "delay", p.options.DrainDelay.String(), "timeout", p.options.DrainTimeout.String())
 	time.Sleep(p.options.DrainDelay)

@@ -25,7 +25,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
@@ -35,22 +35,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
-func TestMain(m *testing.M) {
-	if alone != nil && os.Getenv(envHardened) != "" {
-		if err := alone(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	testscript.Main(leakless{m}, programs)
-}
-
-// envHardened makes the test's own program run alone instead of the tests.
-const envHardened = "BRIDGE_TEST_HARDENED"
-
-// alone is set where there is something to try in a process of its own.
-var alone func() error
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const bridgeUID = "7c1f0f0e-0000-4000-8000-000000000001"
 
@@ -209,7 +194,7 @@ func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{options: o, log: log, source: client.NewSource(keybroker, clock.System{}), secrets: keybroker}
+	p := &pod{options: o, log: log, source: client.NewSource(keybroker, clock.System{}), secrets: keybroker}
 	public, probes := listen(t), listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{public: "https://" + public.Addr().String(), probes: "http://" + probes.Addr().String(), terminationLog: o.TerminationLog, stop: cancel, ended: make(chan error, 1)}
@@ -300,25 +285,11 @@ func readyzOf(t *testing.T, c *http.Client, base string) (int, string) {
 
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	if !comesTrue(t.Context(), done) {
-		t.Fatalf("never: %s", what)
-	}
-}
-
-// comesTrue looks until done is true, and reports false if that takes 20 s.
-func comesTrue(ctx context.Context, done func() bool) bool {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for !done() {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-ticker.C:
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
 		}
 	}
-	return true
 }
 
 func TestTheLifeOfABridge(t *testing.T) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"context"
@@ -30,9 +30,9 @@ const (
 	processors = 1
 )
 
-// spareMemory makes the process fast while it is used and small while it is not,
+// SpareMemory makes the process fast while it is used and small while it is not,
 // until ctx ends. Who sets Go's own variables has decided otherwise.
-func spareMemory(ctx context.Context, served func() uint64) {
+func SpareMemory(ctx context.Context, served func() uint64) {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(processors)
 	}
@@ -46,9 +46,9 @@ func spareMemory(ctx context.Context, served func() uint64) {
 	rest{served: served, free: debug.FreeOSMemory}.run(ctx, ticker.C)
 }
 
-// usableMemory returns how many bytes the process may use, 0 if nothing limits it: what its
+// UsableMemory returns how many bytes the process may use, 0 if nothing limits it: what its
 // container has, or what Go's own variable says, which leaves a quarter for what Go does not count.
-func usableMemory() int64 {
+func UsableMemory() int64 {
 	if limit := cgroup.MemoryLimit(); limit > 0 {
 		return limit
 	}

@@ -3,7 +3,7 @@
 
 //go:build !linux
 
-package main
+package process
 
 // forbidDumps does nothing: bridges run on Linux, and elsewhere a developer
 // tries them.

@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package process
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	stdlog "log"
 )
 
-// harden keeps the user's secrets within the process: no core dump holds its
+// Harden keeps the user's secrets within the process: no core dump holds its
 // memory, and no other process of its user reads that.
-func harden() error {
+func Harden() error {
 	// net/http writes there what servers send unasked, which may echo anything.
 	stdlog.SetOutput(io.Discard)
 	var errs []error

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -28,10 +29,8 @@ func TestTheExitCodeTellsWhetherAnAddressIsReached(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			root := newRoot()
 			var out bytes.Buffer
-			root.SetErr(&out)
-			if code := execute(t.Context(), root, append([]string{"reach"}, tt.args...)); code != tt.code {
+			if code := execute(t.Context(), append([]string{"reach"}, tt.args...), io.Discard, &out); code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
 			}
 			if !strings.Contains(out.String(), tt.said) || (tt.said == "") != (out.Len() == 0) {

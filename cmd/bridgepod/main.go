@@ -1,0 +1,90 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bridgepod is the program of the image bridge. "pod" is the process of one
+// user's pod, which only the ingress may call. "shim" runs a server over stdio in a
+// container beside it, where "install" has put the program. "reach" is what the
+// operator's probe pods run. It links as little as it can, since it runs once per user.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/reach"
+	"github.com/hostedbridge/hostedbridge/internal/version"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	code := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// command is a subcommand.
+type command struct {
+	// usage is its name, and the arguments that it takes.
+	usage   string
+	summary string
+	flags   *pflag.FlagSet
+	// run gets the arguments without flags. Logs go to stderr.
+	run func(ctx context.Context, args []string, stderr io.Writer) error
+}
+
+func newCommand(usage, summary string) command {
+	fs := pflag.NewFlagSet(usage, pflag.ContinueOnError)
+	fs.Usage = func() {
+		_, _ = fmt.Fprintf(fs.Output(), "%s\n\nUsage: bridge %s\n%s", summary, usage, fs.FlagUsages())
+	}
+	return command{usage: usage, summary: summary, flags: fs}
+}
+
+func commands() []command {
+	return []command{newPod(os.Getenv), newShim(), newInstall(), newReach()}
+}
+
+// execute runs a command and returns the exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := dispatch(ctx, args, stdout, stderr)
+	if err == nil || errors.Is(err, pflag.ErrHelp) {
+		return 0
+	}
+	_, _ = fmt.Fprintln(stderr, "bridge:", err)
+	if errors.Is(err, errUnreached) {
+		return reach.ExitUnreached
+	}
+	return 1
+}
+
+func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 1 && args[0] == "--version" {
+		_, err := fmt.Fprintln(stdout, version.String())
+		return err
+	}
+	var names []string
+	for _, c := range commands() {
+		name, operands, _ := strings.Cut(c.usage, " ")
+		if len(args) == 0 || args[0] != name {
+			names = append(names, name)
+			continue
+		}
+		c.flags.SetOutput(stderr)
+		if err := c.flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		if want := len(strings.Fields(operands)); c.flags.NArg() != want {
+			return fmt.Errorf("%d arguments besides flags, want %d: bridge %s", c.flags.NArg(), want, c.usage)
+		}
+		return c.run(ctx, c.flags.Args(), stderr)
+	}
+	return fmt.Errorf("the first argument must be one of %s", strings.Join(names, ", "))
+}
