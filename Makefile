@@ -206,7 +206,7 @@ generate: ## Generate deep copies, apply configurations and CRDs from api/, and 
 
 .PHONY: docs-reference
 docs-reference: ## Write the flags and the chart's values into docs/reference. Tests compare them.
-	@for package in ./test/docs ./cmd/operator ./cmd/keybroker ./cmd/ingress ./cmd/bridge ./cmd/bridgepod; do \
+	@for package in ./test/docs ./cmd/operator ./cmd/keybroker ./cmd/ingress ./cmd/bridge ./cmd/bridgepod ./cmd/shim; do \
 		UPDATE_DOCS=1 go test -count=1 -run='^TestTheReference' $$package >/dev/null; \
 	done
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/process"
+	"github.com/hostedbridge/hostedbridge/internal/harden"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
 )
 
@@ -59,7 +60,7 @@ func (o *serveOptions) run(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if err := process.Harden(); err != nil {
+	if err := harden.Process(); err != nil {
 		log.Warn("the process's memory is less protected than it should be", "error", err)
 	}
 	seen, err := m.contents()

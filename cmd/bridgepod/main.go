@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command bridgepod is the program of the image bridge. "pod" is the process of one
-// user's pod, which only the ingress may call. "shim" runs a server over stdio in a
-// container beside it, where "install" has put the program. "reach" is what the
-// operator's probe pods run. It links as little as it can, since it runs once per user.
+// user's pod, which only the ingress may call. "reach" is what the operator's probe pods
+// run. It links as little as it can, since it runs once per user.
 package main
 
 import (
@@ -32,24 +31,22 @@ func main() {
 
 // command is a subcommand.
 type command struct {
-	// usage is its name, and the arguments that it takes.
-	usage   string
-	summary string
-	flags   *pflag.FlagSet
-	// run gets the arguments without flags. Logs go to stderr.
-	run func(ctx context.Context, args []string, stderr io.Writer) error
+	name, summary string
+	flags         *pflag.FlagSet
+	// run runs it when the flags are parsed. Logs go to stderr.
+	run func(ctx context.Context, stderr io.Writer) error
 }
 
-func newCommand(usage, summary string) command {
-	fs := pflag.NewFlagSet(usage, pflag.ContinueOnError)
+func newCommand(name, summary string) command {
+	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	fs.Usage = func() {
-		_, _ = fmt.Fprintf(fs.Output(), "%s\n\nUsage: bridge %s\n%s", summary, usage, fs.FlagUsages())
+		_, _ = fmt.Fprintf(fs.Output(), "%s\n\nUsage: bridge %s\n%s", summary, name, fs.FlagUsages())
 	}
-	return command{usage: usage, summary: summary, flags: fs}
+	return command{name: name, summary: summary, flags: fs}
 }
 
 func commands() []command {
-	return []command{newPod(os.Getenv), newShim(), newInstall(), newReach()}
+	return []command{newPod(os.Getenv), newReach()}
 }
 
 // execute runs a command and returns the exit code.
@@ -72,19 +69,18 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	var names []string
 	for _, c := range commands() {
-		name, operands, _ := strings.Cut(c.usage, " ")
-		if len(args) == 0 || args[0] != name {
-			names = append(names, name)
+		if len(args) == 0 || args[0] != c.name {
+			names = append(names, c.name)
 			continue
 		}
 		c.flags.SetOutput(stderr)
 		if err := c.flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		if want := len(strings.Fields(operands)); c.flags.NArg() != want {
-			return fmt.Errorf("%d arguments besides flags, want %d: bridge %s", c.flags.NArg(), want, c.usage)
+		if c.flags.NArg() > 0 {
+			return fmt.Errorf("unexpected argument %.80q", c.flags.Arg(0))
 		}
-		return c.run(ctx, c.flags.Args(), stderr)
+		return c.run(ctx, stderr)
 	}
-	return fmt.Errorf("the first argument must be one of %s", strings.Join(names, ", "))
+	return fmt.Errorf("the first argument must be %s", strings.Join(names, " or "))
 }

@@ -8,7 +8,7 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/process"
+	"github.com/hostedbridge/hostedbridge/internal/harden"
 )
 
 // newPod returns the command that is the process of one user's pod.
@@ -16,13 +16,13 @@ func newPod(getenv func(string) string) command {
 	o := Defaults()
 	c := newCommand("pod", "Serve one user's servers in a cluster. The operator starts it; only the ingress may call it.")
 	o.RegisterFlags(c.flags)
-	c.run = func(ctx context.Context, _ []string, stderr io.Writer) error {
+	c.run = func(ctx context.Context, stderr io.Writer) error {
 		o.ReadEnv(getenv)
 		if err := o.Validate(); err != nil {
 			return err
 		}
 		log := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: o.level}))
-		if err := process.Harden(); err != nil {
+		if err := harden.Process(); err != nil {
 			log.Warn("the process's memory is less protected than it should be", "error", err)
 		}
 		return run(ctx, o, log)

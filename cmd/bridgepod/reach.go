@@ -27,7 +27,7 @@ func newReach() command {
 	c.flags.StringVar(&address, "address", "", "URL to request; the expected status is 200")
 	// Network plugins take up to some seconds to hear of a new pod.
 	c.flags.DurationVar(&attempts.For, "for", 12*time.Second, "how long to repeat the request; the last answer counts")
-	c.run = func(ctx context.Context, _ []string, _ io.Writer) error {
+	c.run = func(ctx context.Context, _ io.Writer) error {
 		u, err := url.Parse(address)
 		if err != nil || u.Scheme != "http" || u.Host == "" {
 			return fmt.Errorf("--address %.80q must be a URL such as http://10.0.0.1:8081/healthz", address)

@@ -43,7 +43,7 @@ func build(ctx context.Context, folder, arch string, wanted []spec) ([]built, er
 			all = append(all, b)
 			continue
 		}
-		program, err := binary(binaries, s)
+		program, more, err := compiled(binaries, s)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func build(ctx context.Context, folder, arch string, wanted []spec) ([]built, er
 		if err != nil {
 			return nil, err
 		}
-		b, err := pack(folder, arch, s, program, shipped...)
+		b, err := pack(folder, arch, s, program, append(more, shipped...)...)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", s.name, err)
 		}

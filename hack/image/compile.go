@@ -52,7 +52,7 @@ func compile(ctx context.Context, t target, wanted []spec) error {
 		if modules[s.module] == nil {
 			order = append(order, s.module)
 		}
-		modules[s.module] = append(modules[s.module], s.pkg)
+		modules[s.module] = append(append(modules[s.module], s.pkg), s.more...)
 	}
 	if err := os.MkdirAll(t.folder, 0o755); err != nil {
 		return err
@@ -83,7 +83,16 @@ func goCommand(ctx context.Context, root, module string, args ...string) *exec.C
 	return cmd
 }
 
-// binary returns the compiled program of an image.
-func binary(folder string, s spec) ([]byte, error) {
-	return os.ReadFile(filepath.Join(folder, path.Base(s.pkg)))
+// compiled returns the compiled program of an image, and the files of its further
+// programs.
+func compiled(folder string, s spec) (program []byte, more []file, err error) {
+	for _, pkg := range s.more {
+		content, err := os.ReadFile(filepath.Join(folder, path.Base(pkg)))
+		if err != nil {
+			return nil, nil, err
+		}
+		more = append(more, file{path.Base(pkg), 0o755, content})
+	}
+	program, err = os.ReadFile(filepath.Join(folder, path.Base(s.pkg)))
+	return program, more, err
 }

@@ -41,6 +41,9 @@ func linesOf(s spec) []string {
 		for _, folder := range s.data {
 			lines = append(lines, fmt.Sprintf("\nCOPY %s /rootfs/%s\n", folder, path.Base(folder)))
 		}
+		for _, pkg := range s.more {
+			lines = append(lines, fmt.Sprintf("go build -trimpath -buildvcs=false -ldflags=\"-s -w\" -o /%s %s\n", path.Base(pkg), pkg), fmt.Sprintf(" /%s /rootfs/", path.Base(pkg)))
+		}
 		return append(lines,
 			fmt.Sprintf("go build -trimpath -buildvcs=false -ldflags=\"-s -w\" -o /%s %s\n", s.name, s.pkg),
 			fmt.Sprintf("\nENTRYPOINT [\"/%s\"]\n", s.name),

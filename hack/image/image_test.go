@@ -91,7 +91,7 @@ func TestCompiledProgramDoesNotDependOnTheFolder(t *testing.T) {
 		if err := compile(t.Context(), target{root: root, folder: folder, arch: "amd64"}, pause); err != nil {
 			t.Fatal(err)
 		}
-		if programs[i], err = binary(folder, pause[0]); err != nil {
+		if programs[i], _, err = compiled(folder, pause[0]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -28,9 +28,11 @@ const (
 
 // spec is what an image is made of: one program of ours, or parts.
 type spec struct {
-	name        string
-	module      string // folder of the Go module, from the repository's root.
-	pkg         string // package of the binary, as seen from that module.
+	name   string
+	module string // folder of the Go module, from the repository's root.
+	pkg    string // package of the binary, as seen from that module.
+	// more are packages of further programs, each at the root under its folder's name.
+	more        []string
 	user        int
 	description string
 	// data are folders, from the repository's root, of which an image of a
@@ -49,7 +51,7 @@ var specs = []spec{
 	{name: "operator", module: ".", pkg: "./cmd/operator", user: nonroot, description: "Makes a bridge of each HostedBridge object"},
 	{name: "keybroker", module: ".", pkg: "./cmd/keybroker", user: nonroot, description: "Issues certificates and seals secrets; the only holder of the master key"},
 	{name: "ingress", module: ".", pkg: "./cmd/ingress", user: nonroot, description: "The public surface: lets a request through to the one bridge it is meant for", data: []string{"config/recipes"}},
-	{name: "bridge", module: ".", pkg: "./cmd/bridgepod", user: nonroot, description: "One user's MCP bridge"},
+	{name: "bridge", module: ".", pkg: "./cmd/bridgepod", user: nonroot, description: "One user's MCP bridge", more: []string{"./cmd/shim"}},
 	{name: "everything-server", module: ".", pkg: "github.com/modelcontextprotocol/go-sdk/conformance/everything-server", user: nonroot, description: "The MCP Go SDK's conformance server, an upstream for samples and tests"},
 	{name: "guarded-server", module: ".", pkg: "./test/e2e/guarded-server", user: nonroot, description: "An MCP server that wants a bearer token, an upstream for samples and tests"},
 	{name: "pause", module: "hack/image", pkg: "./pause", user: pauseUser, description: "Holds the namespaces of a pod in a local cluster"},

@@ -107,18 +107,23 @@ func (r release) image(ctx context.Context, s spec, whole *bill) (v1.Hash, error
 }
 
 func (r release) ofProgram(s spec, arch string, own *bill) (v1.Image, error) {
-	program, err := binary(r.binaries(arch), s)
+	program, more, err := compiled(r.binaries(arch), s)
 	if err != nil {
 		return nil, err
 	}
 	if err := own.program(program); err != nil {
 		return nil, err
 	}
+	for _, f := range more {
+		if err := own.program(f.content); err != nil {
+			return nil, err
+		}
+	}
 	shipped, err := data(r.root, s)
 	if err != nil {
 		return nil, err
 	}
-	content, err := rootfs(s, program, shipped...)
+	content, err := rootfs(s, program, append(more, shipped...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -28,12 +28,13 @@ const (
 	dataPrefix  = "data-"
 	filesFolder = "/hosted-bridge-files"
 
-	// shimName is the init container that copies the bridge's program into the
-	// volume of the same name, and shimFolder is where servers' containers have
-	// that volume.
-	shimName   = "shim"
-	shimFolder = "/hosted-bridge"
-	shimFile   = shimFolder + "/bridge"
+	// shimName is the init container that copies the shim of the bridge's image,
+	// shimProgram, into the volume of the same name. shimFolder is where servers'
+	// containers have that volume.
+	shimName    = "shim"
+	shimProgram = "/shim"
+	shimFolder  = "/hosted-bridge"
+	shimFile    = shimFolder + "/shim"
 )
 
 var (
@@ -42,8 +43,8 @@ var (
 	// filesLimit is twice what the bridge hands over of files at most, all of
 	// which may hold secrets: they are kept in memory and never on a disk.
 	filesLimit = resource.MustParse("8Mi")
-	// shimLimit has room for the bridge's program, of some 20 MB.
-	shimLimit = resource.MustParse("128Mi")
+	// shimLimit has room for the shim, of some 3 MB.
+	shimLimit = resource.MustParse("16Mi")
 	// tmpLimit has room for what npx or uvx fetch: some hundred MB for a large
 	// server. A pod that exceeds it is evicted.
 	tmpLimit = resource.MustParse("1Gi")
@@ -101,7 +102,7 @@ func addStdio(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge
 		WithInitContainers(corev1ac.Container().
 			WithName(shimName).
 			WithImage(s.BridgeImage).
-			WithArgs("install", shimFile).
+			WithCommand(shimProgram, "install", shimFile).
 			WithResources(withDefaults(nil, copierRequests, copierLimits)).
 			WithSecurityContext(restricted()).
 			WithVolumeMounts(mount(shimName, shimFolder)))
@@ -168,7 +169,7 @@ func serverContainer(server plan.Server, s Settings) *corev1ac.ContainerApplyCon
 	return corev1ac.Container().
 		WithName(stdioPrefix+server.Name).
 		WithImage(serverImage(server, s)).
-		WithCommand(shimFile, "shim", "--socket="+plan.StdioFolder+"/"+plan.StdioSocket,
+		WithCommand(shimFile, "--socket="+plan.StdioFolder+"/"+plan.StdioSocket,
 			"--server="+server.Name, "--files="+filesFolder).
 		WithCommand(runtimeFlags(server, s)...).
 		WithResources(withDefaults(server.Resources, serverRequests, serverLimits)).

@@ -18,11 +18,14 @@ COPY internal internal
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
     go build -trimpath -buildvcs=false -ldflags="-s -w" -o /bridge ./cmd/bridgepod
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -buildvcs=false -ldflags="-s -w" -o /shim ./cmd/shim
 RUN mkdir -p /rootfs/etc/ssl/certs \
     && printf 'root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n' >/rootfs/etc/passwd \
     && printf 'root:x:0:\nnonroot:x:65532:\n' >/rootfs/etc/group \
     && cp -L /etc/ssl/certs/ca-certificates.crt /rootfs/etc/ssl/certs/ \
-    && cp /bridge /rootfs/bridge
+    && cp /bridge /shim /rootfs/
 
 FROM scratch
 COPY --from=build /rootfs/ /

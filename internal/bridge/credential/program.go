@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
@@ -22,9 +23,9 @@ type Runner func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) mcp.Tra
 // RunProgram runs a real program.
 func RunProgram(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
 	if p.Socket != "" {
-		return stdio.Shim(p.Socket, l, log)
+		return programio.Transport(stdio.Shim(p.Socket, l), l, log)
 	}
-	return stdio.Child(l, log)
+	return programio.Transport(stdio.Child(l, log), l, log)
 }
 
 // Program returns the transport to the server's program. All connections of the grant share it,

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package process is what a process with a bridge in it needs, in a pod and on a
-// person's machine: protected memory, little of it, traces, and files that are read
-// again when they change.
+// person's machine: little memory, traces, and files that are read again when they
+// change.
 package process
 
 import (

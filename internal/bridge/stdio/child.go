@@ -6,30 +6,21 @@ package stdio
 import (
 	"context"
 	"log/slog"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Child returns the transport to a program that this process runs itself, on a person's own
-// machine. The program gets the person's PATH, home and the few other variables that name folders,
-// and no other variable of this process. Each Connect starts the program again, and Close ends it.
-func Child(l Launch, log *slog.Logger) mcp.Transport {
-	return &child{launch: l, log: log, dialect: newDialect(l, log), where: desk}
-}
+// Child starts a program that this process runs itself, on a person's own machine. The program
+// gets the person's PATH, home and the few other variables that name folders, and no other variable
+// of this process.
+func Child(l Launch, log *slog.Logger) Starter { return child{launch: l, log: log, where: desk} }
 
 type child struct {
-	launch  Launch
-	log     *slog.Logger
-	dialect *dialect
-	where   func() place
+	launch Launch
+	log    *slog.Logger
+	where  func() place
 }
 
-func newDialect(l Launch, log *slog.Logger) *dialect {
-	return &dialect{log: log, hide: l.redactor(), grace: closeGrace}
-}
-
-// Connect implements mcp.Transport.
-func (c *child) Connect(ctx context.Context) (mcp.Connection, error) {
+// Start implements Starter.
+func (c child) Start(ctx context.Context) (Pipes, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -37,7 +28,7 @@ func (c *child) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConnection(ctx, p.name, childPipes{p}, c.dialect), nil
+	return childPipes{p}, nil
 }
 
 // childPipes are the pipes of a program that this process runs.
@@ -49,12 +40,18 @@ func (c childPipes) Read(b []byte) (int, error) { return c.program.stdout.Read(b
 // Write implements io.Writer.
 func (c childPipes) Write(b []byte) (int, error) { return c.program.stdin.Write(b) }
 
-func (c childPipes) end() { c.program.end("was ended") }
+// Name implements Pipes.
+func (c childPipes) Name() string { return c.program.name }
 
-func (c childPipes) outcome() error { return c.program.fault(c.program.outlast()) }
+// End implements Pipes.
+func (c childPipes) End() { c.program.end("was ended") }
 
-func (c childPipes) release() {
-	c.end()
+// Outcome implements Pipes.
+func (c childPipes) Outcome() error { return c.program.fault(c.program.outlast()) }
+
+// Release implements Pipes.
+func (c childPipes) Release() {
+	c.End()
 	<-c.program.over
 	_ = c.program.stdout.Close()
 }

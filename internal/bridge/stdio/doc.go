@@ -1,8 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stdio runs MCP servers that are programs, and exchanges messages with them over stdin
-// and stdout.
+// Package stdio runs MCP servers that are programs. Package programio exchanges messages with them
+// over their stdin and stdout.
 //
 // On a person's own machine the bridge runs a program itself (Child). In a pod each program has
 // its own container, in which a shim runs it (Serve) for the bridge in another container (Shim).

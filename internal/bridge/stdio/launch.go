@@ -71,7 +71,7 @@ func (l Launch) name() string {
 	if len(l.Command) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.80s", l.redactor().Redact(filepath.Base(l.Command[0])))
+	return fmt.Sprintf("%.80s", l.Redactor().Redact(filepath.Base(l.Command[0])))
 }
 
 // check returns an error for an invalid Launch. The error contains positions only, never values.
@@ -122,9 +122,9 @@ func (l Launch) expand(folder string) (command, env []string) {
 // little.
 const minPart = 8
 
-// redactor returns the redactor of the program's secrets. A program may print a secret of several
+// Redactor returns the redactor of the program's secrets. A program may print a secret of several
 // lines line by line, or a single field of a JSON secret, so these parts are redacted too.
-func (l Launch) redactor() secret.Redactor {
+func (l Launch) Redactor() secret.Redactor {
 	whole := l.Secrets
 	if whole == nil {
 		for _, s := range l.Env {

@@ -21,9 +21,6 @@ func (e *ProgramError) Error() string { return fmt.Sprintf("program %q %s", e.Pr
 
 // The limits of a program.
 const (
-	// maxMessage limits one message of a program, in bytes: the limit of the MCP SDK's own
-	// transports.
-	maxMessage = 16 << 20
 	// bridgeGrace is how long a bridge may keep its program when both are told to end: the bridge
 	// first finishes its calls, which takes 21 s at most. Together with the end of the program,
 	// this fits into the 45 s of the pod.
@@ -40,9 +37,9 @@ const (
 	// drainGrace is how long the output of an ended program is read if another process keeps the
 	// pipe open.
 	drainGrace = 10 * time.Second
-	// closeGrace is how long a closing connection waits for a shim: the time for the program's end
-	// as above, and some time for the messages.
-	closeGrace = stdinGrace + termGrace + killGrace + 3*time.Second
+	// EndGrace is how long to wait for the output's end after Pipes.End: the time for the program's
+	// end as above, and some time for the messages of a shim.
+	EndGrace = stdinGrace + termGrace + killGrace + 3*time.Second
 )
 
 // grace holds the time limits for a program's end. Only a shim uses bridge.

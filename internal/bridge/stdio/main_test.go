@@ -3,7 +3,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package stdio
+package stdio_test
 
 import (
 	"bufio"
@@ -26,6 +26,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 )
 
 // helperArgument has the test binary be a program instead of running tests. It
@@ -182,7 +185,7 @@ func init() {
 		"huge": func([]string) {
 			answer(func(m rpcMessage) any {
 				if m.Method == "huge" {
-					return strings.Repeat("z", maxMessage)
+					return strings.Repeat("z", programio.MaxMessage)
 				}
 				return echo(m)
 			})
@@ -238,23 +241,16 @@ func serveShim(args []string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	args = append(args, []string{"", "0s", "", ""}[len(args):]...)
-	where, err := container(Post{Files: args[3]})
+	late, err := time.ParseDuration(args[1])
 	if err != nil {
 		panic(err)
 	}
-	where.grace = short
-	if where.grace.bridge, err = time.ParseDuration(args[1]); err != nil {
-		panic(err)
-	}
-	r := &runner{server: args[2], place: where, log: slog.New(slog.NewJSONHandler(os.Stderr, nil))}
-	if err := serve(ctx, args[0], r); err != nil {
+	post := stdio.Post{Socket: args[0], Server: args[2], Files: args[3]}
+	if err := stdio.ServeInHaste(ctx, post, late, slog.New(slog.NewJSONHandler(os.Stderr, nil))); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
-
-// short is a grace for programs that do not use it well.
-var short = grace{stdin: 200 * time.Millisecond, term: 200 * time.Millisecond}
 
 // knocks says what a shim answers.
 func knocks(args []string) {
@@ -262,8 +258,6 @@ func knocks(args []string) {
 	if err != nil {
 		panic(err)
 	}
-	// The answer may come before all is written.
-	_ = writeLaunch(conn, Launch{Command: helper("echo")})
-	var answer ending
-	fmt.Fprintln(os.Stdout, readHello(conn, &answer, maxAnswer), answer.Program)
+	program, err := stdio.Greet(conn, stdio.Launch{Command: helper("echo")})
+	fmt.Fprintln(os.Stdout, err, program)
 }

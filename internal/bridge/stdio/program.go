@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/linelog"
 )
 
 // program is a started program. Its own goroutine ends it.
@@ -62,10 +64,10 @@ func start(ctx context.Context, l Launch, where place, log *slog.Logger) (*progr
 		p.clear()
 		return nil, err
 	}
-	said := newSaying(log, slog.LevelInfo, "the program says", l.redactor())
+	said := linelog.New(log, slog.LevelInfo, "the program says", l.Redactor())
 	go func() {
 		defer close(p.said)
-		said.follow(context.WithoutCancel(ctx), p.stderr)
+		said.Follow(context.WithoutCancel(ctx), p.stderr)
 	}()
 	go p.live()
 	return p, nil

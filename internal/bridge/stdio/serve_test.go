@@ -3,7 +3,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package stdio
+package stdio_test
 
 import (
 	"bytes"
@@ -22,17 +22,20 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 )
 
 func socketOf(w way) string { return w.shim.Args[3] }
 
 func TestAnotherConnectionEndsTheFormersProgram(t *testing.T) {
 	w := startShim(t)
-	transport := w.transport(Launch{Command: helper("family", "token-of-the-former")})
+	transport := w.transport(stdio.Launch{Command: helper("family", "token-of-the-former")})
 	former := connect(t, transport)
 	mustAsk(t, former, "tools/list")
 	eventually(t, "three processes", func() bool { return len(running(t, "token-of-the-former", 0)) >= 3 })
-	next := connect(t, w.transport(Launch{Command: helper("echo")}))
+	next := connect(t, w.transport(stdio.Launch{Command: helper("echo")}))
 	// It runs only once nothing remains of the other.
 	if left := running(t, "token-of-the-former", 0); len(left) > 0 {
 		t.Errorf("left: %q", left)
@@ -48,16 +51,15 @@ func TestAnotherConnectionEndsTheFormersProgram(t *testing.T) {
 func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
 	w := startShim(t)
 	changed := func(courtesy time.Duration) mcp.Transport {
-		s := w.transport(Launch{Command: helper("echo")}).(*shim)
-		s.courtesy = courtesy
-		return s
+		l := stdio.Launch{Command: helper("echo")}
+		return programio.Transport(stdio.ShimWithin(courtesy, socketOf(w), l), l, w.log.logger(slog.LevelDebug))
 	}
-	same := w.transport(Launch{Command: helper("echo")})
+	same := w.transport(stdio.Launch{Command: helper("echo")})
 	connect(t, same)
 	former := connect(t, same) // It waits for none of its own.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	var waits *ProgramError
+	var waits *stdio.ProgramError
 	if _, err := changed(time.Hour).Connect(ctx); !errors.As(err, &waits) || !strings.Contains(err.Error(), "before it was changed") {
 		t.Errorf("while the former works: %v", err)
 	}
@@ -88,7 +90,7 @@ func TestConnectionsAtTheSameTimeLeaveOneProgram(t *testing.T) {
 	const many = 5
 	for range many {
 		go func() {
-			c, err := w.transport(Launch{Command: helper("echo", "token-of-many")}).Connect(t.Context())
+			c, err := w.transport(stdio.Launch{Command: helper("echo", "token-of-many")}).Connect(t.Context())
 			if err != nil && !strings.Contains(err.Error(), "connected anew") {
 				t.Error(err)
 			}
@@ -116,7 +118,7 @@ func TestConnectionsAtTheSameTimeLeaveOneProgram(t *testing.T) {
 
 func TestWhoeverIsNoBridgeEndsNoProgram(t *testing.T) {
 	w := startShim(t)
-	c := connect(t, w.transport(Launch{Command: helper("echo")}))
+	c := connect(t, w.transport(stdio.Launch{Command: helper("echo")}))
 	mustAsk(t, c, "tools/list")
 	for _, said := range []string{"", "GET / HTTP/1.1\r\n\r\n", "hbs\x02\xff\xff\xff\xff", "hbs\x02\x00\x00\x00\x02{}"} {
 		stranger, err := net.Dial("unix", socketOf(w))
@@ -133,11 +135,11 @@ func TestWhoeverIsNoBridgeEndsNoProgram(t *testing.T) {
 // server than it means to.
 func TestAShimRunsItsOwnServersProgramAlone(t *testing.T) {
 	w := startShim(t, "0s", "victim")
-	c := connect(t, w.transport(Launch{Server: "victim", Command: helper("echo", "token-of-the-victim")}))
+	c := connect(t, w.transport(stdio.Launch{Server: "victim", Command: helper("echo", "token-of-the-victim")}))
 	mustAsk(t, c, "tools/list")
 	for _, server := range []string{"attacker", ""} {
-		_, err := w.transport(Launch{Server: server, Command: helper("echo", "token-of-the-attacker")}).Connect(t.Context())
-		var refused *ProgramError
+		_, err := w.transport(stdio.Launch{Server: server, Command: helper("echo", "token-of-the-attacker")}).Connect(t.Context())
+		var refused *stdio.ProgramError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "another server's") {
 			t.Errorf("server %q: %v", server, err)
 		}
@@ -161,12 +163,12 @@ func TestTheBridgeFollowsNoLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, socket := range []string{link, file, folder} {
-		c, err := Shim(socket, Launch{Command: helper("echo", "token-of-a-link")}, slog.New(slog.DiscardHandler)).Connect(t.Context())
-		if !errors.Is(err, errNoSocket) {
+		c, err := stdio.Shim(socket, stdio.Launch{Command: helper("echo", "token-of-a-link")}).Start(t.Context())
+		if !errors.Is(err, stdio.ErrNoSocket) {
 			t.Errorf("%s: %v", filepath.Base(socket), err)
 		}
 		if err == nil {
-			c.Close()
+			c.Release()
 		}
 	}
 }
@@ -177,7 +179,7 @@ func TestAProgramThatDoesNotReadEndsWithItsBridge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeLaunch(conn, Launch{Command: helper("deaf", "token-of-the-deaf")}); err != nil {
+	if err := stdio.WriteLaunch(conn, stdio.Launch{Command: helper("deaf", "token-of-the-deaf")}); err != nil {
 		t.Fatal(err)
 	}
 	// More than the pipe and the socket hold.
@@ -201,7 +203,7 @@ func TestABridgeThatLeavesHasItsLastWordsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeLaunch(conn, Launch{Command: helper("count", out)}); err != nil {
+	if err := stdio.WriteLaunch(conn, stdio.Launch{Command: helper("count", out)}); err != nil {
 		t.Fatal(err)
 	}
 	const length = 1 << 20
@@ -213,38 +215,6 @@ func TestABridgeThatLeavesHasItsLastWordsRead(t *testing.T) {
 		text, _ := os.ReadFile(out)
 		return string(text) == fmt.Sprint(length)
 	})
-}
-
-// TestOutputWithoutEndEndsTheConnection has a container of a server send one
-// message that never ends, and heed nothing.
-func TestOutputWithoutEndEndsTheConnection(t *testing.T) {
-	socket := filepath.Join(t.TempDir(), "shim.sock")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		_, _ = readLaunch(conn)
-		_ = writeHello(conn, ending{Program: "x"}, maxAnswer)
-		for piece := make([]byte, maxChunk); err == nil; {
-			_, err = chunkWriter{conn}.Write(piece)
-		}
-	}()
-	transport := Shim(socket, Launch{Command: []string{"x"}}, slog.New(slog.DiscardHandler)).(*shim)
-	transport.dialect.grace = 100 * time.Millisecond
-	c := connect(t, transport)
-	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "256 MiB") {
-		t.Errorf("got %v", err)
-	}
-	<-over
 }
 
 func TestFilesOfAFormerShimAreRemoved(t *testing.T) {
@@ -266,7 +236,7 @@ func TestFilesOfAFormerShimAreRemoved(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(other, "key")); err != nil {
 		t.Errorf("what is no program's: %v", err)
 	}
-	c := connect(t, w.transport(Launch{Command: helper("arguments", "${CONFIG_DIR}")}))
+	c := connect(t, w.transport(stdio.Launch{Command: helper("arguments", "${CONFIG_DIR}")}))
 	if args := mustAskFor[[]string](t, c); filepath.Dir(args[0]) != files {
 		t.Errorf("files are in %s, want them in %s", args[0], files)
 	}
@@ -278,7 +248,7 @@ func TestAProgramEndsWithItsBridge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeLaunch(conn, Launch{Command: helper("family", "token-of-the-gone")}); err != nil {
+	if err := stdio.WriteLaunch(conn, stdio.Launch{Command: helper("family", "token-of-the-gone")}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "three processes", func() bool { return len(running(t, "token-of-the-gone", 0)) >= 3 })
@@ -296,7 +266,7 @@ func TestAProgramEndsWithItsShim(t *testing.T) {
 				// Only the program itself: its container ends the others.
 				program = "deaf"
 			}
-			c := connect(t, w.transport(Launch{Command: helper(program, token)}))
+			c := connect(t, w.transport(stdio.Launch{Command: helper(program, token)}))
 			if program == "family" {
 				eventually(t, "three processes", func() bool { return len(running(t, token, 0)) >= 3 })
 			}
@@ -304,7 +274,7 @@ func TestAProgramEndsWithItsShim(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := c.Read(t.Context())
-			var programError *ProgramError
+			var programError *stdio.ProgramError
 			if !errors.As(err, &programError) || !strings.Contains(err.Error(), "with its container") {
 				t.Errorf("the bridge reads %v", err)
 			}
@@ -318,7 +288,7 @@ func TestAProgramEndsWithItsShim(t *testing.T) {
 
 func TestABridgeFinishesWithAProgramWhoseShimIsToldToEnd(t *testing.T) {
 	w := startShim(t, "1h")
-	c := connect(t, w.transport(Launch{Command: helper("echo")}))
+	c := connect(t, w.transport(stdio.Launch{Command: helper("echo")}))
 	mustAsk(t, c, "tools/list")
 	if err := w.shim.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -338,13 +308,13 @@ func TestABridgeFinishesWithAProgramWhoseShimIsToldToEnd(t *testing.T) {
 
 func TestOrphansThatEndAreNoZombies(t *testing.T) {
 	w := startShim(t)
-	c := connect(t, w.transport(Launch{Command: helper("orphan", "token-of-orphans")}))
+	c := connect(t, w.transport(stdio.Launch{Command: helper("orphan", "token-of-orphans")}))
 	mustAsk(t, c, "tools/list")
 	var orphan int
 	eventually(t, "an orphan that the shim adopted", func() bool {
-		for pid, p := range processes() {
+		for _, pid := range stdio.ChildrenOf(w.root()) {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			if p.parent == w.root() && bytes.Contains(line, []byte("\x00forever\x00token-of-orphans")) {
+			if bytes.Contains(line, []byte("\x00forever\x00token-of-orphans")) {
 				orphan = pid
 			}
 		}
@@ -353,7 +323,7 @@ func TestOrphansThatEndAreNoZombies(t *testing.T) {
 	if err := syscall.Kill(orphan, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nothing of the orphan", func() bool { _, there := processes()[orphan]; return !there })
+	eventually(t, "nothing of the orphan", func() bool { return errors.Is(syscall.Kill(orphan, 0), syscall.ESRCH) })
 	mustAsk(t, c, "tools/list")
 }
 
@@ -361,7 +331,7 @@ func TestWhereNoShimListens(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "shim.sock")
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 	defer cancel()
-	if _, err := Shim(socket, Launch{Command: []string{"x"}}, slog.New(slog.DiscardHandler)).Connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := stdio.Shim(socket, stdio.Launch{Command: []string{"x"}}).Start(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	// One that accepts and says nothing.
@@ -372,64 +342,12 @@ func TestWhereNoShimListens(t *testing.T) {
 	defer listener.Close()
 	ctx, cancel = context.WithTimeout(t.Context(), 150*time.Millisecond)
 	defer cancel()
-	if _, err := Shim(socket, Launch{Command: []string{"x"}}, slog.New(slog.DiscardHandler)).Connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := stdio.Shim(socket, stdio.Launch{Command: []string{"x"}}).Start(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestTheSocket(t *testing.T) {
-	folder := t.TempDir()
-	file := filepath.Join(folder, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	used := filepath.Join(folder, "used.sock")
-	other, err := net.Listen("unix", used)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	stale := filepath.Join(folder, "stale.sock")
-	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	left.SetUnlinkOnClose(false)
-	left.Close()
-	for name, tt := range map[string]struct{ socket, want string }{
-		"in no folder":              {filepath.Join(folder, "no", "shim.sock"), "does not exist"},
-		"where a file is":           {file, "something else than a socket"},
-		"where another one listens": {used, "another process listens"},
-		"where one was":             {stale, ""},
-		"where none was":            {filepath.Join(folder, "new.sock"), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l, err := listen(tt.socket)
-			if tt.want != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("got %v", err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			info, err := os.Stat(tt.socket)
-			if err != nil || info.Mode() != fs.ModeSocket|0o660 {
-				t.Errorf("mode %v, %v", info.Mode(), err)
-			}
-			l.Close()
-			if _, err := os.Stat(tt.socket); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("closed, and there: %v", err)
-			}
-		})
-	}
-}
-
 func TestOnlyTheSameUserIsAdmitted(t *testing.T) {
-	if sameUser(65532, 65532) != nil || sameUser(0, 65532) == nil || sameUser(65532, 0) == nil {
-		t.Error("the wrong user is admitted, or the right one is not")
-	}
 	// A process of another user, which may open the socket all the same.
 	w := startShim(t)
 	socket := socketOf(w)
@@ -442,7 +360,7 @@ func TestOnlyTheSameUserIsAdmitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(filepath.Dir(socket), "program")
-	if err := Install(copied); err != nil {
+	if err := stdio.Install(copied); err != nil {
 		t.Fatal(err)
 	}
 	stranger := exec.Command(copied, append(helper("knock")[1:], socket)...)
@@ -459,7 +377,7 @@ func TestInstallCopiesThisProgram(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "bridge")
 	for range 2 { // An init container that starts again finds the first copy.
-		if err := Install(path); err != nil {
+		if err := stdio.Install(path); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -478,26 +396,8 @@ func TestInstallCopiesThisProgram(t *testing.T) {
 	if entries, _ := os.ReadDir(folder); len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)
 	}
-	if err := Install(filepath.Join(folder, "no", "bridge")); err == nil {
+	if err := stdio.Install(filepath.Join(folder, "no", "bridge")); err == nil {
 		t.Error("no error where there is no folder")
-	}
-}
-
-func TestTheStateOfAProcessIsRead(t *testing.T) {
-	for name, tt := range map[string]struct {
-		stat string
-		want process
-		ok   bool
-	}{
-		"a plain one":           {"7 (node) S 3 5 5 0 -1", process{7, 3, 5, false}, true},
-		"one that has ended":    {"7 (node) Z 3 5 5 0 -1", process{7, 3, 5, true}, true},
-		"a name to deceive":     {"7 (x) Z 1 1) S 3 5 5 0", process{7, 3, 5, false}, true},
-		"one with a line break": {"7 (a\nb) R 3 5 5", process{7, 3, 5, false}, true},
-		"nothing":               {"", process{}, false},
-	} {
-		if got, ok := parseStat(7, []byte(tt.stat)); ok != tt.ok || ok && got != tt.want {
-			t.Errorf("%s: %+v, %v", name, got, ok)
-		}
 	}
 }
 
@@ -505,7 +405,7 @@ func TestTheStateOfAProcessIsRead(t *testing.T) {
 // installed, and one that said nothing.
 func TestWhatWasInstalledByHalfIsRemoved(t *testing.T) {
 	w := startShim(t)
-	tmp := variable(w.shim.Env, "TMPDIR")
+	tmp := stdio.Variable(w.shim.Env, "TMPDIR")
 	installed := filepath.Join(tmp, "home", ".npm", "_npx", "4f1e")
 	downloaded := filepath.Join(tmp, "home", ".npm", "_cacache")
 	for _, folder := range []string{installed, downloaded} {
@@ -521,7 +421,7 @@ func TestWhatWasInstalledByHalfIsRemoved(t *testing.T) {
 		{helper("echo"), true, true},
 		{helper("exit", "3"), false, false},
 	} {
-		c := connect(t, w.transport(Launch{Command: tt.program}))
+		c := connect(t, w.transport(stdio.Launch{Command: tt.program}))
 		if tt.ask {
 			mustAsk(t, c, "tools/list")
 		}

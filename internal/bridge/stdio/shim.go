@@ -7,26 +7,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Shim returns the transport to a program that the shim at socket runs. Each Connect starts the
-// program again, and Close ends it. A shim runs one program at a time: a new connection ends the
-// program of the previous one. The program of another transport first gets a minute to finish its
-// calls, because it belongs to the server as it was configured before.
-func Shim(socket string, l Launch, log *slog.Logger) mcp.Transport {
-	return &shim{socket: socket, launch: l, dialect: newDialect(l, log), courtesy: courtesy}
+// Shim starts a program by the shim at socket. A shim runs one program at a time: another start
+// ends the program of the previous one. The program of another starter first gets a minute to
+// finish its calls, because it belongs to the server as it was configured before.
+func Shim(socket string, l Launch) Starter {
+	return &shim{socket: socket, launch: l, courtesy: courtesy}
 }
 
 type shim struct {
 	socket   string
 	launch   Launch
-	dialect  *dialect
 	courtesy time.Duration
 
 	mu    sync.Mutex
@@ -40,7 +35,7 @@ const (
 	attempts = 5 * time.Second
 	// pause is the time between two retries.
 	pause = 100 * time.Millisecond
-	// courtesy is how long a program of another transport may finish its calls: common clients
+	// courtesy is how long a program of another starter may finish its calls: common clients
 	// wait as long for a call.
 	courtesy = time.Minute
 )
@@ -51,8 +46,8 @@ var ErrNoShim = errors.New("the server's container is not there yet: its image m
 // errNoSocket says that a server replaced its shim's socket by something else.
 var errNoSocket = errors.New("the server's container has no socket where its shim listens, but something else, which is not followed")
 
-// Connect implements mcp.Transport. ctx limits the attempt, not the connection.
-func (s *shim) Connect(ctx context.Context) (mcp.Connection, error) {
+// Start implements Starter.
+func (s *shim) Start(ctx context.Context) (Pipes, error) {
 	if err := s.launch.check(); err != nil {
 		return nil, &ProgramError{Program: s.launch.name(), Reason: "cannot be started: " + err.Error()}
 	}
@@ -73,11 +68,10 @@ func (s *shim) Connect(ctx context.Context) (mcp.Connection, error) {
 		_ = conn.Close()
 		return nil, err
 	}
-	pipes := &shimPipes{conn: conn, program: started.Program, chunks: chunkReader{r: conn}, leave: tenancies.enter(s)}
-	return newConnection(ctx, started.Program, pipes, s.dialect), nil
+	return &shimPipes{conn: conn, program: started.Program, chunks: chunkReader{r: conn}, leave: tenancies.enter(s)}, nil
 }
 
-// wait waits until no other transport uses the shim, or the courtesy has ended.
+// wait waits until no other starter uses the shim, or the courtesy has ended.
 func (s *shim) wait(ctx context.Context) error {
 	for {
 		over := tenancies.other(s)
@@ -105,7 +99,7 @@ func (s *shim) deadline() time.Time {
 	return s.until
 }
 
-// register records which transport uses which shim, by socket.
+// register records which starter uses which shim, by socket.
 type register struct {
 	mu      sync.Mutex
 	tenants map[string]tenant
@@ -119,8 +113,8 @@ type tenant struct {
 
 var tenancies = register{tenants: make(map[string]tenant)}
 
-// other returns a channel that is closed when another transport than s has released the shim. It
-// is nil if no other transport uses the shim.
+// other returns a channel that is closed when another starter than s has released the shim. It is
+// nil if no other starter uses the shim.
 func (r *register) other(s *shim) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,9 +194,14 @@ func (s *shimPipes) Read(b []byte) (int, error) { return s.chunks.Read(b) }
 // Write implements io.Writer.
 func (s *shimPipes) Write(b []byte) (int, error) { return s.conn.Write(b) }
 
-func (s *shimPipes) end() { _ = s.conn.CloseWrite() }
+// Name implements Pipes.
+func (s *shimPipes) Name() string { return s.program }
 
-func (s *shimPipes) outcome() error {
+// End implements Pipes.
+func (s *shimPipes) End() { _ = s.conn.CloseWrite() }
+
+// Outcome implements Pipes.
+func (s *shimPipes) Outcome() error {
 	s.leave()
 	if e := s.chunks.end; e != nil {
 		return &ProgramError{Program: e.Program, Reason: e.Reason}
@@ -210,7 +209,8 @@ func (s *shimPipes) outcome() error {
 	return &ProgramError{Program: s.program, Reason: "ended with its container, which may have needed more memory than its limit"}
 }
 
-func (s *shimPipes) release() {
+// Release implements Pipes.
+func (s *shimPipes) Release() {
 	_ = s.conn.Close()
 	s.leave()
 }

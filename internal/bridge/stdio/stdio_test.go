@@ -3,7 +3,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package stdio
+package stdio_test
 
 import (
 	"bytes"
@@ -27,12 +27,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/linelog"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 )
 
 // way is one of the two ways to run a program.
 type way struct {
-	transport func(Launch) mcp.Transport
+	transport func(stdio.Launch) mcp.Transport
 	// log is what was logged of the program and of its connections.
 	log *record
 	// shim is the shim's process, where there is one.
@@ -70,14 +73,9 @@ func inBothWays(t *testing.T, test func(t *testing.T, w way)) {
 	t.Setenv("PARENTS_TOKEN", canary)
 	t.Run("a child", func(t *testing.T) {
 		w := way{log: &record{}}
-		w.transport = func(l Launch) mcp.Transport {
-			c := Child(l, w.log.logger(slog.LevelDebug)).(*child)
-			c.where = func() place {
-				p := desk()
-				p.grace = short
-				return p
-			}
-			return c
+		w.transport = func(l stdio.Launch) mcp.Transport {
+			log := w.log.logger(slog.LevelDebug)
+			return programio.Transport(stdio.ChildInHaste(l, log), l, log)
 		}
 		test(t, w)
 	})
@@ -109,10 +107,8 @@ func startShim(t *testing.T, args ...string) way {
 		info, err := os.Stat(socket)
 		return err == nil && info.Mode().Perm() == 0o660
 	})
-	w.transport = func(l Launch) mcp.Transport {
-		s := Shim(socket, l, w.log.logger(slog.LevelDebug)).(*shim)
-		s.courtesy = 0
-		return s
+	w.transport = func(l stdio.Launch) mcp.Transport {
+		return programio.Transport(stdio.ShimWithin(0, socket, l), l, w.log.logger(slog.LevelDebug))
 	}
 	return w
 }
@@ -181,26 +177,11 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// endedMark is in what running returns of a process that ended.
-const endedMark = "has ended"
-
 // running returns the processes, also those that ended and were not waited for,
 // that have the token among their arguments or are below root.
-func running(t *testing.T, token string, root int) (found []string) {
+func running(t *testing.T, token string, root int) []string {
 	t.Helper()
-	all := processes()
-	for pid, p := range all {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if bytes.Contains(line, []byte(token)) || root != 0 && pid != root && descends(all, p, root) {
-			state := "runs"
-			if p.ended {
-				state = endedMark
-			}
-			found = append(found, fmt.Sprintf("%d of %d, %s: %s", pid, p.parent, state, bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-		}
-	}
-	slices.Sort(found)
-	return found
+	return stdio.Running(token, root)
 }
 
 func (w way) root() int {
@@ -216,7 +197,7 @@ func (w way) root() int {
 func (w way) expectNone(t *testing.T, token string) {
 	t.Helper()
 	for _, left := range running(t, token, w.root()) {
-		if !strings.Contains(left, endedMark) {
+		if !strings.Contains(left, stdio.EndedMark) {
 			t.Errorf("left: %q", left)
 		}
 	}
@@ -229,7 +210,7 @@ func TestARequestIsAnswered(t *testing.T) {
 		for _, program := range []string{"echo", "noisy", "flood-stdout", "flood-stderr"} {
 			t.Run(program, func(t *testing.T) {
 				before, began := linesLogged(), time.Now()
-				c := connect(t, w.transport(Launch{Command: helper(program)}))
+				c := connect(t, w.transport(stdio.Launch{Command: helper(program)}))
 				for range 3 {
 					got := string(mustAsk(t, c, "tools/list"))
 					if want := `{"method":"tools/list","params":{"a":1}}`; got != want {
@@ -243,7 +224,7 @@ func TestARequestIsAnswered(t *testing.T) {
 					t.Errorf("after Close: %v", err)
 				}
 				// Each of the two outputs has a limit, which grows with the time that the test takes.
-				limit := 2 * (burst + int(time.Since(began).Seconds()*linesPerSecond))
+				limit := 2 * (linelog.Burst + int(time.Since(began).Seconds()*linelog.PerSecond))
 				if logged := linesLogged() - before; logged > limit {
 					t.Errorf("%d lines were logged, more than %d", logged, limit)
 				}
@@ -254,7 +235,7 @@ func TestARequestIsAnswered(t *testing.T) {
 
 func TestALargeMessagePasses(t *testing.T) {
 	inBothWays(t, func(t *testing.T, w way) {
-		c := connect(t, w.transport(Launch{Command: helper("large")}))
+		c := connect(t, w.transport(stdio.Launch{Command: helper("large")}))
 		if got := mustAsk(t, c, "tell"); len(got) != 8<<20+2 {
 			t.Errorf("%d bytes", len(got))
 		}
@@ -263,7 +244,7 @@ func TestALargeMessagePasses(t *testing.T) {
 
 func TestAServerWithHeadersIsSpokenToWithHeaders(t *testing.T) {
 	inBothWays(t, func(t *testing.T, w way) {
-		transport := w.transport(Launch{Command: helper("headers")})
+		transport := w.transport(stdio.Launch{Command: helper("headers")})
 		for i, want := range []string{"false", "true", "true"} {
 			c := connect(t, transport)
 			if i == 1 {
@@ -280,10 +261,10 @@ func TestAServerWithHeadersIsSpokenToWithHeaders(t *testing.T) {
 }
 
 func TestNoiseIsSkippedAndLoggedAtDebugLevel(t *testing.T) {
-	w := way{log: &record{}}
+	w, noisy := way{log: &record{}}, stdio.Launch{Command: helper("noisy")}
 	for level, want := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: false} {
 		w.log = &record{}
-		c := connect(t, Child(Launch{Command: helper("noisy")}, w.log.logger(level)))
+		c := connect(t, programio.Transport(stdio.Child(noisy, w.log.logger(level)), noisy, w.log.logger(level)))
 		mustAsk(t, c, "tools/list")
 		c.Close()
 		if got := strings.Contains(w.log.String(), "Starting…"); got != want {
@@ -297,9 +278,9 @@ func TestNoiseIsSkippedAndLoggedAtDebugLevel(t *testing.T) {
 
 func TestAProgramSeesNothingOfItsParentsEnvironment(t *testing.T) {
 	inBothWays(t, func(t *testing.T, w way) {
-		other := connect(t, w.transport(Launch{Command: helper("echo"), Env: []string{"OTHER=another server's secret"}}))
+		other := connect(t, w.transport(stdio.Launch{Command: helper("echo"), Env: []string{"OTHER=another server's secret"}}))
 		mustAsk(t, other, "tools/list")
-		c := connect(t, w.transport(Launch{Command: helper("environment"), Env: []string{"MINE=my secret", "LANG=de", "FILES=${CONFIG_DIR}"}}))
+		c := connect(t, w.transport(stdio.Launch{Command: helper("environment"), Env: []string{"MINE=my secret", "LANG=de", "FILES=${CONFIG_DIR}"}}))
 		env := mustAskFor[[]string](t, c)
 		var names []string
 		for _, s := range env {
@@ -307,7 +288,7 @@ func TestAProgramSeesNothingOfItsParentsEnvironment(t *testing.T) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		allowed := append([]string{"MINE", "LANG", "FILES", folderVariable, "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "npm_config_cache", "UV_CACHE_DIR"}, personal...)
+		allowed := append([]string{"MINE", "LANG", "FILES", stdio.FolderVariable, "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "npm_config_cache", "UV_CACHE_DIR"}, stdio.Personal...)
 		for _, name := range names {
 			if !slices.Contains(allowed, name) {
 				t.Errorf("it sees %s", name)
@@ -319,10 +300,10 @@ func TestAProgramSeesNothingOfItsParentsEnvironment(t *testing.T) {
 		if !slices.Contains(env, "MINE=my secret") || !slices.Contains(env, "LANG=de") || !slices.Contains(names, "HOME") || !slices.Contains(names, "PATH") {
 			t.Errorf("it lacks a variable: %q", names)
 		}
-		if files, folder := variable(env, "FILES"), variable(env, folderVariable); files == "" || files != folder {
+		if files, folder := stdio.Variable(env, "FILES"), stdio.Variable(env, stdio.FolderVariable); files == "" || files != folder {
 			t.Errorf("its files are in %q, which the launch knows as %q", folder, files)
 		}
-		if home := variable(env, "HOME"); (w.shim == nil) != (home == os.Getenv("HOME")) {
+		if home := stdio.Variable(env, "HOME"); (w.shim == nil) != (home == os.Getenv("HOME")) {
 			t.Errorf("its home is %q", home)
 		}
 	})
@@ -330,15 +311,15 @@ func TestAProgramSeesNothingOfItsParentsEnvironment(t *testing.T) {
 
 func TestFilesAreTheProgramsAloneAndGoWithIt(t *testing.T) {
 	inBothWays(t, func(t *testing.T, w way) {
-		c := connect(t, w.transport(Launch{
+		c := connect(t, w.transport(stdio.Launch{
 			Command: helper("read", "${CONFIG_DIR}/credentials.json"),
-			Files:   []File{{Name: "credentials.json", Content: []byte("a key")}},
+			Files:   []stdio.File{{Name: "credentials.json", Content: []byte("a key")}},
 		}))
 		if diff := cmp.Diff([]string{"a key", "<nil>", "-rw-------", "drwx------"}, mustAskFor[[]string](t, c)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		c.Close()
-		c = connect(t, w.transport(Launch{Command: helper("arguments", "${CONFIG_DIR}", "$HOME", "a b")}))
+		c = connect(t, w.transport(stdio.Launch{Command: helper("arguments", "${CONFIG_DIR}", "$HOME", "a b")}))
 		args := mustAskFor[[]string](t, c)
 		if _, err := os.Stat(args[0]); err != nil || args[1] != "$HOME" || args[2] != "a b" {
 			t.Errorf("arguments %q: %v", args, err)
@@ -364,25 +345,25 @@ func TestAProgramThatDoesNotRunSaysWhy(t *testing.T) {
 	script := write("script", "#!/no/such/interpreter\n", 0o755)
 	const value = "a-secret-argument"
 	tests := map[string]struct {
-		launch Launch
+		launch stdio.Launch
 		want   string
 	}{
-		"no command":                 {Launch{}, `the command is empty`},
-		"a command not on PATH":      {Launch{Command: []string{"no-such-program", value}}, `program "no-such-program" was not found on PATH`},
-		"a path to nothing":          {Launch{Command: []string{"/no/such/program", value}}, `program "program" does not exist at its path`},
-		"a file that is not one":     {Launch{Command: []string{plain, value}}, `program "plain" is not executable`},
-		"not executable on PATH":     {Launch{Command: []string{"plain", value}, Env: []string{"PATH=" + folder}}, `program "plain" is not executable`},
-		"a folder":                   {Launch{Command: []string{folder, value}}, `is a folder`},
-		"no program":                 {Launch{Command: []string{binary, value}}, `program "binary" is no program for this machine`},
-		"no interpreter":             {Launch{Command: []string{script, value}}, `program "script" needs an interpreter`},
-		"no working directory":       {Launch{Command: helper("echo", value), Dir: "/no/such"}, `has a working directory that does not exist`},
-		"exits at once":              {Launch{Command: helper("exit", "7", value)}, `ended with status 7 before it sent a message`},
-		"exits without an answer":    {Launch{Command: helper("exit", "0", value)}, `ended with status 0 before it sent a message`},
-		"is killed":                  {Launch{Command: helper("killed", value)}, `was killed, as a program is that takes more memory`},
-		"closes its output":          {Launch{Command: helper("mute", value)}, `closed its stdout and was ended`},
-		"exits instead of an answer": {Launch{Command: helper("exit-later", value)}, `ended with status 3`},
-		"a file outside":             {Launch{Command: helper("echo", value), Files: []File{{Name: "../x"}}}, `files[0] has a name`},
-		"a variable that is none":    {Launch{Command: helper("echo", value), Env: []string{value}}, `env[0] is not a variable`},
+		"no command":                 {stdio.Launch{}, `the command is empty`},
+		"a command not on PATH":      {stdio.Launch{Command: []string{"no-such-program", value}}, `program "no-such-program" was not found on PATH`},
+		"a path to nothing":          {stdio.Launch{Command: []string{"/no/such/program", value}}, `program "program" does not exist at its path`},
+		"a file that is not one":     {stdio.Launch{Command: []string{plain, value}}, `program "plain" is not executable`},
+		"not executable on PATH":     {stdio.Launch{Command: []string{"plain", value}, Env: []string{"PATH=" + folder}}, `program "plain" is not executable`},
+		"a folder":                   {stdio.Launch{Command: []string{folder, value}}, `is a folder`},
+		"no program":                 {stdio.Launch{Command: []string{binary, value}}, `program "binary" is no program for this machine`},
+		"no interpreter":             {stdio.Launch{Command: []string{script, value}}, `program "script" needs an interpreter`},
+		"no working directory":       {stdio.Launch{Command: helper("echo", value), Dir: "/no/such"}, `has a working directory that does not exist`},
+		"exits at once":              {stdio.Launch{Command: helper("exit", "7", value)}, `ended with status 7 before it sent a message`},
+		"exits without an answer":    {stdio.Launch{Command: helper("exit", "0", value)}, `ended with status 0 before it sent a message`},
+		"is killed":                  {stdio.Launch{Command: helper("killed", value)}, `was killed, as a program is that takes more memory`},
+		"closes its output":          {stdio.Launch{Command: helper("mute", value)}, `closed its stdout and was ended`},
+		"exits instead of an answer": {stdio.Launch{Command: helper("exit-later", value)}, `ended with status 3`},
+		"a file outside":             {stdio.Launch{Command: helper("echo", value), Files: []stdio.File{{Name: "../x"}}}, `files[0] has a name`},
+		"a variable that is none":    {stdio.Launch{Command: helper("echo", value), Env: []string{value}}, `env[0] is not a variable`},
 	}
 	inBothWays(t, func(t *testing.T, w way) {
 		for name, tt := range tests {
@@ -396,7 +377,7 @@ func TestAProgramThatDoesNotRunSaysWhy(t *testing.T) {
 					_, err = ask(t, c, "exit")
 					c.Close()
 				}
-				var programError *ProgramError
+				var programError *stdio.ProgramError
 				if !errors.As(err, &programError) || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("got %v, want %q", err, tt.want)
 				}
@@ -407,13 +388,13 @@ func TestAProgramThatDoesNotRunSaysWhy(t *testing.T) {
 			})
 		}
 		// What failed is no obstacle for the next.
-		mustAsk(t, connect(t, w.transport(Launch{Command: helper("echo")})), "tools/list")
+		mustAsk(t, connect(t, w.transport(stdio.Launch{Command: helper("echo")})), "tools/list")
 	})
 }
 
 func TestAHugeAnswerEndsItsCallAlone(t *testing.T) {
 	inBothWays(t, func(t *testing.T, w way) {
-		c := connect(t, w.transport(Launch{Command: helper("huge")}))
+		c := connect(t, w.transport(stdio.Launch{Command: helper("huge")}))
 		_, err := ask(t, c, "huge")
 		var rpc *jsonrpc.Error
 		if !errors.As(err, &rpc) || !strings.Contains(string(rpc.Data), oversize.Code) {
@@ -443,7 +424,7 @@ func TestNoProcessOutlivesItsProgram(t *testing.T) {
 				}
 				t.Run(program+" "+name, func(t *testing.T) {
 					token := fmt.Sprintf("token-%s-%d", t.Name(), time.Now().UnixNano())
-					c := connect(t, w.transport(Launch{Command: helper(program, token)}))
+					c := connect(t, w.transport(stdio.Launch{Command: helper(program, token)}))
 					if program != "flood-for-ever" {
 						mustAsk(t, c, "tools/list")
 					}
@@ -466,7 +447,7 @@ func TestNoProcessOutlivesItsProgram(t *testing.T) {
 
 func TestAProgramThatIsNotReadOrDoesNotReadCanBeClosed(t *testing.T) {
 	inBothWays(t, func(t *testing.T, w way) {
-		c := connect(t, w.transport(Launch{Command: helper("deaf")}))
+		c := connect(t, w.transport(stdio.Launch{Command: helper("deaf")}))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		m := &jsonrpc.Request{Method: "fill", Params: json.RawMessage(`"` + strings.Repeat("x", 4<<20) + `"`)}
@@ -474,18 +455,18 @@ func TestAProgramThatIsNotReadOrDoesNotReadCanBeClosed(t *testing.T) {
 			t.Errorf("4 MiB into a pipe that nobody reads: %v", err)
 		}
 		c.Close()
-		c = connect(t, w.transport(Launch{Command: helper("flood-for-ever")}))
+		c = connect(t, w.transport(stdio.Launch{Command: helper("flood-for-ever")}))
 		c.Close()
 	})
 }
 
 func TestTheLogHasNoSecret(t *testing.T) {
 	const whole = `{"private_key":"first-line-of-the-key\nsecond-line-of-the-key","type":"short"}`
-	launch := Launch{
+	launch := stdio.Launch{
 		Server:  "github",
 		Command: helper("tell", "first-line-of-the-key\nsecond-line-of-the-key", "ghp_0123456789"),
 		Env:     []string{"TOKEN=ghp_0123456789"},
-		Files:   []File{{Name: "key.json", Content: []byte(whole)}},
+		Files:   []stdio.File{{Name: "key.json", Content: []byte(whole)}},
 	}
 	inBothWays(t, func(t *testing.T, w way) {
 		if w.shim != nil {
@@ -511,7 +492,7 @@ func TestTheLogHasNoSecret(t *testing.T) {
 
 func TestAClientSpeaksToAProgram(t *testing.T) {
 	inBothWays(t, func(t *testing.T, w way) {
-		transport := w.transport(Launch{Command: helper("sdk")})
+		transport := w.transport(stdio.Launch{Command: helper("sdk")})
 		for range 3 {
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 			session, err := client.Connect(t.Context(), transport, nil)

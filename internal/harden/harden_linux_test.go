@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package process
+package harden
 
 import (
 	"fmt"
@@ -14,12 +14,23 @@ import (
 	"testing"
 )
 
-func init() { alone = hardened }
+// envHardened makes the test's own program run alone instead of the tests.
+const envHardened = "HARDEN_TEST_HARDENED"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envHardened) == "" {
+		os.Exit(m.Run())
+	}
+	if err := hardened(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
 
 // hardened hardens this process and says what has become of it. The effects
 // cannot be undone, so the tests' own process does not try them.
 func hardened() error {
-	if err := Harden(); err != nil {
+	if err := Process(); err != nil {
 		return err
 	}
 	dumpable, _, errno := syscall.Syscall(syscall.SYS_PRCTL, syscall.PR_GET_DUMPABLE, 0, 0)

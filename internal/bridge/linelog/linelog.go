@@ -1,7 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package stdio
+// Package linelog logs what a program writes, line by line, without the program's secrets and at
+// a limited rate.
+package linelog
 
 import (
 	"bufio"
@@ -22,14 +24,14 @@ const (
 	// maxRead limits the length of a line to log, in bytes: as long as the longest secret. Longer
 	// lines are not logged, because a secret that is cut off at the end would not be recognized.
 	maxRead = 64 << 10
-	// burst is the number of lines that are logged at once: enough for a stack trace.
-	burst = 100
-	// linesPerSecond is the long-term rate of logged lines.
-	linesPerSecond = 20
+	// Burst is the number of lines that are logged at once: enough for a stack trace.
+	Burst = 100
+	// PerSecond is the long-term rate of logged lines.
+	PerSecond = 20
 )
 
-// saying logs the lines of a program without its secrets, and limits their rate.
-type saying struct {
+// Logger logs the lines of one program. It is for one goroutine.
+type Logger struct {
 	log   *slog.Logger
 	level slog.Level
 	text  string // the log's message
@@ -40,16 +42,18 @@ type saying struct {
 	dropped int
 }
 
-func newSaying(log *slog.Logger, level slog.Level, text string, hide secret.Redactor) *saying {
-	return &saying{log: log, level: level, text: text, hide: hide, left: burst}
+// New returns the logger of a program. Each line is an attribute of a message with this level and
+// text. hide takes the secrets out of lines.
+func New(log *slog.Logger, level slog.Level, text string, hide secret.Redactor) *Logger {
+	return &Logger{log: log, level: level, text: text, hide: hide, left: Burst}
 }
 
-// line logs one line at the given time.
-func (s *saying) line(ctx context.Context, now time.Time, line string) {
+// Line logs one line at the given time.
+func (s *Logger) Line(ctx context.Context, now time.Time, line string) {
 	if !s.log.Enabled(ctx, s.level) {
 		return
 	}
-	s.left = min(burst, s.left+now.Sub(s.at).Seconds()*linesPerSecond)
+	s.left = min(Burst, s.left+now.Sub(s.at).Seconds()*PerSecond)
 	s.at = now
 	if s.left < 1 || len(line) > maxRead {
 		s.dropped++
@@ -65,16 +69,16 @@ func (s *saying) line(ctx context.Context, now time.Time, line string) {
 }
 
 // settle logs the number of lines that were left out.
-func (s *saying) settle(ctx context.Context) {
+func (s *Logger) settle(ctx context.Context) {
 	if s.dropped > 0 {
 		s.log.Log(ctx, s.level, "lines of the program were left out", "count", s.dropped)
 		s.dropped = 0
 	}
 }
 
-// follow logs the lines of r to its end. It always reads at full speed, so that the log never
+// Follow logs the lines of r to its end. It always reads at full speed, so that the log never
 // blocks the program.
-func (s *saying) follow(ctx context.Context, r io.Reader) {
+func (s *Logger) Follow(ctx context.Context, r io.Reader) {
 	lines := bufio.NewReaderSize(r, maxRead+len("\r\n"))
 	for {
 		line, err := lines.ReadSlice('\n')
@@ -86,7 +90,7 @@ func (s *saying) follow(ctx context.Context, r io.Reader) {
 			line = nil
 		}
 		if text := strings.TrimRight(string(line), "\r\n"); text != "" {
-			s.line(ctx, time.Now(), text)
+			s.Line(ctx, time.Now(), text)
 		}
 		if err != nil {
 			s.settle(ctx)

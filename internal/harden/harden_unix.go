@@ -3,7 +3,7 @@
 
 //go:build unix
 
-package process
+package harden
 
 import "syscall"
 

@@ -1,7 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package process
+// Package harden protects the memory of a process that holds a user's secrets.
+package harden
 
 import (
 	"errors"
@@ -10,9 +11,9 @@ import (
 	stdlog "log"
 )
 
-// Harden keeps the user's secrets within the process: no core dump holds its
+// Process keeps the user's secrets within the process: no core dump holds its
 // memory, and no other process of its user reads that.
-func Harden() error {
+func Process() error {
 	// net/http writes there what servers send unasked, which may echo anything.
 	stdlog.SetOutput(io.Discard)
 	var errs []error

@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package stdio
+package programio
 
 import (
 	"bytes"
@@ -18,27 +18,16 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/linelog"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 )
-
-// pipes connect to a running program.
-type pipes interface {
-	io.Reader // the program's whole output
-	io.Writer // the program's input
-	// end starts the end of the program, and does not wait for it.
-	end()
-	// outcome returns how the program ended. Call it after reading has ended.
-	outcome() error
-	// release frees all resources, even if the program has not ended.
-	release()
-}
 
 // connection carries the messages to and from one run of a program.
 type connection struct {
 	dialect *dialect
-	name    string
-	pipes   pipes
+	pipes   stdio.Pipes
 
 	incoming chan jsonrpc.Message
 	outgoing chan outgoing
@@ -64,9 +53,9 @@ type outgoing struct {
 }
 
 // newConnection returns a connection over p. The context is used only for its values, in the log.
-func newConnection(ctx context.Context, name string, p pipes, d *dialect) *connection {
+func newConnection(ctx context.Context, p stdio.Pipes, d *dialect) *connection {
 	c := &connection{
-		dialect: d, name: name, pipes: p,
+		dialect: d, pipes: p,
 		incoming: make(chan jsonrpc.Message), outgoing: make(chan outgoing),
 		closing: make(chan struct{}), done: make(chan struct{}), sent: make(chan struct{}),
 	}
@@ -78,7 +67,7 @@ func newConnection(ctx context.Context, name string, p pipes, d *dialect) *conne
 // SessionID implements mcp.Connection. A program has no sessions.
 func (c *connection) SessionID() string { return "" }
 
-// Read implements mcp.Connection. After the program's end it returns a *ProgramError, after Close
+// Read implements mcp.Connection. After the program's end it returns a *stdio.ProgramError, after Close
 // io.EOF.
 func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
@@ -102,27 +91,27 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 // with a full output pipe could not end.
 func (c *connection) listen(ctx context.Context) {
 	defer close(c.done)
-	in := newMessages(c.pipes, maxMessage)
+	in := newMessages(c.pipes, MaxMessage)
 	heard, err := c.receive(ctx, in)
 	if errors.Is(err, errTooLong) {
-		c.err = &ProgramError{Program: c.name, Reason: errTooLong.Error() + ", the limit, and was ended"}
-		c.pipes.end()
+		c.err = &stdio.ProgramError{Program: c.pipes.Name(), Reason: errTooLong.Error() + ", the limit, and was ended"}
+		c.pipes.End()
 		// The program has a limited time to end.
-		late := time.AfterFunc(c.dialect.grace, c.pipes.release)
+		late := time.AfterFunc(c.dialect.grace, c.pipes.Release)
 		_, _ = io.Copy(io.Discard, c.pipes)
 		late.Stop()
 		return
 	}
-	c.err = c.pipes.outcome()
-	var ended *ProgramError
+	c.err = c.pipes.Outcome()
+	var ended *stdio.ProgramError
 	if !heard && errors.As(c.err, &ended) {
-		c.err = &ProgramError{Program: ended.Program, Reason: ended.Reason + " before it sent a message; what it says of that is in the server's log"}
+		c.err = &stdio.ProgramError{Program: ended.Program, Reason: ended.Reason + " before it sent a message; what it says of that is in the server's log"}
 	}
 }
 
 // receive passes messages on until an error, and reports whether there were any.
 func (c *connection) receive(ctx context.Context, in *messages) (heard bool, err error) {
-	noise := newSaying(c.dialect.log, slog.LevelDebug, "the program writes", c.dialect.hide)
+	noise := linelog.New(c.dialect.log, slog.LevelDebug, "the program writes", c.dialect.hide)
 	noisy := false
 	for {
 		text, framed, err := in.next()
@@ -135,7 +124,7 @@ func (c *connection) receive(ctx context.Context, in *messages) (heard bool, err
 				noisy = true
 				c.dialect.log.InfoContext(ctx, "the program writes to stdout what is no message of MCP; such lines are skipped, and logged at debug level")
 			}
-			noise.line(ctx, time.Now(), string(text))
+			noise.Line(ctx, time.Now(), string(text))
 			continue
 		}
 		heard = true
@@ -241,10 +230,15 @@ func (c *connection) send() {
 func (c *connection) Close() error {
 	c.ending.Do(func() {
 		close(c.closing)
-		c.pipes.end()
+		c.pipes.End()
 	})
-	await(c.done, c.dialect.grace)
-	c.pipes.release()
+	timer := time.NewTimer(c.dialect.grace)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+	case <-timer.C:
+	}
+	c.pipes.Release()
 	<-c.done
 	<-c.sent
 	return nil

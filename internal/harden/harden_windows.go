@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package process
+package harden
 
 // limitDumps does nothing: Windows dumps a process only where its administrator
 // has set it up, and asks nobody.

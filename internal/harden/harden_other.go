@@ -3,7 +3,7 @@
 
 //go:build !linux
 
-package process
+package harden
 
 // forbidDumps does nothing: bridges run on Linux, and elsewhere a developer
 // tries them.
