@@ -43,7 +43,7 @@ var (
 	// filesLimit is twice what the bridge hands over of files at most, all of
 	// which may hold secrets: they are kept in memory and never on a disk.
 	filesLimit = resource.MustParse("8Mi")
-	// shimLimit has room for the shim, of some 3 MB.
+	// shimLimit has room for the shim, of some 4 MB.
 	shimLimit = resource.MustParse("16Mi")
 	// tmpLimit has room for what npx or uvx fetch: some hundred MB for a large
 	// server. A pod that exceeds it is evicted.
@@ -57,7 +57,7 @@ var (
 	copierLimits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
 	// serverRequests are what an idle server of npx uses: npm, which stays
 	// beside it, 65 MB or 130 where it has just installed, the server itself 30
-	// and the shim 10.
+	// and the shim 5.
 	serverRequests = corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("10m"),
 		corev1.ResourceMemory: resource.MustParse("128Mi"),

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -40,11 +41,15 @@ const (
 	firstCalls = 200
 )
 
-// newSleeper makes a tenant whose bridge sleeps when it is not used.
-func newSleeper(t *testing.T, short string) tenant {
+// newSleeper makes a tenant whose bridge sleeps when it is not used. Without servers it has
+// "everything".
+func newSleeper(t *testing.T, short string, servers ...v1alpha1.Server) tenant {
 	t.Helper()
 	n := tenant{name: installed.name(short), key: mint(t)}
 	b := bridge(n.name, []credential{n.key}, "everything")
+	if len(servers) > 0 {
+		b.Spec.Servers = servers
+	}
 	b.Spec.Tier, b.Spec.DesiredState = "business", v1alpha1.StateOnDemand
 	b.Spec.IdleTimeout = &metav1.Duration{Duration: idleTimeout}
 	n.uid = create(t, b)
@@ -217,7 +222,9 @@ func TestHowLongAWakeTakes(t *testing.T) {
 	n := newSleeper(t, "early")
 	raw := rawDeployment(t)
 	c := newHTTPClient(false)
-	var ready, answered, podReady []time.Duration
+	program := newSleeper(t, "early-program", npmServer("memory", "server-memory"))
+	ofProgram := modern("tools/call", "read_graph", `{"name":"read_graph","arguments":{}}`)
+	var ready, answered, podReady, programAnswered []time.Duration
 	for range wakes {
 		fallAsleep(t, n)
 		began := time.Now()
@@ -232,6 +239,13 @@ func TestHowLongAWakeTakes(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		podReady = append(podReady, time.Since(began))
+		fallAsleep(t, program)
+		began = time.Now()
+		a, err := send(t.Context(), c, program.url(), program.key.secret, ofProgram)
+		if err != nil || a.status != http.StatusOK || !strings.Contains(string(a.body), "entities") {
+			t.Fatalf("the first call of the program: %v, %d %s", err, a.status, a.body)
+		}
+		programAnswered = append(programAnswered, time.Since(began))
 		ready = append(ready, scaleUp(t, raw))
 	}
 	t.Logf("of %d:\n%-44s %8s %8s", wakes, "", "p50", "p95")
@@ -242,6 +256,7 @@ func TestHowLongAWakeTakes(t *testing.T) {
 		{"raw Deployment, scaled 0 to 1, until Ready", ready},
 		{"sleeping bridge, first call until its answer", answered},
 		{"the same, until its pod is Ready too", podReady},
+		{"with a program of Node.js, until its answer", programAnswered},
 	} {
 		t.Logf("%-44s %8s %8s", row.what, quantile(row.took, .5), quantile(row.took, .95))
 	}
