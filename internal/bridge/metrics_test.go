@@ -46,6 +46,7 @@ func TestMetricsSayHowCallsEnd(t *testing.T) {
 		`hostedbridge_bridge_breaker_state{server="two"} 0`,
 		`go_goroutines `,
 		`process_resident_memory_bytes `,
+		`process_resident_memory_anon_bytes `,
 	} {
 		if !strings.Contains(got, "\n"+line) {
 			t.Errorf("no line %s in\n%s", line, got)
