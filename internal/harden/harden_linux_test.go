@@ -42,7 +42,7 @@ func hardened() error {
 		return err
 	}
 	stdlog.Print("Unsolicited response")
-	_, err := fmt.Printf("dumpable %d, core %d of %d, log discarded %v\n", dumpable, core.Cur, core.Max, stdlog.Writer() == io.Discard)
+	_, err := fmt.Fprintf(os.Stdout, "dumpable %d, core %d of %d, log discarded %v\n", dumpable, core.Cur, core.Max, stdlog.Writer() == io.Discard)
 	return err
 }
 

@@ -188,7 +188,7 @@ const notThere = "does not exist at its path: install it where the server runs"
 
 // unfit returns why the file at path cannot be run, or an empty string.
 func unfit(path string) string {
-	info, err := os.Stat(path) //nolint:gosec // Running the configured program is the purpose.
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return notThere

@@ -103,7 +103,7 @@ func serve(ctx context.Context, socket string, r *runner) error {
 // listen opens the socket for its owner and group. It removes the socket of an ended process, but
 // not one on which another process listens.
 func listen(socket string) (*net.UnixListener, error) {
-	if info, err := os.Stat(filepath.Dir(socket)); err != nil || !info.IsDir() { //nolint:gosec // The socket's path is a flag.
+	if info, err := os.Stat(filepath.Dir(socket)); err != nil || !info.IsDir() {
 		return nil, errors.New("the folder of the socket does not exist: mount the volume that the bridge and this container share")
 	}
 	if err := removeStale(socket); err != nil {
@@ -122,7 +122,7 @@ func listen(socket string) (*net.UnixListener, error) {
 
 // removeStale removes the socket of an ended process.
 func removeStale(socket string) error {
-	info, err := os.Lstat(socket) //nolint:gosec // The socket's path is a flag.
+	info, err := os.Lstat(socket)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -131,11 +131,11 @@ func removeStale(socket string) error {
 	case info.Mode().Type() != fs.ModeSocket:
 		return errors.New("there is something else than a socket at the socket's path")
 	}
-	if conn, err := net.DialTimeout("unix", socket, time.Second); err == nil { //nolint:gosec,noctx // The same path, and answered by this machine.
+	if conn, err := net.DialTimeout("unix", socket, time.Second); err == nil { //nolint:noctx // Answered by this machine.
 		_ = conn.Close()
 		return errors.New("another process listens at the socket")
 	}
-	if err := os.Remove(socket); err != nil { //nolint:gosec // The socket's path is a flag.
+	if err := os.Remove(socket); err != nil {
 		return fmt.Errorf("remove the former socket: %w", err)
 	}
 	return nil
