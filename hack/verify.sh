@@ -66,17 +66,6 @@ step "the chart is as helm wants it"
 bin/helm lint --strict --quiet charts/hosted-bridge || fail "helm lint refuses charts/hosted-bridge"
 CGO_ENABLED=0 GOFLAGS=-trimpath go -C hack/helm test ./... || fail "the tests of the chart fail"
 
-# Bridges and shims run once per user, or per server.
-step "bridges link neither Kubernetes nor gin, those in pods no laptop's code, and shims no HTTP"
-unwanted='^(k8s\.io|sigs\.k8s\.io|github\.com/gin-gonic)/|/hostedbridge/(api|controllers)/'
-for program in bridge bridgepod shim; do
-    linked=$(go list -deps "./cmd/$program") || fail "cmd/$program does not load"
-    linked=$(grep -E "$unwanted" <<<"$linked")
-    [[ -z $linked ]] || fail "cmd/$program links $linked"
-    unwanted+='|/internal/(laptop|catalog)|/go-keyring$|/cobra$|^text/template$'
-    [[ $program == bridge ]] || unwanted+='|^net/http$|/go-sdk/'
-done
-
 step "packages and types are of the sizes that AGENTS.md names"
 go run ./hack/structure || fail "a package or type is too large, or folders import each other in a circle"
 

@@ -25,7 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
-// reminder is how often the log says that there is no certificate yet.
+// reminder is the time between two warnings that the certificate or the secrets are missing.
 const reminder = 30 * time.Second
 
 // run serves until ctx ends and then drains. Both listeners are bound before

@@ -23,7 +23,7 @@ func TestWhatIsTypedIsRunOrRefused(t *testing.T) {
 		code      int
 		out, said string // Parts of what is written to stdout and stderr.
 	}{
-		"an unknown flag":              {[]string{"--sockets=/tmp/x"}, 1, "", "unknown flag: --sockets"},
+		"an unknown flag":              {[]string{"--sockets=shim.sock"}, 1, "", "unknown flag: --sockets"},
 		"an argument":                  {[]string{"serve"}, 1, "", "unexpected argument \"serve\": give flags, or install PATH"},
 		"a copy without a path":        {[]string{"install"}, 1, "", "install takes one argument, the path of the copy"},
 		"a socket in a missing folder": {[]string{"--socket=/missing/folder/shim.sock"}, 1, "", "the folder of the socket does not exist"},

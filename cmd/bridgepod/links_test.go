@@ -1,0 +1,38 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestTheBridgeStaysSmall holds what keeps a user's pod small and harmless: bridges run once
+// per user, shims once per server, and neither can speak to Kubernetes.
+func TestTheBridgeStaysSmall(t *testing.T) {
+	const own = "github.com/hostedbridge/hostedbridge/"
+	cluster := []string{"k8s.io/", "sigs.k8s.io/", "github.com/gin-gonic/", own + "api/", own + "controllers/"}
+	laptop := []string{own + "internal/laptop", own + "internal/catalog", "github.com/zalando/go-keyring", "github.com/spf13/cobra", "text/template"}
+	protobuf := []string{"google.golang.org/protobuf", "github.com/prometheus/client_golang"}
+	http := []string{"net/http", "github.com/modelcontextprotocol/go-sdk"}
+	banned := cluster
+	for _, program := range []struct {
+		name string
+		more []string
+	}{{"bridge", nil}, {"bridgepod", append(laptop, protobuf...)}, {"shim", http}} {
+		banned = append(banned, program.more...)
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", own+"cmd/"+program.name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pkg := range strings.FieldsSeq(string(out)) {
+			for _, prefix := range banned {
+				if strings.HasPrefix(pkg, prefix) {
+					t.Errorf("cmd/%s links %s", program.name, pkg)
+				}
+			}
+		}
+	}
+}
