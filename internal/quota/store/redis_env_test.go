@@ -30,10 +30,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-// patience ends a test that waits for what does not come. It is the time limit
-// of the stores too, where a test is not about that.
-const patience = 2 * time.Minute
-
 // replica is a store that runs.
 type replica struct {
 	*Store
@@ -52,7 +48,7 @@ func startReplicas(t *testing.T, redis Redis, n int) []*replica {
 		replicas[i] = startReplica(t, redis, n)
 	}
 	for _, r := range replicas {
-		await(t, "a replica that knows of all", func() bool { return r.link.up.Load() && r.others() == n })
+		testenv.Eventually(t, "a replica that knows of all", func() bool { return r.link.up.Load() && r.others() == n })
 	}
 	return replicas
 }
@@ -60,7 +56,7 @@ func startReplicas(t *testing.T, redis Redis, n int) []*replica {
 func startReplica(t testing.TB, redis Redis, n int) *replica {
 	t.Helper()
 	if redis.Timeout == 0 {
-		redis.Timeout = patience
+		redis.Timeout = testenv.Patience // The test is not about the time limit.
 	}
 	log := &testenv.Log{}
 	s, err := New(Options{
@@ -80,16 +76,6 @@ func startReplica(t testing.TB, redis Redis, n int) *replica {
 		}
 	})
 	return &replica{s, log}
-}
-
-// await waits until there is what is waited for.
-func await(t testing.TB, what string, there func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !there(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited too long for %s", what)
-		}
-	}
 }
 
 // storm has all replicas asked so often at once, and returns how many passed.
@@ -220,7 +206,7 @@ func TestWithoutItsStoreEachReplicaGivesItsShareOfWhatIsLeft(t *testing.T) {
 	// It has lost its memory, but the replicas tell it what they know.
 	server.Restart(t)
 	for _, r := range replicas {
-		await(t, "the store", r.link.up.Load)
+		testenv.Eventually(t, "the store", r.link.up.Load)
 	}
 	total += storm(t, replicas, "known", wide, 2000)
 	if !within(total, 600, .2) {
@@ -253,7 +239,7 @@ func TestAStoreThatForgetsForgivesNobody(t *testing.T) {
 		}
 	}
 	for _, r := range replicas {
-		await(t, "the open call of another user", func() bool {
+		testenv.Eventually(t, "the open call of another user", func() bool {
 			return r.redis().client.HLen(t.Context(), key("bob")[0]).Val() > 0
 		})
 		if !r.link.up.Load() || !strings.Contains(r.log.String(), "has lost what it knew") {
@@ -271,7 +257,7 @@ func TestManyUsersAreToldOf(t *testing.T) {
 	const users = 8000
 	server := redisserver.Start(t)
 	r := startReplica(t, Redis{URL: server.URL(), Timeout: defaultTimeout}, 1)
-	await(t, "the store", r.link.up.Load)
+	testenv.Eventually(t, "the store", r.link.up.Load)
 	for i := range users {
 		r.accounts.update(types.UID(fmt.Sprint("user-", i)), time.Now(), func(a *account) { a.inFlight = counter.Slots{0, 1} })
 	}
@@ -279,7 +265,7 @@ func TestManyUsersAreToldOf(t *testing.T) {
 	held := func(i int) bool {
 		return r.redis().client.HExists(t.Context(), key(types.UID(fmt.Sprint("user-", i)))[0], "r:"+r.redis().replica).Val()
 	}
-	await(t, "all of them", func() bool {
+	testenv.Eventually(t, "all of them", func() bool {
 		waits := 0
 		r.link.untold.Range(func(any, any) bool { waits++; return false })
 		return waits == 0 && held(0) && held(users-1)
@@ -314,7 +300,7 @@ func TestWhoCouldNotBeToldOfIsToldOfLater(t *testing.T) {
 	if err := r.redis().client.Del(t.Context(), key("alice")[0]).Err(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "what the store is told later", func() bool {
+	testenv.Eventually(t, "what the store is told later", func() bool {
 		return r.redis().client.HExists(t.Context(), key("alice")[0], "r:"+r.redis().replica).Val()
 	})
 }
@@ -333,7 +319,7 @@ func TestAStoreThatHangsCostsOneTimeLimit(t *testing.T) {
 		t.Errorf("%d calls waited for the store, want 1 at most (%v)", waits.GetHistogram().GetSampleCount(), err)
 	}
 	server.Signal(t, syscall.SIGCONT)
-	await(t, "the store", r.link.up.Load)
+	testenv.Eventually(t, "the store", r.link.up.Load)
 	if v := r.Take(t.Context(), "alice", wide, quota.Want{Requests: 1}); v.Left[0].Remaining != 600-101 {
 		t.Errorf("the store was not told: %+v", v)
 	}
@@ -357,7 +343,7 @@ func TestAReplicaKnowsTheCallsOfOthers(t *testing.T) {
 		}
 	}
 	replicas[0].Give("alice", quota.Calls)
-	await(t, "a slot that another replica has freed", func() bool {
+	testenv.Eventually(t, "a slot that another replica has freed", func() bool {
 		return replicas[1].Take(t.Context(), "alice", wide, call).Allowed()
 	})
 	// A replica that is gone without a word holds nothing for ever.
@@ -400,7 +386,7 @@ func TestThePasswordIsNeededAndNeverTold(t *testing.T) {
 		t.Errorf("%+v with a wrong password", v)
 	}
 	password.Store(&right)
-	await(t, "the store, with the right password", r.link.up.Load)
+	testenv.Eventually(t, "the store, with the right password", r.link.up.Load)
 	if v := r.Take(t.Context(), "alice", wide, quota.Want{Requests: 1}); v.Left[0].Remaining != 598 {
 		t.Errorf("%+v", v)
 	}
@@ -430,7 +416,7 @@ func startReplicaOf(b *testing.B, own *ownStore) *Store {
 			b.Error(err)
 		}
 	})
-	await(b, "the store", s.link.up.Load)
+	testenv.Eventually(b, "the store", s.link.up.Load)
 	return s
 }
 
@@ -443,7 +429,7 @@ func BenchmarkTake(b *testing.B) {
 	}
 	server := redisserver.Start(b)
 	shared := startReplica(b, Redis{URL: server.URL()}, 1)
-	await(b, "the store", shared.link.up.Load)
+	testenv.Eventually(b, "the store", shared.link.up.Load)
 	own := startReplicaOf(b, startOwnStore(b))
 	for name, s := range map[string]*Store{"in the process": local, "in Redis": shared.Store, "in the store": own} {
 		b.Run(name, func(b *testing.B) {
