@@ -28,15 +28,19 @@ need() {
 }
 
 check_go() {
-    local version
+    local version needed
     if ! command -v go >/dev/null; then
         wrong+=("Go is missing: install Go 1.21 or newer from https://go.dev/dl/ and put it on PATH; it fetches the toolchain that go.mod names by itself")
         return
     fi
     # Elsewhere and as it is: asking here would fetch the toolchain already.
     version=$(cd / && GOTOOLCHAIN=local go env GOVERSION)
+    needed=$(awk '$1 == "go" { print $2 }' "$(dirname "$0")/../go.mod")
     if [[ $version =~ ^go1\.([0-9]+) && ${BASH_REMATCH[1]} -lt 21 ]]; then
         wrong+=("Go is $version: Go 1.21 or newer is needed, which fetches the toolchain that go.mod names by itself; get it from https://go.dev/dl/")
+    # Official images of Go set GOTOOLCHAIN=local.
+    elif [[ $(cd / && go env GOTOOLCHAIN) == local && $(printf '%s\n' "$needed" "${version#go}" | sort -V | head -n 1) != "$needed" ]]; then
+        wrong+=("Go is $version and GOTOOLCHAIN is local: Go $needed or newer is needed; run 'export GOTOOLCHAIN=auto', by which go fetches the toolchain that go.mod names")
     fi
 }
 
