@@ -8,6 +8,8 @@
 
 # An older Go fetches the toolchain that go.mod names, unless you say otherwise.
 export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
+# As images are compiled, so that what all programs have in common is compiled once.
+export CGO_ENABLED=0 GOFLAGS=-trimpath
 
 KUBECTL=${KUBECTL:-kubectl}
 CLUSTER=${CLUSTER:-current}

@@ -19,6 +19,8 @@ export CLUSTER=${CLUSTER:-local} BASE_URL=${BASE_URL:-}
 name=${NAME:-default} port=${PORT:-8080}
 source hack/up/lib.sh
 image() { bin/image "$@" >&2; }
+# Standard output is for the URL and the keys.
+stage() { hack/test/stage.sh "$@" >&2; }
 
 build_tool image
 
@@ -26,7 +28,8 @@ case $CLUSTER in
 local)
     image build --only=pause
     build_tool cluster
-    bin/cluster up --name="$name" --port="$port" --enforce="${ENFORCE:-true}" --pause=bin/images/pause.tar
+    stage "Kubernetes programs" bin/cluster build
+    stage "cluster" bin/cluster up --name="$name" --port="$port" --enforce="${ENFORCE:-true}" --pause=bin/images/pause.tar
     KUBECTL=$(bin/cluster build --print-assets)/kubectl
     KUBECONFIG=$(bin/cluster kubeconfig --name="$name")
     export LOAD_IMAGE="bin/cluster load --name=$name" BASE_URL=${BASE_URL:-http://127.0.0.1:$port}
@@ -56,9 +59,8 @@ export KUBECTL
 [[ -z ${KUBECONFIG:-} ]] || export KUBECONFIG
 [[ -n $BASE_URL ]] || unset BASE_URL
 
-say "building the images"
-image build
-image build --only=runtime-node
+stage "images" bash -c 'bin/image build && bin/image build --only=runtime-node'
+[[ $HELM != bin/helm ]] || stage "helm" make --no-print-directory bin/helm
 hack/up/install.sh
 [[ $CLUSTER == current ]] || echo "
 kubectl      export KUBECONFIG=$KUBECONFIG
