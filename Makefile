@@ -26,6 +26,10 @@ FROM ?=
 # Another bridge that `make bench-bridge` measures beside this one.
 FORMER ?=
 
+# The packages that you changed: make test PACKAGES=./internal/quota runs the unit and API
+# server tests that the change can break, and no end-to-end tests.
+PACKAGES ?=
+export PACKAGES
 # Extra flags for go test, as in `make test-unit TESTFLAGS='-run TestBuild -v'`.
 TESTFLAGS ?=
 FUZZTIME ?= 30s
@@ -80,9 +84,9 @@ release-dry-run: bin/image bin/helm $(if $(filter local,$(CLUSTER)),assets) ## M
 ##@ Tests
 
 .PHONY: test
-test: ## Unit tests, API server tests and the core of the end-to-end tests, and where the time went.
-	@$(DEPS) $(if $(filter local,$(CLUSTER)),test,env e2e)
-	@MAKE='$(MAKE)' CLUSTER=$(CLUSTER) hack/test/times.sh hack/test/test.sh
+test: ## Unit tests, API server tests and the core of the end-to-end tests, and where the time went (PACKAGES=./internal/quota: what a change of that can break).
+	@$(DEPS) $(if $(PACKAGES),unit env,$(if $(filter local,$(CLUSTER)),test,env e2e))
+	@MAKE='$(MAKE)' CLUSTER=$(CLUSTER) hack/test/times.sh $(if $(PACKAGES),$(MAKE) test-unit test-env,hack/test/test.sh)
 
 .PHONY: test-release
 test-release: ## What make test leaves out: upgrade and rollback, SQLite, the documentation's commands, privileges, hostile servers, slow tests.

@@ -6,6 +6,8 @@
 # the build tag testenv, and none of the unit tests of the same packages, which
 # unit.sh has run. The flags are for go test.
 #
+#   PACKAGES            runs those alone that a change of these packages can break
+#                       (packages.sh)
 #   KUBEBUILDER_ASSETS  the folder of kube-apiserver and etcd
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -16,8 +18,11 @@ export CGO_ENABLED=0 GOFLAGS=-trimpath
 export KUBE_CACHE_MUTATION_DETECTOR=true
 
 mapfile -t files < <(grep -rlE '^//go:build .*\btestenv\b' --include='*_test.go' --exclude-dir=node_modules . | xargs grep -LE '^//go:build .*!testenv\b')
-mapfile -t packages < <(printf '%s\n' "${files[@]}" | xargs -n1 dirname | sort -u)
 names=$(sed -nE 's/^func ((Test|Fuzz|Example)[A-Za-z0-9_]*)\(.*/\1/p' "${files[@]}" | grep -vx TestMain | sort -u | paste -sd'|')
+folders=$(printf '%s\n' "${files[@]}" | xargs -n1 dirname | sed 's#^\.#github.com/hostedbridge/hostedbridge#')
+tested=$(hack/test/packages.sh -tags=testenv)
+mapfile -t packages < <(comm -12 <(sort -u <<<"$folders") <(sort <<<"$tested"))
+if [[ ${#packages[@]} -eq 0 && -n ${PACKAGES:-} ]]; then echo "env: no API server test depends on $PACKAGES"; exit; fi
 [[ ${#packages[@]} -gt 0 && -n $names ]] || { echo "env: no tests were found" >&2; exit 1; }
 # A -run among the flags comes later, and goes before.
-exec hack/test/stage.sh "API server tests" hack/sdk.sh go test -tags=testenv -timeout=10m -run="^($names)\$" "$@" "${packages[@]}"
+exec hack/test/stage.sh "API server tests" hack/test/rerun.sh env hack/sdk.sh go test -tags=testenv -timeout=10m -run="^($names)\$" "$@" -- "${packages[@]}"
