@@ -30,6 +30,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // counting counts reconciliations by what each of them reads, whether or not it
@@ -105,7 +106,7 @@ func (f *fixture) eventually(t *testing.T, what string, o client.Object, ok func
 // test has no part in the controller's own watches.
 func eventually(t *testing.T, from client.Reader, what string, o client.Object, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -120,7 +121,7 @@ func eventually(t *testing.T, from client.Reader, what string, o client.Object, 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("%s: not within %s; it is %+v", what, testenv.Patience, o)
+			t.Fatalf("%s: not within %s; it is %+v", what, wait.Limit, o)
 		}
 	}
 }
@@ -254,7 +255,7 @@ func TestWhatAPersonChangesIsInTheEvents(t *testing.T) {
 	}
 	want := []string{"Created", "Resumed", "Suspended", "TierChanged"}
 	var got []string
-	for deadline := time.Now().Add(testenv.Patience); !slices.Equal(got, want); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(wait.Limit); !slices.Equal(got, want); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the events are %q, want %q", got, want)
 		}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -74,7 +75,7 @@ func asleep(ctx context.Context, n tenant) error {
 // what it read before, which takes that back; fallAsleep then writes it again.
 func fallAsleep(t *testing.T, n tenant) {
 	t.Helper()
-	eventually(t, podRestart, "the bridge sleeps", func(ctx context.Context) error {
+	wait.NoError(t, podRestart, "the bridge sleeps", func(ctx context.Context) error {
 		b, err := getBridge(ctx, n.name)
 		if err != nil {
 			return err
@@ -131,7 +132,7 @@ func TestAnIdleBridgeSleepsAndItsSessionOutlivesThat(t *testing.T) {
 	id := session.ID()
 	callInSession(t, session)
 	used := time.Now()
-	eventually(t, sleepTimeout, "the bridge sleeps", func(ctx context.Context) error { return asleep(ctx, n) })
+	wait.NoError(t, sleepTimeout, "the bridge sleeps", func(ctx context.Context) error { return asleep(ctx, n) })
 	slept := time.Since(used)
 	if slept < idleTimeout-time.Second {
 		t.Errorf("it slept %s after it was used", slept)

@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
@@ -39,7 +40,7 @@ func start(t *testing.T) *watch.Watcher {
 // await returns when the table fulfils the condition.
 func await(t *testing.T, w *watch.Watcher, what string, fulfilled func(*route.Table) bool) {
 	t.Helper()
-	testenv.Eventually(t, what, func() bool {
+	wait.Until(t, what, func() bool {
 		table := w.Current()
 		return table != nil && fulfilled(table)
 	})
@@ -208,7 +209,7 @@ func awaitBridge(t *testing.T, w *watch.Watcher, b route.Backend, what string, f
 	t.Helper()
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
-	deadline := time.After(testenv.Patience)
+	deadline := time.After(wait.Limit)
 	for {
 		if seen, err := w.Bridge(t.Context(), b); err == nil && fulfilled(seen) {
 			return
