@@ -11,6 +11,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -111,11 +112,12 @@ func (i *installation) findAddresses() bool {
 
 func (i *installation) await(what string, condition func() bool) {
 	i.t.Helper()
-	for deadline := time.Now().Add(wait.Limit); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			i.t.Fatalf("never seen: %s; log:\n%s", what, i.log.String())
+	wait.NoError(i.t, wait.Limit, what, func(context.Context) error {
+		if !condition() {
+			return errors.New("log:\n" + i.log.String())
 		}
-	}
+		return nil
+	})
 }
 
 func (i *installation) ready() bool {

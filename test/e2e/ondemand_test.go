@@ -141,7 +141,10 @@ func TestAnIdleBridgeSleepsAndItsSessionOutlivesThat(t *testing.T) {
 
 	// Neither a question about health nor the client's stream wakes it.
 	generation := workload(t, n).Generation
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for range 10 {
+		<-tick.C
 		a, err := send(t.Context(), newHTTPClient(false), n.base()+"/health", n.key.secret, request{method: http.MethodGet})
 		if err != nil || a.status != http.StatusOK {
 			t.Fatalf("health: %d %s, %v", a.status, a.body, err)
@@ -233,12 +236,7 @@ func TestHowLongAWakeTakes(t *testing.T) {
 			t.Fatalf("the first call: %v", err)
 		}
 		answered = append(answered, time.Since(began))
-		for !v1alpha1.BridgeReady(new(bridgePod(t, n.uid))) {
-			if time.Since(began) > podRestart {
-				t.Fatal("it answers, and its pod is not Ready")
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		wait.UntilWithin(t, podRestart, "its pod is Ready too", func() bool { return v1alpha1.BridgeReady(new(bridgePod(t, n.uid))) })
 		podReady = append(podReady, time.Since(began))
 		fallAsleep(t, program)
 		began = time.Now()
@@ -304,15 +302,15 @@ func scaleUp(t *testing.T, d *appsv1.Deployment) time.Duration {
 		if err := installed.client.Patch(t.Context(), d, patch); err != nil {
 			t.Fatal(err)
 		}
-		for !done() {
-			if time.Since(began) > podRestart {
-				t.Fatalf("the raw Deployment has no %d replicas: %+v", replicas, d.Status)
+		wait.NoError(t, podRestart, fmt.Sprintf("the raw Deployment has %d replicas", replicas), func(ctx context.Context) error {
+			if err := installed.client.Get(ctx, client.ObjectKeyFromObject(d), d); err != nil {
+				return err
 			}
-			time.Sleep(5 * time.Millisecond)
-			if err := installed.client.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
-				t.Fatal(err)
+			if !done() {
+				return fmt.Errorf("it has the status %+v", d.Status)
 			}
-		}
+			return nil
+		})
 		return time.Since(began)
 	}
 	took := scale(1, func() bool { return d.Status.ReadyReplicas == 1 })

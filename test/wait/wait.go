@@ -16,7 +16,7 @@ const (
 	// takes, since many processes run on the same machine.
 	Limit = 2 * time.Minute
 	// longestPause is between two checks of a state that takes long.
-	longestPause = 100 * time.Millisecond
+	longestPause = 50 * time.Millisecond
 )
 
 var errFalse = errors.New("the condition is false")

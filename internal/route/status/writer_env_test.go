@@ -207,17 +207,8 @@ func awaitVersion(t *testing.T, w *watch.Watcher, b route.Backend, version strin
 // condition. It asks again and again: a change of status makes no new table.
 func awaitBridge(t *testing.T, w *watch.Watcher, b route.Backend, what string, fulfilled func(*v1alpha1.HostedBridge) bool) {
 	t.Helper()
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	deadline := time.After(wait.Limit)
-	for {
-		if seen, err := w.Bridge(t.Context(), b); err == nil && fulfilled(seen) {
-			return
-		}
-		select {
-		case <-again.C:
-		case <-deadline:
-			t.Fatalf("never seen: %s", what)
-		}
-	}
+	wait.Until(t, what, func() bool {
+		seen, err := w.Bridge(t.Context(), b)
+		return err == nil && fulfilled(seen)
+	})
 }
