@@ -66,8 +66,8 @@ step "the chart is as helm wants it"
 bin/helm lint --strict --quiet charts/hosted-bridge || fail "helm lint refuses charts/hosted-bridge"
 CGO_ENABLED=0 GOFLAGS=-trimpath go -C hack/helm test ./... || fail "the tests of the chart fail"
 
-step "packages and types are of the sizes that AGENTS.md names"
-go run ./hack/structure || fail "a package or type is too large, or folders import each other in a circle"
+step "packages and types are of the sizes that AGENTS.md names, and no test sleeps"
+go run ./hack/structure || fail "a package or type is too large, folders import each other in a circle, or a test sleeps"
 
 step "lock files of npm name no registry"
 while IFS= read -r lock; do

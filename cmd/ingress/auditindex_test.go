@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // keepForTest begins a trail on standard output with the index at path.
@@ -65,15 +66,10 @@ func TestTheIndexHasWhatIsWrittenInADrain(t *testing.T) {
 	writeForTest(t, p)
 	drain()
 	// By the index itself: while it makes its file, that is locked for others.
-	written := func() bool {
+	wait.Until(t, "the first entry", func() bool {
 		page, err := p.index.Search(t.Context(), audit.Query{Limit: 1})
 		return err == nil && len(page.Entries) == 1
-	}
-	for deadline := time.Now().Add(time.Minute); !written(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the first entry does not come")
-		}
-	}
+	})
 	writeForTest(t, p)
 	if err := end(); err != nil {
 		t.Error(err)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // consoleVisitor is a person before a browser without scripts.
@@ -44,7 +45,7 @@ func (v *consoleVisitor) send(method, path string, form url.Values) (int, string
 	} else {
 		r.Body, r.ContentLength = http.NoBody, 0
 	}
-	res, err := (&http.Client{Jar: v.jar, Timeout: testenv.Patience}).Do(r)
+	res, err := (&http.Client{Jar: v.jar, Timeout: wait.Limit}).Do(r)
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -30,6 +31,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // installation is a process of ours with a keybroker and an API server.
@@ -110,11 +112,12 @@ func (i *installation) findAddresses() bool {
 
 func (i *installation) await(what string, condition func() bool) {
 	i.t.Helper()
-	for deadline := time.Now().Add(testenv.Patience); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			i.t.Fatalf("never seen: %s; log:\n%s", what, i.log.String())
+	wait.NoError(i.t, wait.Limit, what, func(context.Context) error {
+		if !condition() {
+			return errors.New("log:\n" + i.log.String())
 		}
-	}
+		return nil
+	})
 }
 
 func (i *installation) ready() bool {
@@ -221,7 +224,7 @@ func (i *installation) publishCA() {
 func (i *installation) serveBridge(l net.Listener, b *v1alpha1.HostedBridge) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(i.authority.CertificatePEM())
-	server := &http.Server{ReadHeaderTimeout: testenv.Patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: wait.Limit, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/health":
 			_, _ = io.WriteString(w, `{"status":"healthy","tools":3,"servers":{"one":{"status":"healthy","tools":3}},"secretsRevision":"`+i.secrets.held()+`"}`)

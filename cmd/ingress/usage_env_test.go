@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // namingBridge applies a bridge that names a recipe.
@@ -99,14 +100,11 @@ func indexOfCalls(t *testing.T, b *v1alpha1.HostedBridge, calls int) *index.Inde
 		x.Follow([]audit.Record{r})
 	}
 	testenv.Run(t, x.Run)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if page, err := x.Search(t.Context(), audit.Query{Limit: calls}); err == nil && len(page.Entries) == calls {
-			return x
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the index is not filled")
-		}
-	}
+	wait.Until(t, "the index is filled", func() bool {
+		page, err := x.Search(t.Context(), audit.Query{Limit: calls})
+		return err == nil && len(page.Entries) == calls
+	})
+	return x
 }
 
 // TestTheCatalogIsToldWhatIsPopular begins before anything is known of bridges.
@@ -124,11 +122,7 @@ func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
 	told := p.catalog.Changed()
 	testenv.Run(t, p.popularity().Run)
 	testenv.Run(t, p.routes.Run)
-	select {
-	case <-told:
-	case <-time.After(time.Minute):
-		t.Fatal("the catalog is told nothing")
-	}
+	<-told
 	if got := p.catalog.Current().Popularity(b.Spec.Servers[0].Recipe.Name); got != 103 {
 		t.Errorf("its popularity is %d", got)
 	}

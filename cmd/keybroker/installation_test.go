@@ -38,11 +38,7 @@ func TestALongCommandFollowsTheMasterKey(t *testing.T) {
 	err = following(t.Context(), keys, func(ctx context.Context) error {
 		changed := keys.Changed()
 		add("2", 2)
-		select {
-		case <-changed:
-		case <-time.After(30 * time.Second):
-			t.Error("the new version is not loaded")
-		}
+		<-changed
 		if current := keys.Keys().Current(); current.Version != 2 || ctx.Err() != nil {
 			t.Errorf("current %s, %v", current, ctx.Err())
 		}

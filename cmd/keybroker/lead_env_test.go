@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestAReplicaThatLosesTheLeaseServesOnAndLeadsAgain(t *testing.T) {
@@ -48,11 +49,11 @@ func TestAReplicaThatLosesTheLeaseServesOnAndLeadsAgain(t *testing.T) {
 		testenv.ExpectExists(t, c, b)
 		return ptr.Deref(b.Status.Secrets, v1alpha1.SecretsStatus{}).Revision
 	}
-	testenv.Eventually(t, "the source is sealed", func() bool { return revision() != "" })
+	wait.Until(t, "the source is sealed", func() bool { return revision() != "" })
 	first := revision()
 
 	giveBack := steal(t, c, o.Namespace)
-	testenv.Eventually(t, "the lease is lost", func() bool {
+	wait.Until(t, "the lease is lost", func() bool {
 		return bytes.Contains(logs.Bytes(), []byte("does not lead any more"))
 	})
 	source.StringData = map[string]string{"A": "second"}
@@ -65,7 +66,7 @@ func TestAReplicaThatLosesTheLeaseServesOnAndLeadsAgain(t *testing.T) {
 	}
 	giveBack()
 
-	testenv.Eventually(t, "what changed meanwhile is sealed when it leads again", func() bool { return revision() != first })
+	wait.Until(t, "what changed meanwhile is sealed when it leads again", func() bool { return revision() != first })
 	if n := bytes.Count(logs.Bytes(), []byte("this replica leads")); n < 2 {
 		t.Errorf("it led %d times", n)
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // namespaced is a keybroker that looks after two namespaces, with an API server
@@ -109,7 +110,7 @@ func (n *namespaced) awaitServing() {
 	n.t.Helper()
 	n.roots = x509.NewCertPool()
 	ca := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-ca"}}
-	testenv.Eventually(n.t, "the certificate is published", func() bool {
+	wait.Until(n.t, "the certificate is published", func() bool {
 		testenv.ExpectExists(n.t, n.client, ca)
 		return n.roots.AppendCertsFromPEM([]byte(ca.Data["ca.crt"]))
 	})
@@ -145,7 +146,7 @@ func installNamespaced(t *testing.T) (n *namespaced, start func() (logs *testenv
 // awaitSealed waits until the bridge's secret is sealed.
 func (n *namespaced) awaitSealed(b *v1alpha1.HostedBridge) {
 	n.t.Helper()
-	testenv.Eventually(n.t, "the secret of "+b.Name+" is sealed", func() bool {
+	wait.Until(n.t, "the secret of "+b.Name+" is sealed", func() bool {
 		testenv.ExpectExists(n.t, n.client, b)
 		return b.Status.Secrets != nil && b.Status.Secrets.Count == 1 && len(b.Status.Secrets.Failures) == 0
 	})

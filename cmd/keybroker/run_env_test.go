@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // account is the keybroker's ServiceAccount as the API server calls it.
@@ -62,20 +63,20 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 		}},
 	}
 	testenv.ExpectApplied(t, c, b)
-	testenv.Eventually(t, "both are sealed", func() bool {
+	wait.Until(t, "both are sealed", func() bool {
 		testenv.ExpectExists(t, c, b)
 		return b.Status.Secrets != nil && b.Status.Secrets.Count == 2 && len(b.Status.Secrets.Failures) == 0
 	})
-	testenv.Eventually(t, "the source is deleted", func() bool {
+	wait.Until(t, "the source is deleted", func() bool {
 		err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "once"}, &corev1.Secret{})
 		return client.IgnoreNotFound(err) == nil && err != nil
 	})
-	testenv.Eventually(t, "an event is recorded", func() bool {
+	wait.Until(t, "an event is recorded", func() bool {
 		var events corev1.EventList
 		return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
 	})
 	writeKey(t, o.MasterKeyDir, "2", 2)
-	testenv.Eventually(t, "the new version is taken up", func() bool {
+	wait.Until(t, "the new version is taken up", func() bool {
 		testenv.ExpectExists(t, c, b)
 		return b.Status.KeyVersion != nil && *b.Status.KeyVersion == 2
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // namespacedBridge is alice's, of whom there may be one in each namespace.
@@ -47,7 +48,7 @@ func TestRunInNamespacedMode(t *testing.T) {
 		b := namespacedBridge(namespace)
 		testenv.ExpectApplied(t, c, b)
 		d := awaitDeployment(t, c, b)
-		testenv.Eventually(t, "the bridge is accepted, and the keybroker is seen", func() bool {
+		wait.Until(t, "the bridge is accepted, and the keybroker is seen", func() bool {
 			testenv.ExpectExists(t, c, b)
 			sealed := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSecretsSealed)
 			return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAccepted) && sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
@@ -99,7 +100,7 @@ func awaitDeployment(t *testing.T, c client.Client, b *v1alpha1.HostedBridge) *a
 	t.Helper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name + "-bridge"}}
 	// An informer asks for a namespace that it was refused once in half a minute.
-	testenv.Eventually(t, "the Deployment of "+b.Name+" is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
+	wait.Until(t, "the Deployment of "+b.Name+" is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
 	return d
 }
 

@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/cmd/operator/profiles"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
@@ -61,13 +62,13 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	}
 	testenv.ExpectApplied(t, c, b)
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace + "-bridge"}}
-	testenv.Eventually(t, "the Deployment is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
-	testenv.Eventually(t, "the status is written", func() bool {
+	wait.Until(t, "the Deployment is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
+	wait.Until(t, "the status is written", func() bool {
 		testenv.ExpectExists(t, c, b)
 		return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAccepted)
 	})
 	// Without a report the reason tells whether the EndpointSlice was read.
-	testenv.Eventually(t, "the keybroker is seen", func() bool {
+	wait.Until(t, "the keybroker is seen", func() bool {
 		testenv.ExpectExists(t, c, b)
 		sealed := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSecretsSealed)
 		return sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
@@ -121,7 +122,7 @@ func expectProfiled(t *testing.T, c client.Client, b *v1alpha1.HostedBridge, nam
 		t.Errorf("before it is applied: %v\n%s\nwant\n%s", err, got, want)
 	}
 	testenv.ExpectApplied(t, c, p)
-	testenv.Eventually(t, "the profile reaches the bridge, and both say so", func() bool {
+	wait.Until(t, "the profile reaches the bridge, and both say so", func() bool {
 		testenv.ExpectExists(t, c, b)
 		testenv.ExpectExists(t, c, p)
 		return b.Status.Tier == "pro" && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady) && p.Status.Updated == 1
@@ -146,7 +147,7 @@ func expectChecked(t *testing.T, c client.Client, namespace string) {
 		Signature:  &v1alpha1.RecipeSignature{Algorithm: "ed25519", PublisherID: "nobody", Value: "x", SignedFields: []string{"id"}, SignedAt: "2026-01-02T03:04:05Z"},
 	}
 	testenv.ExpectApplied(t, c, recipe)
-	testenv.Eventually(t, "the recipe is checked", func() bool {
+	wait.Until(t, "the recipe is checked", func() bool {
 		testenv.ExpectExists(t, c, recipe)
 		accepted := meta.FindStatusCondition(recipe.Status.Conditions, v1alpha1.ConditionRecipeAccepted)
 		return accepted != nil && accepted.Reason == v1alpha1.ReasonRecipeSignature
@@ -162,7 +163,7 @@ func expectWarned(t *testing.T, c client.Client, namespace string) {
 		Spec:       v1alpha1.HostedBridgeSpec{UserID: v1alpha1.UserID("refused-" + namespace), Tier: "nobodys"},
 	}
 	testenv.ExpectApplied(t, c, b)
-	testenv.Eventually(t, "an event is recorded", func() bool {
+	wait.Until(t, "an event is recorded", func() bool {
 		var events corev1.EventList
 		return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
 	})
@@ -178,7 +179,7 @@ func expectTold(t *testing.T, c client.Client, b *v1alpha1.HostedBridge, d *apps
 	testenv.ExpectApplied(t, c, pod)
 	testenv.ExpectStatusChanged(t, c, d, func() { d.Status.ObservedGeneration = d.Generation })
 	testenv.ExpectChanged(t, c, b, func() { b.Spec.Servers[0].Transport.URL += "/other" })
-	testenv.Eventually(t, "the pod is told of its configuration", func() bool {
+	wait.Until(t, "the pod is told of its configuration", func() bool {
 		testenv.ExpectExists(t, c, pod)
 		return pod.Annotations[v1alpha1.AnnotationConfigDigest] != ""
 	})

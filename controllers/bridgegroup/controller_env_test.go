@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
@@ -107,7 +108,7 @@ func idsOf(people []*v1alpha1.BridgePerson) []string {
 // change changes an object that others may change too.
 func change[T client.Object](f fixture, o T, edit func()) {
 	f.t.Helper()
-	testenv.Eventually(f.t, "a change of "+o.GetName(), func() bool {
+	wait.Until(f.t, "a change of "+o.GetName(), func() bool {
 		return f.Get(f.t.Context(), client.ObjectKeyFromObject(o), o) == nil && func() bool { edit(); return f.Update(f.t.Context(), o) == nil }()
 	})
 }
@@ -115,7 +116,7 @@ func change[T client.Object](f fixture, o T, edit func()) {
 // await waits until a person has these groups.
 func (f fixture) await(what string, p *v1alpha1.BridgePerson, want ...string) {
 	f.t.Helper()
-	testenv.Eventually(f.t, what, func() bool {
+	wait.Until(f.t, what, func() bool {
 		if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
 			f.t.Fatal(err)
 		}

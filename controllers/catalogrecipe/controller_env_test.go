@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
@@ -78,7 +79,7 @@ func run(t *testing.T) (client.Client, string) {
 func expect(t *testing.T, c client.Client, o *v1alpha1.CatalogRecipe, reason string) catalog.Entry {
 	t.Helper()
 	said := ""
-	testenv.Eventually(t, fmt.Sprintf("%s is said of %s", reason, o.Name), func() bool {
+	wait.Until(t, fmt.Sprintf("%s is said of %s", reason, o.Name), func() bool {
 		testenv.ExpectExists(t, c, o)
 		condition := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionRecipeAccepted)
 		if condition == nil || condition.ObservedGeneration != o.Generation {
@@ -294,7 +295,7 @@ func TestAWithdrawnKeyIsSaidOfOlderVersionsToo(t *testing.T) {
 
 	isWithdrawn := func(what string, newest, older bool) {
 		t.Helper()
-		testenv.Eventually(t, what, func() bool {
+		wait.Until(t, what, func() bool {
 			testenv.ExpectExists(t, c, o)
 			v := o.Status.Versions
 			return len(v) == 2 && v[0].Withdrawn == newest && v[1].Withdrawn == older

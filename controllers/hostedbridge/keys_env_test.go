@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestAKeyThatIsSharedIsSaidAtBothBridges has mallory copy what alice's bridge
@@ -34,7 +35,7 @@ func TestAKeyThatIsSharedIsSaidAtBothBridges(t *testing.T) {
 	expect := func(b *v1alpha1.HostedBridge, reason string, named ...string) {
 		t.Helper()
 		var c *metav1.Condition
-		testenv.Eventually(t, b.Name+" is "+reason, func() bool {
+		wait.Until(t, b.Name+" is "+reason, func() bool {
 			testenv.ExpectExists(t, f.Client, b)
 			c = meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAccepted)
 			return c != nil && c.ObservedGeneration == b.Generation && c.Status == metav1.ConditionTrue && c.Reason == reason

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // lines is a log that several goroutines use.
@@ -103,7 +104,7 @@ func TestAProfileOfSomebodyElseStays(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	testenv.Eventually(t, "the log says why", func() bool { return log.contains("give it another name") })
+	wait.Until(t, "the log says why", func() bool { return log.contains("give it another name") })
 	end()
 	running.Wait()
 	if err := (&bridgeprofile.Onboarding{Client: f.Client, Namespace: f.Settings.Namespace}).Start(t.Context()); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // profile returns a profile of the fixture's group engineering with one server.
@@ -344,7 +345,7 @@ func TestGroupsThatALoginNamesDecide(t *testing.T) {
 	hear(began, "eng", "private")
 	f.eventually(t, "a member is told of the server", c, has(true))
 	// The status of the bridge, by which the profile counts, is written after the ConfigMap.
-	testenv.Eventually(t, "the profile counts the member", func() bool {
+	wait.Until(t, "the profile counts the member", func() bool {
 		f.follow(t, p)
 		return standing(p) == "1/1 True:Accepted False:Complete True:Complete"
 	})

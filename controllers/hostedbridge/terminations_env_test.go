@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // end does what the kubelet does when the bridge's process is killed for want of
@@ -237,7 +238,7 @@ func TestTheControllerSeesThatABridgeEnds(t *testing.T) {
 	f.clock.Step(time.Second)
 	f.end(t, b, 1, false, "everything")
 	f.eventually(t, "the second end is seen", b, func() bool { return len(b.Status.Terminations) == 2 && b.Status.Terminations[1].Server == "everything" })
-	testenv.Eventually(t, "the pod is deleted", func() bool { return !f.podExists(t, "seen") })
+	wait.Until(t, "the pod is deleted", func() bool { return !f.podExists(t, "seen") })
 	f.roll(t, b)
 	f.clock.Step(time.Second)
 	f.end(t, b, 0, true, "everything")

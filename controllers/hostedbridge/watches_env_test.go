@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // counting counts reconciliations by what each of them reads, whether or not it
@@ -105,24 +105,16 @@ func (f *fixture) eventually(t *testing.T, what string, o client.Object, ok func
 // test has no part in the controller's own watches.
 func eventually(t *testing.T, from client.Reader, what string, o client.Object, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	wait.NoError(t, wait.Limit, what, func(ctx context.Context) error {
 		err := from.Get(ctx, client.ObjectKeyFromObject(o), o)
 		if client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
 			t.Fatal(err)
 		}
-		if err == nil && ok() {
-			return
+		if err == nil && !ok() {
+			err = fmt.Errorf("it is %+v", o)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("%s: not within %s; it is %+v", what, testenv.Patience, o)
-		}
-	}
+		return err
+	})
 }
 
 func reason(b *v1alpha1.HostedBridge, kind string) string {
@@ -253,21 +245,20 @@ func TestWhatAPersonChangesIsInTheEvents(t *testing.T) {
 		f.eventually(t, "it is reconciled", b, func() bool { return b.Status.ObservedGeneration == b.Generation })
 	}
 	want := []string{"Created", "Resumed", "Suspended", "TierChanged"}
-	var got []string
-	for deadline := time.Now().Add(testenv.Patience); !slices.Equal(got, want); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the events are %q, want %q", got, want)
-		}
+	wait.NoError(t, wait.Limit, "the events", func(ctx context.Context) error {
 		var list eventsv1.EventList
-		if err := f.Client.List(t.Context(), &list, client.InNamespace(b.Namespace)); err != nil {
-			t.Fatal(err)
+		if err := f.Client.List(ctx, &list, client.InNamespace(b.Namespace)); err != nil {
+			return err
 		}
-		got = nil
+		var got []string
 		for _, e := range list.Items {
 			if e.Regarding.Kind == "HostedBridge" && e.Regarding.Name == b.Name && e.Action == "Change" {
 				got = append(got, e.Reason)
 			}
 		}
-		slices.Sort(got)
-	}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			return fmt.Errorf("they are %q, want %q", got, want)
+		}
+		return nil
+	})
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
@@ -126,7 +127,7 @@ func newFixtureOf(t *testing.T, k *kubelet, address string) *fixture {
 func (f *fixture) startUntilKnown(t *testing.T) {
 	t.Helper()
 	stop := testenv.Run(t, f.Start)
-	testenv.Eventually(t, "something is known", func() bool { known, _ := f.Known(); return known != plan.Untried })
+	wait.Until(t, "something is known", func() bool { known, _ := f.Known(); return known != plan.Untried })
 	stop()
 }
 
@@ -288,12 +289,12 @@ func TestItIsTriedAgain(t *testing.T) {
 			f.Clock = stepping{fake}
 			tt.spoil(f, t)
 			testenv.Run(t, f.Start)
-			testenv.Eventually(t, "it is said that nothing is known", func() bool {
+			wait.Until(t, "it is said that nothing is known", func() bool {
 				known, why := f.Known()
 				return known == plan.Undetermined && strings.Contains(why, tt.why)
 			})
 			tt.mend(f, t)
-			testenv.Eventually(t, "it is known", func() bool {
+			wait.Until(t, "it is known", func() bool {
 				if fake.HasWaiters() {
 					fake.Step(30 * time.Minute)
 				}
@@ -330,7 +331,7 @@ func TestAPluginThatComesOrGoesIsNoticed(t *testing.T) {
 			known := func(want plan.Enforcement) func() bool {
 				return func() bool { got, _ := f.Known(); return got == want && fake.HasWaiters() }
 			}
-			testenv.Eventually(t, "it is known", known(tt.before))
+			wait.Until(t, "it is known", known(tt.before))
 			pods := f.kubelet.seen.Load()
 			enforces.Store(tt.after == plan.Enforced)
 			fake.Step(tt.pause - time.Second)
@@ -338,7 +339,7 @@ func TestAPluginThatComesOrGoesIsNoticed(t *testing.T) {
 				t.Error("it is tried before the pause is over")
 			}
 			fake.Step(time.Second)
-			testenv.Eventually(t, "it is noticed", known(tt.after))
+			wait.Until(t, "it is noticed", known(tt.after))
 		})
 	}
 }
@@ -351,19 +352,19 @@ func TestAnAttemptThatTellsNothingDoesNotTakeBackWhatIsKnown(t *testing.T) {
 	f.Clock = stepping{fake}
 	testenv.Run(t, f.Start)
 	waits := func() bool { known, _ := f.Known(); return known != plan.Untried && fake.HasWaiters() }
-	testenv.Eventually(t, "it is known", waits)
+	wait.Until(t, "it is known", waits)
 	if err := f.Delete(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}}); err != nil {
 		t.Fatal(err)
 	}
 	fake.Step(24 * time.Hour)
 	for range 6 { // 30 s, 1, 2, 4, 8 and 16 minutes.
-		testenv.Eventually(t, "it was tried", waits)
+		wait.Until(t, "it was tried", waits)
 		if known, why := f.Known(); known != plan.Enforced {
 			t.Fatalf("known %s %q", known, why)
 		}
 		fake.Step(16 * time.Minute)
 	}
-	testenv.Eventually(t, "it is said at last that nothing is known", func() bool { known, _ := f.Known(); return known == plan.Undetermined })
+	wait.Until(t, "it is said at last that nothing is known", func() bool { known, _ := f.Known(); return known == plan.Undetermined })
 }
 
 // stepping is a clock whose pauses are a test's and whose ticks are real.
@@ -374,7 +375,7 @@ func (stepping) NewTicker(d time.Duration) clock.Ticker { return clock.RealClock
 func TestAnOperatorThatEndsRemovesItsPods(t *testing.T) {
 	f := newFixture(t, nil)
 	stop := testenv.Run(t, f.Start)
-	testenv.Eventually(t, "the pods are made", func() bool { return f.pods(t) == 2 })
+	wait.Until(t, "the pods are made", func() bool { return f.pods(t) == 2 })
 	stop()
 	if n := f.pods(t); n != 0 {
 		t.Errorf("%d pods are left", n)

@@ -15,6 +15,7 @@ import (
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // resolve writes what the operator would of the bridge's only server.
@@ -63,12 +64,12 @@ func TestARecipesSecretsAreReportedWhenTheOperatorNamesThem(t *testing.T) {
 	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) {
 		s.Servers = []v1alpha1.Server{{Name: "mine", Recipe: &v1alpha1.RecipeReference{Name: "notes"}}}
 	})
-	testenv.Eventually(t, "the spec is reported on", func() bool {
+	wait.Until(t, "the spec is reported on", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
 		return b.Status.Secrets != nil && b.Status.Secrets.ObservedGeneration == b.Generation
 	})
 	f.resolve(t, b, `{"transport":"streamable-http","url":"https://a","headers":[{"name":"X","value":"${NOTES_TOKEN}"}]}`, "NOTES_TOKEN")
-	testenv.Eventually(t, "the recipe's secret is missed", func() bool {
+	wait.Until(t, "the recipe's secret is missed", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
 		return len(b.Status.Secrets.Missing) == 1 && b.Status.Secrets.ObservedRecipes == plan.SecretsBesideSpec(b)
 	})

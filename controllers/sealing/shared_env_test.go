@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // sharedServer makes a SharedServer for the group payments.
@@ -135,7 +136,7 @@ func TestTwoHundredMembersAreTold(t *testing.T) {
 	}
 	all := func(what string, of []*v1alpha1.HostedBridge, ok func(string) bool) {
 		t.Helper()
-		testenv.Eventually(t, what, func() bool {
+		wait.Until(t, what, func() bool {
 			for _, b := range of {
 				if !ok(revision(b)) {
 					return false
@@ -146,7 +147,7 @@ func TestTwoHundredMembersAreTold(t *testing.T) {
 	}
 	all("reports", bridges, func(rev string) bool { return rev != "" })
 	before, secretBefore := revision(bridges[0]), f.envelopesVersion(t, s)
-	testenv.Eventually(t, "a report of the outsider", func() bool { revision(outsider); return outsider.Status.Secrets != nil })
+	wait.Until(t, "a report of the outsider", func() bool { revision(outsider); return outsider.Status.Secrets != nil })
 	version, writes := outsider.ResourceVersion, r.writes.Load()
 
 	f.setShared(t, s, "two")

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/sealing"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // running is the controller in a manager, as in the process.
@@ -79,7 +80,7 @@ func (f *fixture) start(t *testing.T) *running {
 // report is about it.
 func (f *fixture) eventuallyOpens(t *testing.T, b *v1alpha1.HostedBridge, name, value string) {
 	t.Helper()
-	testenv.Eventually(t, name+" is "+value, func() bool {
+	wait.Until(t, name+" is "+value, func() bool {
 		opened, err := f.store.Open(t.Context(), ref(b))
 		testenv.ExpectExists(t, f.Client, b)
 		return err == nil && string(opened.Values[name]) == value && b.Status.Secrets != nil && b.Status.Secrets.Revision == opened.Revision
@@ -90,7 +91,7 @@ func TestTheWatchesBringEveryChange(t *testing.T) {
 	f := newFixture(t)
 	f.start(t)
 	b := f.bridge(t, "alice", v1alpha1.SecretRef{Name: "github"})
-	testenv.Eventually(t, "the absent source is reported", func() bool {
+	wait.Until(t, "the absent source is reported", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
 		return b.Status.Secrets != nil && len(b.Status.Secrets.Failures) == 1
 	})
@@ -103,7 +104,7 @@ func TestTheWatchesBringEveryChange(t *testing.T) {
 	f.eventuallyOpens(t, b, "OWN", "mine")
 
 	f.keys.set(t, 1, 2)
-	testenv.Eventually(t, "the new key version is taken up", func() bool {
+	wait.Until(t, "the new key version is taken up", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
 		return b.Status.KeyVersion != nil && *b.Status.KeyVersion == 2
 	})
@@ -112,7 +113,7 @@ func TestTheWatchesBringEveryChange(t *testing.T) {
 	if err := f.Delete(t.Context(), envelopes); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "lost envelopes are made anew from their source", func() bool {
+	wait.Until(t, "lost envelopes are made anew from their source", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
 		return b.Status.Secrets.Count == 1
 	})
@@ -134,7 +135,7 @@ func TestALeaderThatTakesOverWritesNothing(t *testing.T) {
 
 	second := f.start(t)
 	f.bridge(t, "bob") // When this one is done the first of the queue are.
-	testenv.Eventually(t, "both are seen", func() bool {
+	wait.Until(t, "both are seen", func() bool {
 		bob := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "bob"}}
 		testenv.ExpectExists(t, f.Client, bob)
 		return bob.Status.Secrets != nil && f.metric(t, "hostedbridge_envelopes", "local:1") == 1

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
@@ -88,7 +89,7 @@ func TestANamespaceHasItsPolicyWhileItHasTenants(t *testing.T) {
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}},
 	}
 	testenv.ExpectApplied(t, c, alice, bob, pod)
-	testenv.Eventually(t, "the policy is made", func() bool { return exists(t, c, p) })
+	wait.Until(t, "the policy is made", func() bool { return exists(t, c, p) })
 	if p.Spec.PodSelector.MatchLabels[v1alpha1.LabelComponent] != v1alpha1.ComponentBridge || len(p.Spec.PolicyTypes) != 2 {
 		t.Errorf("policy %v", p.Spec)
 	}
@@ -98,7 +99,7 @@ func TestANamespaceHasItsPolicyWhileItHasTenants(t *testing.T) {
 	p.Spec.Egress = append(p.Spec.Egress, networkingv1.NetworkPolicyEgressRule{})
 	rules := len(p.Spec.Egress)
 	testenv.ExpectApplied(t, c, p)
-	testenv.Eventually(t, "the change is undone", func() bool { return exists(t, c, p) && len(p.Spec.Egress) == rules-1 })
+	wait.Until(t, "the change is undone", func() bool { return exists(t, c, p) && len(p.Spec.Egress) == rules-1 })
 	if p.ResourceVersion == version {
 		t.Error("nothing was written")
 	}
@@ -114,7 +115,7 @@ func TestANamespaceHasItsPolicyWhileItHasTenants(t *testing.T) {
 	}
 	other := testenv.Namespace(t, c)
 	testenv.ExpectApplied(t, c, bridge(other, "dave"))
-	testenv.Eventually(t, "what came later is done", func() bool { return exists(t, c, policy(other)) })
+	wait.Until(t, "what came later is done", func() bool { return exists(t, c, policy(other)) })
 	if !exists(t, c, p) || p.ResourceVersion != version {
 		t.Errorf("the policy was written again: version %s, want %s", p.ResourceVersion, version)
 	}
@@ -125,14 +126,14 @@ func TestANamespaceHasItsPolicyWhileItHasTenants(t *testing.T) {
 	}
 	later := testenv.Namespace(t, c)
 	testenv.ExpectApplied(t, c, bridge(later, "erin"))
-	testenv.Eventually(t, "what came after the last bridge is done", func() bool { return exists(t, c, policy(later)) })
+	wait.Until(t, "what came after the last bridge is done", func() bool { return exists(t, c, policy(later)) })
 	if !exists(t, c, p) {
 		t.Error("a pod still runs and is not held")
 	}
 	if err := c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "the policy is removed", func() bool { return !exists(t, c, policy(namespace)) })
+	wait.Until(t, "the policy is removed", func() bool { return !exists(t, c, policy(namespace)) })
 }
 
 func TestSomebodyElsesPolicyIsLeftAlone(t *testing.T) {
@@ -144,13 +145,13 @@ func TestSomebodyElsesPolicyIsLeftAlone(t *testing.T) {
 	testenv.ExpectApplied(t, c, foreign, alice)
 	other := testenv.Namespace(t, c)
 	testenv.ExpectApplied(t, c, bridge(other, "bob"))
-	testenv.Eventually(t, "what came later is done", func() bool { return exists(t, c, policy(other)) })
+	wait.Until(t, "what came later is done", func() bool { return exists(t, c, policy(other)) })
 	if err := c.Delete(t.Context(), alice); err != nil {
 		t.Fatal(err)
 	}
 	later := testenv.Namespace(t, c)
 	testenv.ExpectApplied(t, c, bridge(later, "carol"))
-	testenv.Eventually(t, "what came after the last bridge is done", func() bool { return exists(t, c, policy(later)) })
+	wait.Until(t, "what came after the last bridge is done", func() bool { return exists(t, c, policy(later)) })
 	found := policy(namespace)
 	if !exists(t, c, found) || found.ResourceVersion != foreign.ResourceVersion {
 		t.Errorf("the policy was touched: %v", found)
@@ -164,7 +165,7 @@ func TestAPolicyThatWasLeftIsRemoved(t *testing.T) {
 	left.Labels = map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue}
 	testenv.ExpectApplied(t, c, left)
 	start(t)
-	testenv.Eventually(t, "it is removed", func() bool {
+	wait.Until(t, "it is removed", func() bool {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(left), left))
 	})
 }
@@ -178,12 +179,12 @@ func TestAnInstallationThatMakesNoPoliciesRemovesThem(t *testing.T) {
 	left.Labels = map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue}
 	testenv.ExpectApplied(t, c, left, foreign, bridge(namespace, "alice"), bridge(other, "bob"))
 	startAs(t, true)
-	testenv.Eventually(t, "it is removed", func() bool { return !exists(t, c, policy(namespace)) })
+	wait.Until(t, "it is removed", func() bool { return !exists(t, c, policy(namespace)) })
 	// One that comes later goes too, and nobody else's.
 	again := policy(namespace)
 	again.Labels = left.Labels
 	testenv.ExpectApplied(t, c, again, bridge(namespace, "carol"))
-	testenv.Eventually(t, "it is removed again", func() bool { return !exists(t, c, policy(namespace)) })
+	wait.Until(t, "it is removed again", func() bool { return !exists(t, c, policy(namespace)) })
 	if !exists(t, c, policy(other)) {
 		t.Error("somebody else's policy is removed")
 	}

@@ -47,6 +47,9 @@ func (m *module) problems() []string {
 	for _, circle := range m.circles() {
 		found = append(found, "these folders import each other: "+strings.Join(circle, " → "))
 	}
+	for _, place := range m.sleeps {
+		found = append(found, place+": a test sleeps: wait for a state (test/wait), or sleep in a bubble of testing/synctest")
+	}
 	slices.Sort(found)
 	return found
 }

@@ -32,6 +32,7 @@ type module struct {
 	names    int                        // functions and methods
 	oneWord  int                        // those whose name is a single word
 	codeSize int                        // lines without comments and blank ones
+	sleeps   []string                   // where tests sleep, as file and line
 }
 
 type typeName struct{ pkg, name string }
@@ -70,7 +71,7 @@ func readModule(root string) (*module, error) {
 			return nil, err
 		}
 	}
-	return m, nil
+	return m, m.addSleeps(root)
 }
 
 func readModulePath(file string) (string, error) {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // secretsAreNowhereElse sets a secret, sends it every way that a secret can go,
@@ -220,7 +221,7 @@ func plant(t *testing.T) []plantedValue {
 // one up for a while, after which there is a log of before its restart too.
 func awaitPlanted(t *testing.T) {
 	t.Helper()
-	eventually(t, readyTimeout, "the planted pods are there", func(ctx context.Context) error {
+	wait.NoError(t, readyTimeout, "the planted pods are there", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := installed.client.List(ctx, &pods, client.InNamespace(installed.namespace), plantedLabels); err != nil {
 			return err

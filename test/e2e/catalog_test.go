@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // agreedTimeout is how long the replicas may take to be of one mind.
@@ -120,7 +121,7 @@ func adminKey(t *testing.T) string {
 // awaitCatalog waits until all replicas serve the recipes of the installation.
 func awaitCatalog(t *testing.T) {
 	t.Helper()
-	eventually(t, 30*time.Second, "the seeded recipes are served", func(ctx context.Context) error {
+	wait.NoError(t, 30*time.Second, "the seeded recipes are served", func(ctx context.Context) error {
 		for range 6 { // More than replicas, each on a connection of its own.
 			a, err := send(ctx, newHTTPClient(false), installed.url+"/recipes?owner=seed&limit=1", "", request{method: http.MethodGet})
 			if err != nil {
@@ -166,7 +167,7 @@ func newPublisher(t *testing.T, short string) publisher {
 // awaitWorks waits until all replicas know the publisher's key.
 func (p publisher) awaitWorks(t *testing.T) {
 	t.Helper()
-	eventually(t, agreedTimeout, "the key of "+p.id+" works", func(context.Context) error {
+	wait.NoError(t, agreedTimeout, "the key of "+p.id+" works", func(context.Context) error {
 		for range 4 {
 			probe := curl{newHTTPClient(false), p.key}
 			if a := probe.ask(t, http.MethodPost, "/recipes?dryRun=All", `{}`); a.status != http.StatusUnprocessableEntity {
@@ -249,7 +250,7 @@ func (p publisher) mustPublish(t *testing.T, name, file string) (w written) {
 // awaitRead waits until every replica answers a GET with what check wants.
 func awaitRead(t *testing.T, path string, check func(answer) error) {
 	t.Helper()
-	eventually(t, agreedTimeout, "GET "+path, func(context.Context) error {
+	wait.NoError(t, agreedTimeout, "GET "+path, func(context.Context) error {
 		for range 4 {
 			if err := check(curl{newHTTPClient(false), ""}.ask(t, http.MethodGet, path, "")); err != nil {
 				return err

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -35,7 +37,7 @@ func TestADeletedBridgeIsGoneAndARecreatedOneIsNew(t *testing.T) {
 	if last.Sub(deleted) > routeGone {
 		t.Errorf("the route still led to the bridge %s after its deletion, want at most %s", last.Sub(deleted), routeGone)
 	}
-	eventually(t, objectsGone, "the bridge and its objects are gone", func(ctx context.Context) error {
+	wait.NoError(t, objectsGone, "the bridge and its objects are gone", func(ctx context.Context) error {
 		return errors.Join(gone(ctx, erin.name), remains(ctx, erin.uid))
 	})
 
@@ -47,7 +49,7 @@ func TestADeletedBridgeIsGoneAndARecreatedOneIsNew(t *testing.T) {
 	if uid == erin.uid {
 		t.Errorf("the re-created bridge has the old UID %s", uid)
 	}
-	eventually(t, 5*time.Second, "the new key opens the re-created bridge", func(ctx context.Context) error {
+	wait.NoError(t, 5*time.Second, "the new key opens the re-created bridge", func(ctx context.Context) error {
 		return callTool(ctx, client, erin.url(), fresh.secret)
 	})
 	if err := allowed(t.Context(), client, erin.url(), erin.key.secret); !errors.Is(err, errRefused) {
@@ -56,11 +58,11 @@ func TestADeletedBridgeIsGoneAndARecreatedOneIsNew(t *testing.T) {
 
 	// A key is only its entry in the object: listed again, it works again.
 	patchKeys(t, erin.name, fresh, erin.key)
-	eventually(t, 10*time.Second, "the old key works again where the object lists it", func(ctx context.Context) error {
+	wait.NoError(t, 10*time.Second, "the old key works again where the object lists it", func(ctx context.Context) error {
 		return allowed(ctx, client, erin.url(), erin.key.secret)
 	})
 	patchKeys(t, erin.name, fresh)
-	eventually(t, 10*time.Second, "the old key stops working where the object lists it no more", func(ctx context.Context) error {
+	wait.NoError(t, 10*time.Second, "the old key stops working where the object lists it no more", func(ctx context.Context) error {
 		if err := allowed(ctx, client, erin.url(), erin.key.secret); !errors.Is(err, errRefused) {
 			return fmt.Errorf("want a refusal: %w", errors.Join(err, errors.New("allowed")))
 		}
@@ -76,10 +78,10 @@ func TestABridgeRecreatedAtOnceBecomesReady(t *testing.T) {
 	mustKubectl(t, "delete", "hb", niaj.name)
 	create(t, bridge(niaj.name, []credential{niaj.key}, "everything"))
 	awaitReady(t, niaj.name)
-	eventually(t, 10*time.Second, "the re-created bridge answers", func(ctx context.Context) error {
+	wait.NoError(t, 10*time.Second, "the re-created bridge answers", func(ctx context.Context) error {
 		return callTool(ctx, newHTTPClient(false), niaj.url(), niaj.key.secret)
 	})
-	eventually(t, objectsGone, "nothing is left of the first bridge", func(ctx context.Context) error {
+	wait.NoError(t, objectsGone, "nothing is left of the first bridge", func(ctx context.Context) error {
 		return remains(ctx, niaj.uid)
 	})
 }
@@ -103,7 +105,7 @@ func lastAllowed(t *testing.T, n tenant, until time.Time) (last time.Time) {
 // patchKeys makes the keys given the ones that the object lists.
 func patchKeys(t *testing.T, name string, keys ...credential) {
 	t.Helper()
-	eventually(t, 10*time.Second, "the keys of "+name+" are written", func(ctx context.Context) error {
+	wait.NoError(t, 10*time.Second, "the keys of "+name+" are written", func(ctx context.Context) error {
 		b, err := getBridge(ctx, name)
 		if err != nil {
 			return err

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // slowestCall bounds a call with all the attempts that it took. Once a process
@@ -92,7 +94,7 @@ func TestTheNextCallWaitsForTheBridgesPod(t *testing.T) {
 			answerWithin(t, leo, podRestart)
 			t.Logf("answered after %s", time.Since(start).Round(time.Millisecond))
 			// A pod that ends in good order may have given that answer.
-			eventually(t, podRestart, "the bridge's process is another", func(ctx context.Context) error {
+			wait.NoError(t, podRestart, "the bridge's process is another", func(ctx context.Context) error {
 				return startedAgain(ctx, leo, old)
 			})
 			answerWithin(t, leo, podRestart)
@@ -124,7 +126,7 @@ func TestKubectlRolloutRestartWorksOnABridge(t *testing.T) {
 func answerWithin(t *testing.T, n tenant, timeout time.Duration) {
 	t.Helper()
 	c := newHTTPClient(false)
-	eventually(t, timeout, "the bridge answers", func(ctx context.Context) error {
+	wait.NoError(t, timeout, "the bridge answers", func(ctx context.Context) error {
 		return callTool(ctx, c, n.url(), n.key.secret)
 	})
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -200,7 +201,7 @@ func presents(ctx context.Context, c *http.Client, n tenant, g *guard, token str
 func awaitPresented(t *testing.T, n tenant, g *guard, token string) (p presented) {
 	t.Helper()
 	c := newHTTPClient(false)
-	eventually(t, deliveredTimeout, "the "+g.name+" server of "+n.name+" is given the token that is set", func(ctx context.Context) (err error) {
+	wait.NoError(t, deliveredTimeout, "the "+g.name+" server of "+n.name+" is given the token that is set", func(ctx context.Context) (err error) {
 		if err := presents(ctx, c, n, g, token); err != nil {
 			return err
 		}
@@ -215,7 +216,7 @@ func awaitPresented(t *testing.T, n tenant, g *guard, token string) (p presented
 func awaitOutOfService(t *testing.T, n tenant, guards ...*guard) {
 	t.Helper()
 	c := newHTTPClient(false)
-	eventually(t, deliveredTimeout, "servers of "+n.name+" are out of service", func(ctx context.Context) error {
+	wait.NoError(t, deliveredTimeout, "servers of "+n.name+" are out of service", func(ctx context.Context) error {
 		names, err := listTools(ctx, c, n)
 		if err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const everythingServer = "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"
@@ -121,10 +122,10 @@ func TestALaptopsBridgeOutlivesThePodOfTheHostedOne(t *testing.T) {
 	awaitTools(t, session, "hosted_"+tool)
 	old := bridgePod(t, n.uid)
 	remove(t, old)
-	eventually(t, podRestart, "the bridge's process is another", func(ctx context.Context) error {
+	wait.NoError(t, podRestart, "the bridge's process is another", func(ctx context.Context) error {
 		return startedAgain(ctx, n, old)
 	})
-	eventually(t, callTimeout, "the hosted tool answers", func(ctx context.Context) error {
+	wait.NoError(t, callTimeout, "the hosted tool answers", func(ctx context.Context) error {
 		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "hosted_" + tool})
 		if err != nil {
 			return err
@@ -140,7 +141,7 @@ func TestALoopOfBridgesIsRefused(t *testing.T) {
 		mustPut(t, *n, "OTHER_KEY", other.key.secret, http.StatusCreated)
 	}
 	began := time.Now()
-	eventually(t, deliveredTimeout, "the loop is named", func(ctx context.Context) error {
+	wait.NoError(t, deliveredTimeout, "the loop is named", func(ctx context.Context) error {
 		a, err := send(ctx, newHTTPClient(false), there.url(), there.key.secret, modern("tools/list", "", `{}`))
 		if err != nil {
 			return err

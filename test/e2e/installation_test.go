@@ -18,7 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -186,31 +185,4 @@ func mustKubectl(t *testing.T, args ...string) string {
 		t.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
 	}
 	return out
-}
-
-// eventually calls check until it returns nil, and fails the test with its
-// last error after the timeout.
-func eventually(t *testing.T, timeout time.Duration, what string, check func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	start := time.Now()
-	var last error
-	for {
-		err := check(ctx)
-		if err == nil {
-			return
-		}
-		// An error of the timeout itself says less than the one before it.
-		if ctx.Err() == nil || last == nil {
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: not within %s: %v", what, time.Since(start).Round(time.Millisecond), last)
-		case <-tick.C:
-		}
-	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestABridgeSaysWhetherTheNetworkIsolatesIt waits for what the operator found by
@@ -40,7 +41,7 @@ func TestABridgeSaysWhetherTheNetworkIsolatesIt(t *testing.T) {
 		t.Errorf("NetworkIsolated is %q, want True Enforced", got)
 	}
 	// The pods that tried are gone by then, or about to be.
-	eventually(t, time.Minute, "the pods of the probe are removed", func(ctx context.Context) error {
+	wait.NoError(t, time.Minute, "the pods of the probe are removed", func(ctx context.Context) error {
 		for _, pod := range []string{"hosted-bridge-probe-open", "hosted-bridge-probe-denied"} {
 			out, err := installed.runKubectl(ctx, "", "get", "pod", pod, "--namespace="+systemNamespace, "--ignore-not-found", "--output=name")
 			if err != nil || strings.TrimSpace(out) != "" {
@@ -57,7 +58,7 @@ func isolationFound(t *testing.T, name string) (found string) {
 	t.Helper()
 	results := []string{"True Enforced", "Unknown NetworkPolicyNotEnforced"}
 	const path = `jsonpath={range .status.conditions[?(@.type=="NetworkIsolated")]}{.status} {.reason}{end}`
-	eventually(t, 2*time.Minute, "NetworkIsolated says what the probe found", func(ctx context.Context) error {
+	wait.NoError(t, 2*time.Minute, "NetworkIsolated says what the probe found", func(ctx context.Context) error {
 		out, err := installed.runKubectl(ctx, "", "get", "hostedbridge", name, "--output="+path)
 		if found = strings.TrimSpace(out); err != nil || !slices.Contains(results, found) {
 			return errors.Join(fmt.Errorf("it is %q, want %s", found, strings.Join(results, " or ")), err)
@@ -85,7 +86,7 @@ func TestTheLastUserOfANamespaceTakesItsPolicyWithThem(t *testing.T) {
 	b.Namespace = namespace.Name
 	create(t, b)
 	policy := client.ObjectKey{Namespace: namespace.Name, Name: desired.PolicyName}
-	eventually(t, readyTimeout, "the policy is there, and a pod that it holds for", func(ctx context.Context) error {
+	wait.NoError(t, readyTimeout, "the policy is there, and a pod that it holds for", func(ctx context.Context) error {
 		pods, err := podsOfTenants(ctx, namespace.Name)
 		if err == nil && pods == 0 {
 			err = errors.New("there is no pod")
@@ -96,7 +97,7 @@ func TestTheLastUserOfANamespaceTakesItsPolicyWithThem(t *testing.T) {
 	if err := installed.client.Delete(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, objectsGone, "the policy is gone", func(ctx context.Context) error {
+	wait.NoError(t, objectsGone, "the policy is gone", func(ctx context.Context) error {
 		err := installed.client.Get(ctx, policy, &networkingv1.NetworkPolicy{})
 		if !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("it is there"), err)

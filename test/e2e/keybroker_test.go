@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // keybrokerName is the keybroker's Deployment, its ServiceAccount and its
@@ -42,7 +43,7 @@ func secretsStayWithoutAKeybroker(t *testing.T) {
 
 	replicas := scaleKeybroker(t, 0)
 	t.Cleanup(func() { scaleKeybroker(t, replicas) })
-	eventually(t, keybrokerTimeout, "no keybroker runs", func(ctx context.Context) error {
+	wait.NoError(t, keybrokerTimeout, "no keybroker runs", func(ctx context.Context) error {
 		// Those on their way out serve to the end.
 		var pods corev1.PodList
 		if err := installed.client.List(ctx, &pods, client.InNamespace(systemNamespace)); err != nil {
@@ -89,7 +90,7 @@ func secretsStayWithoutAKeybroker(t *testing.T) {
 // keybroker and says so, and returns its UID.
 func awaitWaiting(t *testing.T, n tenant) (uid string) {
 	t.Helper()
-	eventually(t, keybrokerTimeout, "the new pod of "+n.name+" waits for the keybroker", func(ctx context.Context) error {
+	wait.NoError(t, keybrokerTimeout, "the new pod of "+n.name+" waits for the keybroker", func(ctx context.Context) error {
 		pods, err := bridgePods(ctx, n.uid)
 		if err != nil || len(pods) != 1 {
 			return fmt.Errorf("%d pods: %w", len(pods), errors.Join(err, errors.New("want 1")))
@@ -162,7 +163,7 @@ func secretsOutlastTheMasterKey(t *testing.T) {
 			t.Errorf("%s is under key version %d, want %d", s.Name, s.KeyVersion, version+1)
 		}
 	}
-	eventually(t, deliveredTimeout, "the status has the new key version", func(ctx context.Context) error {
+	wait.NoError(t, deliveredTimeout, "the status has the new key version", func(ctx context.Context) error {
 		b, err := getBridge(ctx, lena.name)
 		if err != nil {
 			return err
@@ -182,7 +183,7 @@ func secretsOutlastTheMasterKey(t *testing.T) {
 
 	// A pod that starts now gets all of them from the new version.
 	remove(t, pod)
-	eventually(t, podRestart, "the bridge's pod is another", func(ctx context.Context) error {
+	wait.NoError(t, podRestart, "the bridge's pod is another", func(ctx context.Context) error {
 		return startedAgain(ctx, lena, pod)
 	})
 	awaitPresented(t, lena, left, late)

@@ -20,6 +20,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // replacedTimeout bounds the time until ended pods are replaced. A container
@@ -126,7 +128,7 @@ func awaitReplaced(t *testing.T, deployment string, want int, ended []corev1.Pod
 	for _, p := range ended {
 		before[p.UID] = restarts(p)
 	}
-	eventually(t, replacedTimeout, deployment+" is whole again", func(ctx context.Context) error {
+	wait.NoError(t, replacedTimeout, deployment+" is whole again", func(ctx context.Context) error {
 		pods, err := listPodsOf(ctx, deployment)
 		if err != nil {
 			return err

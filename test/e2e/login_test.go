@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // What the installation's own server knows without being told, and where its
@@ -279,7 +280,7 @@ func mustSend(t *testing.T, address, token string, r request) answer {
 // changeSubjects replaces the people who may use a tenant's bridge.
 func changeSubjects(t *testing.T, n tenant, subjects []v1alpha1.OAuthSubject) {
 	t.Helper()
-	eventually(t, agreedTimeout, "the people of "+n.name+" are changed", func(ctx context.Context) error {
+	wait.NoError(t, agreedTimeout, "the people of "+n.name+" are changed", func(ctx context.Context) error {
 		b, err := getBridge(ctx, n.name)
 		if err != nil {
 			return err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	logins "github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // auditorsGroup is the group of auditors that hack/test/login.sh has told the installation
@@ -51,7 +52,7 @@ func administratorsLogIn(t *testing.T) {
 		t.Errorf("an auditor makes a key: %s", got.body)
 	}
 	person := logins.KeyOf(identityIssuer, name).String()
-	eventually(t, deliveredTimeout, "the audit trail names the auditor", func(context.Context) error {
+	wait.NoError(t, deliveredTimeout, "the audit trail names the auditor", func(context.Context) error {
 		var page struct{ Entries []audit.Entry }
 		auditor.must(t, http.StatusOK, http.MethodGet, "/admin/audit?limit=100&from="+began.UTC().Format("2006-01-02T15:04:05Z"), "").into(t, &page)
 		acts := map[string]string{}

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // account is a server that is used with an account of its user, which is at the
@@ -100,7 +101,7 @@ func accountsAreConnected(t *testing.T) {
 		t.Parallel()
 		n, p := newAccountTenant(t, "connected-again", who, "open"), newVisitorOf(t, hosts)
 		p.connects(t, n, who, rand.Text())
-		eventually(t, deliveredTimeout, "the bridge has the login", func(ctx context.Context) error {
+		wait.NoError(t, deliveredTimeout, "the bridge has the login", func(ctx context.Context) error {
 			_, err := n.whoami(ctx, n.key.secret)
 			return err
 		})
@@ -172,7 +173,7 @@ func (n accountTenant) whoami(ctx context.Context, token string) (p presented, e
 func (n accountTenant) awaitLoginRequired(t *testing.T) {
 	t.Helper()
 	c := newHTTPClient(false)
-	eventually(t, healthTimeout, "the health of "+n.name+" says that a login is missing", func(ctx context.Context) error {
+	wait.NoError(t, healthTimeout, "the health of "+n.name+" says that a login is missing", func(ctx context.Context) error {
 		a, err := send(ctx, c, n.base()+"/health", n.key.secret, request{method: http.MethodGet})
 		if err != nil {
 			return err
@@ -257,7 +258,7 @@ func (n accountTenant) used(ctx context.Context, password string) (nth int, err 
 // awaitRefreshed waits until the bridge has got other tokens for the login.
 func (n accountTenant) awaitRefreshed(t *testing.T, password string) {
 	t.Helper()
-	eventually(t, tokenLifetime, "the token is replaced before its end", func(ctx context.Context) error {
+	wait.NoError(t, tokenLifetime, "the token is replaced before its end", func(ctx context.Context) error {
 		nth, err := n.used(ctx, password)
 		if err == nil && nth < 2 {
 			err = errors.New("it is the first one still")
@@ -271,7 +272,7 @@ func (n accountTenant) loginOutlivesItsPod(t *testing.T, password string) {
 	t.Helper()
 	before := bridgePod(t, n.uid)
 	remove(t, before)
-	eventually(t, readyTimeout, "another pod has the login", func(ctx context.Context) error {
+	wait.NoError(t, readyTimeout, "another pod has the login", func(ctx context.Context) error {
 		pods, err := bridgePods(ctx, n.uid)
 		if err != nil || len(pods) != 1 || pods[0].UID == before.UID {
 			return fmt.Errorf("there are %d other pods (%w)", len(pods), errors.Join(err, errors.New("want one")))

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // sayOf has the identity provider say more of somebody.
@@ -78,7 +79,7 @@ func groupsDecide(t *testing.T) {
 	awaitTeam := func(token string, want bool) {
 		t.Helper()
 		began := time.Now()
-		eventually(t, deliveredTimeout, fmt.Sprintf("the group's tools are listed: %v", want), func(ctx context.Context) error {
+		wait.NoError(t, deliveredTimeout, fmt.Sprintf("the group's tools are listed: %v", want), func(ctx context.Context) error {
 			list, err := send(ctx, newHTTPClient(false), n.url(), token, modern("tools/list", "", `{}`))
 			if err == nil && (list.status != http.StatusOK || strings.Contains(string(list.body), `"team_`) != want) {
 				err = fmt.Errorf("status %d: %.300s", list.status, list.body)

@@ -27,6 +27,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	logins "github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // leftTimeout is longer than the retention of the tests' installation.
@@ -87,7 +88,7 @@ func forgetPerson(t *testing.T, name string) {
 func awaitLeft(t *testing.T, name string) *v1alpha1.BridgePerson {
 	t.Helper()
 	p := &v1alpha1.BridgePerson{}
-	eventually(t, leftTimeout, "the person has left", func(ctx context.Context) error {
+	wait.NoError(t, leftTimeout, "the person has left", func(ctx context.Context) error {
 		if err := installed.client.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: name}, p); err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ func peopleLeave(t *testing.T) {
 	}
 	var made struct{ Key string }
 	admin(t).must(t, http.StatusCreated, http.MethodPost, "/admin/users/"+n.name+"/keys", `{}`).into(t, &made)
-	eventually(t, agreedTimeout, "the key works", func(ctx context.Context) error {
+	wait.NoError(t, agreedTimeout, "the key works", func(ctx context.Context) error {
 		got, err := send(ctx, newHTTPClient(false), n.url(), made.Key, modernCall)
 		if err != nil {
 			return err
@@ -144,7 +145,7 @@ func peopleLeave(t *testing.T) {
 	awaitShut(t, n.url(), made.Key)
 	setAccess(t, n.name, v1alpha1.AccessAllowed, "")
 	for _, credential := range []string{login.Access, made.Key} {
-		eventually(t, holdTimeout, "a suspended user is back", func(ctx context.Context) error {
+		wait.NoError(t, holdTimeout, "a suspended user is back", func(ctx context.Context) error {
 			got, err := send(ctx, newHTTPClient(false), n.url(), credential, modernCall)
 			if err != nil {
 				return err
@@ -196,7 +197,7 @@ func expectNothingLeft(t *testing.T, n tenant) {
 func expectAudited(t *testing.T, user string, p *v1alpha1.BridgePerson) {
 	t.Helper()
 	want := []string{"access/offboarded", "access/loginsEnded", "access/stopped", "access/secretsDestroyed", "access/deleted", "access/left"}
-	eventually(t, agreedTimeout, "each step is in the audit trail", func(context.Context) error {
+	wait.NoError(t, agreedTimeout, "each step is in the audit trail", func(context.Context) error {
 		var page struct {
 			Entries []struct {
 				ID, Method string
@@ -236,7 +237,7 @@ func newcomersLeave(t *testing.T, n newcomer, a asking) {
 	}
 	forgetPerson(t, p.Name)
 	// The login may have made the record, for groups.
-	eventually(t, agreedTimeout, "the person is offboarded", func(ctx context.Context) error {
+	wait.NoError(t, agreedTimeout, "the person is offboarded", func(ctx context.Context) error {
 		known := &v1alpha1.BridgePerson{}
 		err := installed.client.Get(ctx, client.ObjectKeyFromObject(p), known)
 		if apierrors.IsNotFound(err) {
@@ -248,7 +249,7 @@ func newcomersLeave(t *testing.T, n newcomer, a asking) {
 		known.Spec.Access = v1alpha1.AccessOffboarded
 		return installed.client.Update(ctx, known)
 	})
-	eventually(t, agreedTimeout, "the person cannot log in again", func(context.Context) error {
+	wait.NoError(t, agreedTimeout, "the person cannot log in again", func(context.Context) error {
 		v, err := newVisitor(t).tryLogIn(n.at, a.url(), n.name)
 		if err == nil && v.Status != http.StatusForbidden {
 			err = fmt.Errorf("status %d at %s", v.Status, v.path())

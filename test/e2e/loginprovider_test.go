@@ -26,6 +26,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // The identity provider is where hack/test/login.sh has told the installation
@@ -139,7 +141,7 @@ func startIdentityProvider(t *testing.T) (hosts map[string]string) {
 		t.Fatalf("remove a former provider: %v", err)
 	}
 	for _, object := range objects {
-		eventually(t, providerTimeout, fmt.Sprintf("there is a %T of this run", object), func(ctx context.Context) error {
+		wait.NoError(t, providerTimeout, fmt.Sprintf("there is a %T of this run", object), func(ctx context.Context) error {
 			return installed.client.Create(ctx, object)
 		})
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	logins "github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // streamTimeout is within which an open stream ends whose person is deactivated.
@@ -93,7 +94,7 @@ func directoriesDecide(t *testing.T) {
 	awaitTools := func(want bool) {
 		t.Helper()
 		began := time.Now()
-		eventually(t, deliveredTimeout, fmt.Sprintf("the group's tools are listed: %v", want), func(ctx context.Context) error {
+		wait.NoError(t, deliveredTimeout, fmt.Sprintf("the group's tools are listed: %v", want), func(ctx context.Context) error {
 			list, err := send(ctx, newHTTPClient(false), n.url(), got.Access, modern("tools/list", "", `{}`))
 			if err == nil && (list.status != http.StatusOK || strings.Contains(string(list.body), `"team_`) != want) {
 				err = fmt.Errorf("status %d: %.300s", list.status, list.body)

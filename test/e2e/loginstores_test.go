@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestLoginsOutliveTheIngress ends every ingress while people are in the midst of
@@ -112,7 +114,7 @@ func replaceIngresses(t *testing.T, n tenant, token string) {
 	pods := podsOf(t, deployment)
 	remove(t, pods...)
 	awaitReplaced(t, deployment, len(pods), pods)
-	eventually(t, replacedTimeout, "the former ingresses are gone", func(ctx context.Context) error {
+	wait.NoError(t, replacedTimeout, "the former ingresses are gone", func(ctx context.Context) error {
 		for _, p := range pods {
 			err := installed.client.Get(ctx, client.ObjectKeyFromObject(&p), &corev1.Pod{})
 			if client.IgnoreNotFound(err) != nil {
@@ -124,7 +126,7 @@ func replaceIngresses(t *testing.T, n tenant, token string) {
 		}
 		return nil
 	})
-	eventually(t, agreedTimeout, "the next ingresses answer, and take a token from before", func(ctx context.Context) error {
+	wait.NoError(t, agreedTimeout, "the next ingresses answer, and take a token from before", func(ctx context.Context) error {
 		for range 6 { // More than replicas, each on a connection of its own.
 			if err := callTool(ctx, newHTTPClient(false), n.url(), token); err != nil {
 				return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // metadataIsFound goes the way of a client that knows a URL alone. Of a user who
@@ -177,7 +178,7 @@ func removedPeopleAreOut(t *testing.T) {
 // awaitShut waits until the token opens the URL at no replica.
 func awaitShut(t *testing.T, address, token string) {
 	t.Helper()
-	eventually(t, agreedTimeout, "the token opens nothing at any replica", func(ctx context.Context) error {
+	wait.NoError(t, agreedTimeout, "the token opens nothing at any replica", func(ctx context.Context) error {
 		for range 6 { // More than replicas, each on a connection of its own.
 			got, err := send(ctx, newHTTPClient(false), address, token, modernCall)
 			if err != nil {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -77,7 +79,7 @@ func startCalls(t *testing.T, n tenant) *calls {
 func (l *calls) await(t *testing.T, further int64) {
 	t.Helper()
 	target := l.answered.Load() + further
-	eventually(t, callTimeout, fmt.Sprintf("%d calls are answered", further), func(context.Context) error {
+	wait.NoError(t, callTimeout, fmt.Sprintf("%d calls are answered", further), func(context.Context) error {
 		if now := l.answered.Load(); now < target {
 			return fmt.Errorf("%d to go", target-now)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // manifest is a HostedBridge as somebody would write it, with the lines of its
@@ -139,7 +140,7 @@ func TestKubectlShowsWhatMatters(t *testing.T) {
 	header := "NAME USER TIER PROFILE PHASE READY SERVERS TOOLS URL LAST-ACTIVE AGE"
 	// The ingress counts the tools by itself, and notes a call, but neither
 	// at once.
-	eventually(t, 90*time.Second, "kubectl get hb shows the bridge whole", func(ctx context.Context) error {
+	wait.NoError(t, 90*time.Second, "kubectl get hb shows the bridge whole", func(ctx context.Context) error {
 		out, err := installed.runKubectl(ctx, "", "get", "hb", judy.name)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)

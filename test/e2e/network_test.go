@@ -18,6 +18,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // connects is a program for Node: it prints which of its arguments, each a host
@@ -115,7 +117,7 @@ func serviceAddress(t *testing.T, namespace, name string) string {
 // podOf returns a running pod of a component of the installation.
 func podOf(t *testing.T, namespace, component string) (pod corev1.Pod) {
 	t.Helper()
-	eventually(t, readyTimeout, "the "+component+" runs", func(ctx context.Context) error {
+	wait.NoError(t, readyTimeout, "the "+component+" runs", func(ctx context.Context) error {
 		var pods corev1.PodList
 		err := installed.client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/component": component})
 		for _, p := range pods.Items {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // issuer is the guarded server that gives its tokens out itself.
@@ -95,12 +96,12 @@ func TestServersThatWantAnOAuthToken(t *testing.T) {
 	mustPut(t, n, lent.secret, `{"refresh_token":"`+issuer.login+`"}`, http.StatusCreated)
 	c := newHTTPClient(false)
 	var first string
-	eventually(t, readyTimeout, "both servers answer", func(ctx context.Context) (err error) {
+	wait.NoError(t, readyTimeout, "both servers answer", func(ctx context.Context) (err error) {
 		first, err = bothAnswer(ctx, c, n)
 		return err
 	})
 
-	eventually(t, tokenLifetime, "the token is replaced before its end", func(ctx context.Context) error {
+	wait.NoError(t, tokenLifetime, "the token is replaced before its end", func(ctx context.Context) error {
 		now, err := bothAnswer(ctx, c, n)
 		if err != nil {
 			t.Errorf("a call meanwhile: %v", err)
@@ -116,7 +117,7 @@ func TestServersThatWantAnOAuthToken(t *testing.T) {
 	// one that the bridge got for it.
 	before := bridgePod(t, n.uid)
 	remove(t, before)
-	eventually(t, readyTimeout, "another pod's servers answer", func(ctx context.Context) error {
+	wait.NoError(t, readyTimeout, "another pod's servers answer", func(ctx context.Context) error {
 		pods, err := bridgePods(ctx, n.uid)
 		if err != nil || len(pods) != 1 || pods[0].UID == before.UID {
 			return fmt.Errorf("there are %d other pods (%w)", len(pods), errors.Join(err, errors.New("want one")))

@@ -26,6 +26,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -74,7 +75,7 @@ func asleep(ctx context.Context, n tenant) error {
 // what it read before, which takes that back; fallAsleep then writes it again.
 func fallAsleep(t *testing.T, n tenant) {
 	t.Helper()
-	eventually(t, podRestart, "the bridge sleeps", func(ctx context.Context) error {
+	wait.NoError(t, podRestart, "the bridge sleeps", func(ctx context.Context) error {
 		b, err := getBridge(ctx, n.name)
 		if err != nil {
 			return err
@@ -131,7 +132,7 @@ func TestAnIdleBridgeSleepsAndItsSessionOutlivesThat(t *testing.T) {
 	id := session.ID()
 	callInSession(t, session)
 	used := time.Now()
-	eventually(t, sleepTimeout, "the bridge sleeps", func(ctx context.Context) error { return asleep(ctx, n) })
+	wait.NoError(t, sleepTimeout, "the bridge sleeps", func(ctx context.Context) error { return asleep(ctx, n) })
 	slept := time.Since(used)
 	if slept < idleTimeout-time.Second {
 		t.Errorf("it slept %s after it was used", slept)
@@ -140,7 +141,10 @@ func TestAnIdleBridgeSleepsAndItsSessionOutlivesThat(t *testing.T) {
 
 	// Neither a question about health nor the client's stream wakes it.
 	generation := workload(t, n).Generation
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for range 10 {
+		<-tick.C
 		a, err := send(t.Context(), newHTTPClient(false), n.base()+"/health", n.key.secret, request{method: http.MethodGet})
 		if err != nil || a.status != http.StatusOK {
 			t.Fatalf("health: %d %s, %v", a.status, a.body, err)
@@ -232,12 +236,7 @@ func TestHowLongAWakeTakes(t *testing.T) {
 			t.Fatalf("the first call: %v", err)
 		}
 		answered = append(answered, time.Since(began))
-		for !v1alpha1.BridgeReady(new(bridgePod(t, n.uid))) {
-			if time.Since(began) > podRestart {
-				t.Fatal("it answers, and its pod is not Ready")
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		wait.UntilWithin(t, podRestart, "its pod is Ready too", func() bool { return v1alpha1.BridgeReady(new(bridgePod(t, n.uid))) })
 		podReady = append(podReady, time.Since(began))
 		fallAsleep(t, program)
 		began = time.Now()
@@ -303,15 +302,15 @@ func scaleUp(t *testing.T, d *appsv1.Deployment) time.Duration {
 		if err := installed.client.Patch(t.Context(), d, patch); err != nil {
 			t.Fatal(err)
 		}
-		for !done() {
-			if time.Since(began) > podRestart {
-				t.Fatalf("the raw Deployment has no %d replicas: %+v", replicas, d.Status)
+		wait.NoError(t, podRestart, fmt.Sprintf("the raw Deployment has %d replicas", replicas), func(ctx context.Context) error {
+			if err := installed.client.Get(ctx, client.ObjectKeyFromObject(d), d); err != nil {
+				return err
 			}
-			time.Sleep(5 * time.Millisecond)
-			if err := installed.client.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
-				t.Fatal(err)
+			if !done() {
+				return fmt.Errorf("it has the status %+v", d.Status)
 			}
-		}
+			return nil
+		})
 		return time.Since(began)
 	}
 	took := scale(1, func() bool { return d.Status.ReadyReplicas == 1 })

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // outsideTimeout bounds one run of a client of clients/, with all its steps.
@@ -212,7 +213,7 @@ func checkSaid(t *testing.T, o outsider, got said) {
 func TestACancelledCallIsCancelledAtTheServer(t *testing.T) {
 	n := newGuardedTenant(t, "cancelling", left)
 	mustPut(t, n, left.secret, left.token(t), http.StatusCreated)
-	eventually(t, deliveredTimeout, "the guarded server is connected", func(ctx context.Context) error {
+	wait.NoError(t, deliveredTimeout, "the guarded server is connected", func(ctx context.Context) error {
 		_, err := askWaits(ctx, n)
 		return err
 	})
@@ -229,7 +230,7 @@ func TestACancelledCallIsCancelledAtTheServer(t *testing.T) {
 			if got.Cancel != "cancelled" {
 				t.Errorf("the call is %s, want cancelled", got.Cancel)
 			}
-			eventually(t, callTimeout, "the server hears of it", func(ctx context.Context) error {
+			wait.NoError(t, callTimeout, "the server hears of it", func(ctx context.Context) error {
 				after, err := askWaits(ctx, n)
 				if err != nil {
 					return err

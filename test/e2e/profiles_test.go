@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestAProfileDecidesWhichToolsItsMembersHave moves a user into a group and out of it, under
@@ -68,7 +69,7 @@ func TestAProfileDecidesWhichToolsItsMembersHave(t *testing.T) {
 	token := left.token(t)
 	mustPut(t, n, left.secret, token, http.StatusCreated)
 	awaitPresented(t, n, left, token)
-	eventually(t, faultTimeout, "the status and the columns say whose server it is", func(ctx context.Context) error {
+	wait.NoError(t, faultTimeout, "the status and the columns say whose server it is", func(ctx context.Context) error {
 		b, err := getBridge(ctx, n.name)
 		if err != nil {
 			return err
@@ -84,7 +85,7 @@ func TestAProfileDecidesWhichToolsItsMembersHave(t *testing.T) {
 		}
 		return fmt.Errorf("the states are %+v", b.Status.ServerStates)
 	})
-	eventually(t, faultTimeout, "the profile counts its member", func(ctx context.Context) error {
+	wait.NoError(t, faultTimeout, "the profile counts its member", func(ctx context.Context) error {
 		err := installed.client.Get(ctx, client.ObjectKeyFromObject(p), p)
 		if err == nil && (p.Status.Matched != 1 || p.Status.Updated != 1 || !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)) {
 			err = fmt.Errorf("its status is %+v", p.Status)
@@ -92,7 +93,7 @@ func TestAProfileDecidesWhichToolsItsMembersHave(t *testing.T) {
 		return err
 	})
 	began = joins()
-	eventually(t, deliveredTimeout, "who left the group has its tools no more", func(ctx context.Context) error {
+	wait.NoError(t, deliveredTimeout, "who left the group has its tools no more", func(ctx context.Context) error {
 		list, err := session.ListTools(ctx, nil)
 		if err != nil {
 			return err

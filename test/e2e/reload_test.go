@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestAChangeReachesTheBridgeWithoutEndingIt has two servers become one tool that
@@ -46,7 +47,7 @@ func changeReachesBridge(t *testing.T, n tenant) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	eventually(t, deliveredTimeout, "one tool is listed", func(ctx context.Context) error {
+	wait.NoError(t, deliveredTimeout, "one tool is listed", func(ctx context.Context) error {
 		list, err := session.ListTools(ctx, nil)
 		if err == nil && (len(list.Tools) != 1 || list.Tools[0].Name != "mcp") {
 			err = fmt.Errorf("there are %d tools", len(list.Tools))

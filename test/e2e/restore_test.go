@@ -24,6 +24,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -150,7 +152,7 @@ func elsewhere(t *testing.T, n tenant, kept backup) *installation {
 		t.Log("the cluster is not local: restored into the same one, once all of the tenant is gone from it")
 		kept.only(t, n)
 		mustKubectl(t, "delete", "hb", n.name)
-		eventually(t, objectsGone, "the bridge and its objects are gone", func(ctx context.Context) error {
+		wait.NoError(t, objectsGone, "the bridge and its objects are gone", func(ctx context.Context) error {
 			return errors.Join(gone(ctx, n.name), remains(ctx, n.uid))
 		})
 		return installed

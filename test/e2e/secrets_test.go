@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -257,7 +258,7 @@ func secretsAreKeptFromSources(t *testing.T) {
 	awaitPresented(t, hal, right, other)
 	awaitSecrets(t, hal, metav1.ConditionTrue, v1alpha1.ReasonSealed)
 
-	eventually(t, deliveredTimeout, "the source that was to be deleted is gone", func(ctx context.Context) error {
+	wait.NoError(t, deliveredTimeout, "the source that was to be deleted is gone", func(ctx context.Context) error {
 		return sourceGone(ctx, once)
 	})
 	for _, s := range listSecrets(t, hal).Secrets {
@@ -306,7 +307,7 @@ func secretsOfADeletedBridgeStayClosed(t *testing.T) {
 	}
 
 	mustKubectl(t, "delete", "hb", iris.name)
-	eventually(t, objectsGone, "the bridge and its objects are gone", func(ctx context.Context) error {
+	wait.NoError(t, objectsGone, "the bridge and its objects are gone", func(ctx context.Context) error {
 		return errors.Join(gone(ctx, iris.name), remains(ctx, iris.uid))
 	})
 	iris.uid = create(t, guardedBridge(iris.name, []credential{iris.key}, left, right))
@@ -374,7 +375,7 @@ func askSecrets(t *testing.T, n tenant, method, path, body string) answer {
 // within a second.
 func mustPut(t *testing.T, n tenant, name, value string, status int) {
 	t.Helper()
-	eventually(t, 15*time.Second, "secret "+name+" of "+n.name+" is set", func(context.Context) error {
+	wait.NoError(t, 15*time.Second, "secret "+name+" of "+n.name+" is set", func(context.Context) error {
 		a := askSecrets(t, n, http.MethodPut, "/"+name, value)
 		if slices.Contains([]int{http.StatusUnauthorized, http.StatusServiceUnavailable}, a.status) {
 			return fmt.Errorf("status %d %s", a.status, a.code())
@@ -414,7 +415,7 @@ func (a answer) code() string {
 // current spec.
 func awaitSecrets(t *testing.T, n tenant, status metav1.ConditionStatus, reason string) (c metav1.Condition) {
 	t.Helper()
-	eventually(t, deliveredTimeout, fmt.Sprintf("%s of %s is %s for %s", v1alpha1.ConditionSecretsSealed, n.name, status, reason), func(ctx context.Context) error {
+	wait.NoError(t, deliveredTimeout, fmt.Sprintf("%s of %s is %s for %s", v1alpha1.ConditionSecretsSealed, n.name, status, reason), func(ctx context.Context) error {
 		b, err := getBridge(ctx, n.name)
 		if err != nil {
 			return err
@@ -433,7 +434,7 @@ func awaitSecrets(t *testing.T, n tenant, status metav1.ConditionStatus, reason 
 // these errors; one without an error is healthy.
 func awaitHealth(t *testing.T, n tenant, want map[string]string) {
 	t.Helper()
-	eventually(t, healthTimeout, "the health of "+n.name, func(ctx context.Context) error {
+	wait.NoError(t, healthTimeout, "the health of "+n.name, func(ctx context.Context) error {
 		a, err := send(ctx, newHTTPClient(false), n.base()+"/health", n.key.secret, request{method: http.MethodGet})
 		if err != nil {
 			return err
@@ -518,7 +519,7 @@ func sourceGone(ctx context.Context, name string) error {
 // change updates the HostedBridge's spec.
 func change(t *testing.T, name string, edit func(*v1alpha1.HostedBridge)) {
 	t.Helper()
-	eventually(t, 10*time.Second, "the change of "+name+" is written", func(ctx context.Context) error {
+	wait.NoError(t, 10*time.Second, "the change of "+name+" is written", func(ctx context.Context) error {
 		b, err := getBridge(ctx, name)
 		if err != nil {
 			return err

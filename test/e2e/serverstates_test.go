@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // faultTimeout bounds the time in which a server that cannot be used is seen
@@ -39,7 +40,7 @@ func TestAServerThatCannotBeUsedIsSeenEverywhere(t *testing.T) {
 	began := time.Now()
 	create(t, b)
 	awaitReady(t, n.name)
-	eventually(t, faultTimeout, "the status says which servers cannot be used, and why", func(ctx context.Context) error {
+	wait.NoError(t, faultTimeout, "the status says which servers cannot be used, and why", func(ctx context.Context) error {
 		b, err := getBridge(ctx, n.name)
 		if err != nil {
 			return err
@@ -59,7 +60,7 @@ func TestAServerThatCannotBeUsedIsSeenEverywhere(t *testing.T) {
 		return nil
 	})
 	t.Logf("seen in the status after %s", time.Since(began).Round(100*time.Millisecond))
-	eventually(t, faultTimeout, "an event and the default columns say it", func(ctx context.Context) error {
+	wait.NoError(t, faultTimeout, "an event and the default columns say it", func(ctx context.Context) error {
 		events, err := installed.runKubectl(ctx, "", "describe", "hostedbridge", n.name, "--namespace="+installed.namespace)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, events)
@@ -89,7 +90,7 @@ func TestAServerThatCannotBeUsedIsSeenEverywhere(t *testing.T) {
 func healthOf(t *testing.T, n tenant) health.Report {
 	t.Helper()
 	var report health.Report
-	eventually(t, 15*time.Second, "/health answers", func(ctx context.Context) error {
+	wait.NoError(t, 15*time.Second, "/health answers", func(ctx context.Context) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, n.base()+"/health", nil)
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestASessionOutlivesItsPod keeps one session of a client that never
@@ -47,7 +48,7 @@ func TestASessionOutlivesItsPod(t *testing.T) {
 				callInSession(t, session)
 				old := bridgePod(t, n.uid)
 				tt.end(t, n)
-				eventually(t, podRestart, "the bridge's process is another", func(ctx context.Context) error {
+				wait.NoError(t, podRestart, "the bridge's process is another", func(ctx context.Context) error {
 					return startedAgain(ctx, n, old)
 				})
 				callInSession(t, session)
@@ -94,7 +95,7 @@ func suspendAndResume(t *testing.T, n tenant) {
 		}
 	}
 	desire(v1alpha1.StateSuspended)
-	eventually(t, podRestart, "the bridge has no pod", func(ctx context.Context) error {
+	wait.NoError(t, podRestart, "the bridge has no pod", func(ctx context.Context) error {
 		pods, err := bridgePods(ctx, n.uid)
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("there are %d pods", len(pods))

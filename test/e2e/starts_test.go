@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // starts is how many starts the medians are of, and startSecrets how many
@@ -73,7 +74,7 @@ func restartBoth(t *testing.T, tenants []tenant) []podStart {
 	began := time.Now()
 	remove(t, old...)
 	all := make([]podStart, len(tenants))
-	eventually(t, podRestart, "the pods are others", func(ctx context.Context) error {
+	wait.NoError(t, podRestart, "the pods are others", func(ctx context.Context) error {
 		waiting := 0
 		for i, n := range tenants {
 			if all[i].ready != 0 {

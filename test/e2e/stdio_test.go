@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // defaultServersImage has the reference servers of npm in it: not every machine
@@ -102,7 +103,7 @@ func TestAServerOverStdioSeesItsOwnSecretsAlone(t *testing.T) {
 	defer session.Close()
 	awaitEnv := func(token string) {
 		t.Helper()
-		eventually(t, deliveredTimeout, "the program has the secret", func(ctx context.Context) error {
+		wait.NoError(t, deliveredTimeout, "the program has the secret", func(ctx context.Context) error {
 			env, err := environmentOf(ctx, session)
 			if err != nil {
 				return err
@@ -168,7 +169,7 @@ func TestAServerOverStdioIsStartedAgain(t *testing.T) {
 	pod := bridgePod(t, n.uid)
 	for _, end := range []func(*testing.T, corev1.Pod, corev1.ContainerStatus){killProgram, killContainer} {
 		end(t, pod, containerOf(t, pod, "everything"))
-		eventually(t, podRestart, "the server answers again", func(ctx context.Context) error {
+		wait.NoError(t, podRestart, "the server answers again", func(ctx context.Context) error {
 			result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "everything_echo", Arguments: map[string]any{"message": "again"}})
 			if err == nil && result.IsError {
 				err = fmt.Errorf("the tool failed")
@@ -223,7 +224,7 @@ func awaitTools(t *testing.T, session *mcp.ClientSession, names ...string) {
 // awaitToolsWithin is awaitTools for servers that take another time to start.
 func awaitToolsWithin(t *testing.T, timeout time.Duration, session *mcp.ClientSession, names ...string) {
 	t.Helper()
-	eventually(t, timeout, "the tools are listed", func(ctx context.Context) error {
+	wait.NoError(t, timeout, "the tools are listed", func(ctx context.Context) error {
 		list, err := session.ListTools(ctx, nil)
 		if err != nil {
 			return err

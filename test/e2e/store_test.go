@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // rounds is how often an answer is asked for that all replicas have to agree
@@ -84,7 +86,7 @@ func askHealth(ctx context.Context, n tenant) (answer, error) {
 // would give three calls a minute.
 func awaitWholeTier(t *testing.T, n tenant) {
 	t.Helper()
-	eventually(t, storeReady, "all ingresses count together", func(ctx context.Context) error {
+	wait.NoError(t, storeReady, "all ingresses count together", func(ctx context.Context) error {
 		for range 3 * rounds {
 			a, err := askHealth(ctx, n)
 			if err != nil {
@@ -112,7 +114,7 @@ func awaitAgreement(t *testing.T, n tenant, begin time.Time, least int) (calls i
 	}
 	key := admin(t).key
 	query := url.Values{"from": {begin.Format(time.RFC3339)}, "to": {begin.Add(time.Hour).Format(time.RFC3339)}, "top": {"100"}}
-	eventually(t, storeReady, "all ingresses find the same", func(ctx context.Context) error {
+	wait.NoError(t, storeReady, "all ingresses find the same", func(ctx context.Context) error {
 		var first figures
 		for i := range rounds {
 			a, err := send(ctx, newHTTPClient(false), installed.url+"/admin/analytics?"+query.Encode(), key, request{method: http.MethodGet})

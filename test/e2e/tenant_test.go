@@ -25,6 +25,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // readyTimeout bounds the start of a bridge: its pod, its certificate and its
@@ -113,7 +114,7 @@ func create(t *testing.T, b *v1alpha1.HostedBridge) types.UID {
 // awaitReady waits until the bridge's current spec is Ready.
 func awaitReady(t *testing.T, name string) {
 	t.Helper()
-	eventually(t, readyTimeout, "HostedBridge "+name+" is Ready", func(ctx context.Context) error {
+	wait.NoError(t, readyTimeout, "HostedBridge "+name+" is Ready", func(ctx context.Context) error {
 		b, err := getBridge(ctx, name)
 		if err != nil {
 			return err
@@ -132,7 +133,7 @@ func awaitReady(t *testing.T, name string) {
 // returns the message.
 func awaitRefused(t *testing.T, name, reason string) (message string) {
 	t.Helper()
-	eventually(t, 15*time.Second, "HostedBridge "+name+" is refused with "+reason, func(ctx context.Context) error {
+	wait.NoError(t, 15*time.Second, "HostedBridge "+name+" is refused with "+reason, func(ctx context.Context) error {
 		b, err := getBridge(ctx, name)
 		if err != nil {
 			return err

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // backTimeout bounds the time in which the other servers of a bridge answer
@@ -39,7 +40,7 @@ func TestABridgeThatEndsIsBackInSecondsWithoutTheServerThatEndsIt(t *testing.T) 
 			return // The pod was deleted instead, which is no fault of a server's.
 		}
 	}
-	eventually(t, backTimeout, "the server is out of service", func(ctx context.Context) error {
+	wait.NoError(t, backTimeout, "the server is out of service", func(ctx context.Context) error {
 		c, err := stableOf(ctx, n)
 		if err == nil && (c == nil || c.Reason != v1alpha1.ReasonServersOutOfService || !strings.Contains(c.Message, "server waits: ")) {
 			err = fmt.Errorf("the condition is %+v", c)
@@ -49,7 +50,7 @@ func TestABridgeThatEndsIsBackInSecondsWithoutTheServerThatEndsIt(t *testing.T) 
 		}
 		return err
 	})
-	eventually(t, backTimeout, "its calls are told so", func(ctx context.Context) error {
+	wait.NoError(t, backTimeout, "its calls are told so", func(ctx context.Context) error {
 		if err := callNamed(ctx, n, "waits_"+tool); err == nil || !strings.Contains(err.Error(), "the server is out of service until") {
 			return fmt.Errorf("a call: %w", errors.Join(err, errors.New("it is not refused as wanted")))
 		}
@@ -64,7 +65,7 @@ func TestABridgeThatEndsIsBackInSecondsWithoutTheServerThatEndsIt(t *testing.T) 
 	if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, deliveredTimeout, "the changed server is in service", func(ctx context.Context) error {
+	wait.NoError(t, deliveredTimeout, "the changed server is in service", func(ctx context.Context) error {
 		if c, err := stableOf(ctx, n); err != nil || c != nil && c.Reason == v1alpha1.ReasonServersOutOfService {
 			return fmt.Errorf("the condition is %+v: %w", c, errors.Join(err, errors.New("not in service")))
 		}
@@ -72,7 +73,7 @@ func TestABridgeThatEndsIsBackInSecondsWithoutTheServerThatEndsIt(t *testing.T) 
 	})
 	// The ends of the former server do not count, and the pod is replaced again.
 	endWhileWaiting(t, n, "waits")
-	eventually(t, backTimeout, "the changed server stays in service", func(ctx context.Context) error { return callNamed(ctx, n, "waits_"+tool) })
+	wait.NoError(t, backTimeout, "the changed server stays in service", func(ctx context.Context) error { return callNamed(ctx, n, "waits_"+tool) })
 }
 
 // endWhileWaiting has the bridge's process crash while a call to the server
@@ -84,7 +85,7 @@ func endWhileWaiting(t *testing.T, n tenant, server string) bool {
 	defer release()
 	crashed := crash(t, n, server)
 	start := time.Now()
-	eventually(t, backTimeout, "the other server answers again", func(ctx context.Context) error { return callNamed(ctx, n, "everything_"+tool) })
+	wait.NoError(t, backTimeout, "the other server answers again", func(ctx context.Context) error { return callNamed(ctx, n, "everything_"+tool) })
 	t.Logf("the other server answers after %s", time.Since(start).Round(time.Millisecond))
 	return crashed
 }
@@ -165,7 +166,7 @@ func crash(t *testing.T, n tenant, server string) bool {
 		return false
 	}
 	log := filepath.Join("/proc", strconv.Itoa(processes[0]), "root/dev/termination-log")
-	eventually(t, backTimeout, "the process has noted the server", func(context.Context) error {
+	wait.NoError(t, backTimeout, "the process has noted the server", func(context.Context) error {
 		if noted, err := os.ReadFile(log); err != nil || !strings.Contains(string(noted), `"server":"`+server+`"`) {
 			return fmt.Errorf("the note is %q (%w)", noted, err)
 		}

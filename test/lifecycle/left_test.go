@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // left is what the notes of the chart say that an uninstall leaves, beside the
@@ -50,7 +52,7 @@ func (c *cluster) expectLeftAsTheNotesSay(t *testing.T) {
 	notes := c.mustHelm(t, "get", "notes", release)
 	c.mustHelm(t, "uninstall", release, "--wait", "--timeout=3m")
 	var found []string
-	eventually(t, "what belonged to the installation is gone", func(ctx context.Context) error {
+	wait.NoError(t, patience, "what belonged to the installation is gone", func(ctx context.Context) error {
 		var err error
 		if found, err = c.ours(ctx); err != nil {
 			return err

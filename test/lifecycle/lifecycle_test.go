@@ -23,6 +23,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestTheLifeOfAnInstallation is one story, each part of which begins where the
@@ -112,7 +114,7 @@ func (c *cluster) expectNoCallLost(t *testing.T, users []user, what string, do f
 // awaitReplaced waits until the pods of the namespaces are others than before.
 func (c *cluster) awaitReplaced(t *testing.T, before map[types.UID]string, namespaces ...string) {
 	t.Helper()
-	eventually(t, "all pods are others", func(ctx context.Context) error {
+	wait.NoError(t, patience, "all pods are others", func(ctx context.Context) error {
 		for uid := range c.podsNow(ctx, namespaces...) {
 			if name, old := before[uid]; old {
 				return fmt.Errorf("pod %s is there still", name)
@@ -165,7 +167,7 @@ func (c *cluster) expectTestToFail(t *testing.T) {
 		if err := c.client.Patch(t.Context(), &d, client.RawPatch(types.MergePatchType, patch)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, fmt.Sprintf("there are %d key brokers", to), func(ctx context.Context) error {
+		wait.NoError(t, patience, fmt.Sprintf("there are %d key brokers", to), func(ctx context.Context) error {
 			if err := c.client.Get(ctx, at, &d); err != nil {
 				return err
 			}

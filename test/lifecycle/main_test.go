@@ -127,30 +127,3 @@ func (c *cluster) runHelm(ctx context.Context, args ...string) (string, error) {
 	err := cmd.Run()
 	return out.String(), err
 }
-
-// eventually calls check until it returns nil, and fails the test with its last
-// error when patience ends.
-func eventually(t *testing.T, what string, check func(context.Context) error) time.Duration {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	start := time.Now()
-	var last error
-	for {
-		err := check(ctx)
-		if err == nil {
-			return time.Since(start)
-		}
-		// An error of the end itself says less than the one before it.
-		if ctx.Err() == nil || last == nil {
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: not within %s: %v", what, patience, last)
-		case <-tick.C:
-		}
-	}
-}

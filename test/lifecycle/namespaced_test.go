@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // expectNamespaced narrows the installation to the users' namespace while they
@@ -63,7 +64,7 @@ func (c *cluster) expectNamespaced(t *testing.T, users []user, more user, key v1
 	}
 
 	c.install(t, c.next)
-	eventually(t, "the other one is looked after, too", func(ctx context.Context) error {
+	wait.NoError(t, patience, "the other one is looked after, too", func(ctx context.Context) error {
 		if err := c.client.Get(ctx, client.ObjectKeyFromObject(elsewhere), elsewhere); err != nil {
 			return err
 		}

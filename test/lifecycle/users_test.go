@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // user is a tenant of the run. Their one server wants a token, which they have
@@ -86,7 +87,7 @@ func (c *cluster) makeServer(t *testing.T, users []user) {
 		defer cancel()
 		_ = client.IgnoreNotFound(c.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}))
 	})
-	eventually(t, "the server is available", func(ctx context.Context) error {
+	wait.NoError(t, patience, "the server is available", func(ctx context.Context) error {
 		var d appsv1.Deployment
 		if err := c.client.Get(ctx, client.ObjectKey(client.ObjectKeyFromObject(objects[1])), &d); err != nil {
 			return err
@@ -123,7 +124,7 @@ func (c *cluster) awaitObjects(t *testing.T, u user) time.Duration {
 	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: u.name}, &b); err != nil {
 		t.Fatal(err)
 	}
-	return eventually(t, u.name+" has a Deployment", func(ctx context.Context) error {
+	return wait.NoError(t, patience, u.name+" has a Deployment", func(ctx context.Context) error {
 		var list appsv1.DeploymentList
 		if err := c.client.List(ctx, &list, client.InNamespace(c.namespace)); err != nil {
 			return err
@@ -140,7 +141,7 @@ func (c *cluster) awaitObjects(t *testing.T, u user) time.Duration {
 // seal has the user's token kept, and waits until a call has it.
 func (c *cluster) seal(t *testing.T, u user) {
 	t.Helper()
-	eventually(t, "the secret of "+u.name+" is taken", func(ctx context.Context) error {
+	wait.NoError(t, patience, "the secret of "+u.name+" is taken", func(ctx context.Context) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPut, u.home+"/secrets/TOKEN", strings.NewReader(u.token))
 		if err != nil {
 			return err
@@ -164,7 +165,7 @@ func (c *cluster) seal(t *testing.T, u user) {
 func (c *cluster) awaitServed(t *testing.T, u user) time.Duration {
 	t.Helper()
 	call := u.modern(newHTTP(false), "echo", `{"text":"hello"}`, "hello")
-	return eventually(t, "a call of "+u.name+" is answered", call)
+	return wait.NoError(t, patience, "a call of "+u.name+" is answered", call)
 }
 
 // burst is how many calls the load makes at once at the most, and more.
@@ -175,7 +176,7 @@ const burst = 20
 func (c *cluster) awaitPace(t *testing.T, u user) {
 	t.Helper()
 	call := u.modern(newHTTP(true), "echo", `{"text":"hello"}`, "hello")
-	eventually(t, u.name+" may call as often as the load does", func(ctx context.Context) error {
+	wait.NoError(t, patience, u.name+" may call as often as the load does", func(ctx context.Context) error {
 		for range burst {
 			if err := call(ctx); err != nil {
 				return err
@@ -188,7 +189,7 @@ func (c *cluster) awaitPace(t *testing.T, u user) {
 // awaitReady waits until the bridge says that it is Ready.
 func (c *cluster) awaitReady(t *testing.T, u user) {
 	t.Helper()
-	eventually(t, u.name+" is Ready", func(ctx context.Context) error {
+	wait.NoError(t, patience, u.name+" is Ready", func(ctx context.Context) error {
 		var b v1alpha1.HostedBridge
 		if err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: u.name}, &b); err != nil {
 			return err

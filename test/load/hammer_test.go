@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -48,7 +48,7 @@ func (g *ingresses) populate(t *testing.T, n int) []*tenant {
 func (g *ingresses) expectServed(t *testing.T, tenants []*tenant) {
 	t.Helper()
 	for _, u := range tenants {
-		testenv.Eventually(t, "an answer for "+u.user, func() bool {
+		wait.Until(t, "an answer for "+u.user, func() bool {
 			for range 2 * len(g.endpoints) {
 				if c := (call{of: u, tool: "search", form: "whole"}); !g.send(t.Context(), c).answered(c) {
 					return false

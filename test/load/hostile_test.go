@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/hostile"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -160,7 +161,7 @@ func (g *ingresses) suffer(t *testing.T, n int, rows []hostile.Row, server *host
 	v.hosted = g.installation.newReal(t, n, servers...)
 	defer v.expectUp(t, rows)
 	own := call{of: v.tenant, tool: ownTool, modern: true}
-	testenv.Eventually(t, "an answer of the bridge of "+v.user, func() bool { return g.send(t.Context(), own).answered(own) })
+	wait.Until(t, "an answer of the bridge of "+v.user, func() bool { return g.send(t.Context(), own).answered(own) })
 	v.clients["new"] = &speaker{user: v.tenant, at: v.from}
 	v.clients["old"] = &speaker{user: v.tenant, at: v.from, session: g.begin(t, v.tenant)}
 	for _, row := range rows {
@@ -233,7 +234,7 @@ func (v *victim) expectTools(t *testing.T, client *speaker, name string, row hos
 	if row.Sees.Tools == 0 && !row.Sees.Nothing {
 		met = metBefore // It has refused what it met before.
 	}
-	testenv.Eventually(t, "the bridge at a server that "+row.Does, func() bool { return v.server.Saw(path, hostile.Met) >= met })
+	wait.Until(t, "the bridge at a server that "+row.Does, func() bool { return v.server.Saw(path, hostile.Met) >= met })
 	count := map[string]int{}
 	listed := func() bool {
 		names, err := client.tools(t.Context())
@@ -253,7 +254,7 @@ func (v *victim) expectTools(t *testing.T, client *speaker, name string, row hos
 	if row.Sees.Tools == 0 {
 		listed()
 	} else {
-		testenv.Eventually(t, "the list of a server that "+row.Does, listed)
+		wait.Until(t, "the list of a server that "+row.Does, listed)
 		expectAnswer(t, client, row, name+"_"+hostile.Plain)
 	}
 	if count["own"] != 1 || count[name] != row.Sees.Tools {
@@ -279,7 +280,7 @@ func (v *victim) expectNothing(t *testing.T, client *speaker, name string, row h
 	id := client.nextID()
 	answered := make(chan answer, 1)
 	go func() { answered <- client.callAs(ctx, id, name+"_"+row.Name, token) }()
-	testenv.Eventually(t, "all that a server sends that "+row.Does, func() bool {
+	wait.Until(t, "all that a server sends that "+row.Does, func() bool {
 		return len(answered) > 0 || v.server.Saw(token, hostile.Sent) > 0
 	})
 	if len(answered) > 0 {
@@ -290,7 +291,7 @@ func (v *victim) expectNothing(t *testing.T, client *speaker, name string, row h
 	if client.session == "" {
 		leave()
 	}
-	testenv.Eventually(t, "the end of the request to a server that "+row.Does, func() bool { return v.server.Saw(token, hostile.Left) > 0 })
+	wait.Until(t, "the end of the request to a server that "+row.Does, func() bool { return v.server.Saw(token, hostile.Left) > 0 })
 	leave()
 	if a := <-answered; a.result != nil {
 		t.Errorf("a server that %s: the client saw %v, want nothing", row.Does, a)

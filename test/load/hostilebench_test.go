@@ -19,7 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/hostile"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
-	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -180,7 +180,7 @@ func (g *ingresses) newOpponent(t *testing.T, n int, kind hostile.Kind, base str
 	}
 	b.hosted = g.installation.newReal(t, n, servers...)
 	good := call{of: b.tenant, tool: ownTool, modern: true}
-	testenv.Eventually(t, "an answer of the bridge of "+b.user, func() bool { return g.send(t.Context(), good).answered(good) })
+	wait.Until(t, "an answer of the bridge of "+b.user, func() bool { return g.send(t.Context(), good).answered(good) })
 	return b
 }
 
@@ -207,7 +207,7 @@ func (b *opponent) run(t *testing.T, g *ingresses, m *measured, d time.Duration,
 	m.under.pace(t.Context(), neighbourRate, d, g.answers(neighbour))
 	parts.Wait()
 	// The next baseline begins when everything is over.
-	testenv.EventuallyWithin(t, time.Minute, "an answer after "+m.name, func() bool { return g.send(t.Context(), good).answered(good) })
+	wait.UntilWithin(t, time.Minute, "an answer after "+m.name, func() bool { return g.send(t.Context(), good).answered(good) })
 	b.process.AwaitCalm(t)
 }
 

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
-	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -67,7 +67,7 @@ func TestWhatAnIdleBridgeTakes(t *testing.T) {
 	var took time.Duration
 	for _, b := range all {
 		c := call{of: b.tenant, tool: realTool, modern: true}
-		testenv.Eventually(t, "an answer of the bridge of "+b.user, func() bool { return g.send(t.Context(), c).answered(c) })
+		wait.Until(t, "an answer of the bridge of "+b.user, func() bool { return g.send(t.Context(), c).answered(c) })
 		c = call{of: b.tenant, tool: realTool, session: g.begin(t, b.tenant)}
 		before := b.process.CPU()
 		for range calls {

@@ -27,6 +27,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // realTool is the tool of the servers behind real bridges. It returns its user's
@@ -135,7 +136,7 @@ func (g *ingresses) startReals(t *testing.T, first, n int) []*hosted {
 	for k := range reals {
 		reals[k] = g.installation.newReal(t, first+k)
 		c := call{of: reals[k].tenant, tool: realTool, modern: true}
-		testenv.Eventually(t, "an answer of the bridge of "+reals[k].user, func() bool { return g.send(t.Context(), c).answered(c) })
+		wait.Until(t, "an answer of the bridge of "+reals[k].user, func() bool { return g.send(t.Context(), c).answered(c) })
 	}
 	return reals
 }

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
-	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -175,7 +175,7 @@ func (g *ingresses) replace(t *testing.T, old *replica) {
 	defer heard.Stop()
 	<-heard.C
 	g.remove(old)
-	testenv.EventuallyWithin(t, drainDelay+drainTimeout+patience, "the end of "+old.Name, old.Ended)
+	wait.UntilWithin(t, drainDelay+drainTimeout+patience, "the end of "+old.Name, old.Ended)
 	if err := old.Wait(); err != nil {
 		t.Errorf("%s ended with %v", old.Name, err)
 	}

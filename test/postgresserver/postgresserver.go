@@ -18,13 +18,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/database"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
-
-// patience is how long a server may take to answer.
-const patience = 30 * time.Second
 
 // Server is a server of a package's own. The first test that wants a database
 // starts it, and the package's TestMain removes it.
@@ -117,14 +114,7 @@ func (s *Server) Run(t testing.TB) {
 		t.Fatal(err)
 	}
 	s.running = c
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		if err = s.exec(t.Context(), "SELECT 1"); err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("PostgreSQL does not answer: %v", err)
-		}
-	}
+	wait.NoError(t, wait.Limit, "PostgreSQL answers", func(ctx context.Context) error { return s.exec(ctx, "SELECT 1") })
 }
 
 func (s *Server) url(name string) string {

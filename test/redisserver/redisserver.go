@@ -14,11 +14,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
-)
 
-// patience is how long a server may take to listen.
-const patience = 20 * time.Second
+	"github.com/hostedbridge/hostedbridge/test/wait"
+)
 
 // Server is a server that runs, unless it was stopped.
 type Server struct {
@@ -28,6 +26,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	process *exec.Cmd
+	ended   chan struct{}
 }
 
 // Start runs a server until the test has ended. args follow its own.
@@ -65,11 +64,11 @@ func (s *Server) Stop() {
 		return
 	}
 	_ = s.process.Process.Kill()
-	_ = s.process.Wait()
+	<-s.ended
 	s.process = nil
 }
 
-// Restart starts it anew where it was.
+// Restart starts it again where it was.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.Stop()
@@ -100,21 +99,31 @@ func (s *Server) launch(t testing.TB) bool {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // However it ends.
+	}()
 	s.mu.Lock()
-	s.process = cmd
+	s.process, s.ended = cmd, ended
 	s.mu.Unlock()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	listens := false
+	wait.Until(t, "the Redis server listens or has ended", func() bool {
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
-		if err == nil {
+		if listens = err == nil; listens {
 			_ = conn.Close()
+		}
+		select {
+		case <-ended:
 			return true
+		default:
+			return listens
 		}
-		if cmd.Process.Signal(syscall.Signal(0)) != nil {
-			break
-		}
+	})
+	if !listens {
+		s.Stop()
 	}
-	s.Stop()
-	return false
+	return listens
 }
 
 func freePort(t testing.TB) int {

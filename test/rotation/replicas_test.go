@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // office is held by the replica that leads.
@@ -86,26 +87,15 @@ func (r *replicas) start(t *testing.T) *process {
 	return k
 }
 
-// look is how often it is looked. A look at the metrics of 10,000 bridges takes
-// a keybroker some milliseconds.
-const look = 50 * time.Millisecond
-
 // until waits, at most ten minutes, for what the keybrokers or somebody does.
 func (r *replicas) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Minute)
-	tick := time.NewTicker(look)
-	defer tick.Stop()
-	for !ok() {
+	wait.UntilWithin(t, 10*time.Minute, what, func() bool {
 		if slices.ContainsFunc(r.all, func(k *process) bool { return k.Crashed() }) {
 			t.Fatalf("%s: a keybroker has ended by itself", what)
 		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%s: not within 10 min", what)
-		}
-	}
+		return ok()
+	})
 }
 
 // lead is for until: the leader, which may be another each time, is as wanted.

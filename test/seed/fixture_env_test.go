@@ -32,6 +32,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
@@ -81,7 +82,7 @@ func newReplica(t testing.TB, namespace string) *replica {
 		t.Fatal(err)
 	}
 	testenv.Run(t, store.Run)
-	testenv.Eventually(t, "the catalog is read", store.Synced)
+	wait.Until(t, "the catalog is read", store.Synced)
 	return &replica{Store: store, writes: counted}
 }
 

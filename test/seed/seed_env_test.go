@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // shipped is how many recipes an installation begins with.
@@ -48,7 +49,7 @@ func TestTheShippedRecipesAreSeededOnce(t *testing.T) {
 	if len(report.Broken) > 0 || r.total() != count {
 		t.Errorf("%d writes for %d recipes, broken: %v", r.total(), count, report.Broken)
 	}
-	testenv.Eventually(t, "all recipes are accepted and served", func() bool {
+	wait.Until(t, "all recipes are accepted and served", func() bool {
 		for name, o := range objects(t, c, namespace) {
 			if !isAccepted(o) || o.Spec.Owner != catalog.SeedOwner {
 				t.Logf("%s is not yet", name)
@@ -141,7 +142,7 @@ func TestASeedTouchesItsOwnRecipesAlone(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "broken", "recipe.json"), []byte(`{"schemaVersion":2,"id":"broken"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "the replica has seen all of it", func() bool {
+	wait.Until(t, "the replica has seen all of it", func() bool {
 		_, published := r.Current().Entry("published")
 		e, there := r.Current().Entry("overlaid")
 		_, also := r.Current().Entry("applied")
@@ -151,7 +152,7 @@ func TestASeedTouchesItsOwnRecipesAlone(t *testing.T) {
 	if len(report.Broken) != 1 || report.Broken[0].File != "broken/recipe.json" || len(report.Broken[0].Problems) < 3 {
 		t.Errorf("broken: %+v", report.Broken)
 	}
-	testenv.Eventually(t, "what was written is accepted", func() bool {
+	wait.Until(t, "what was written is accepted", func() bool {
 		all := objects(t, c, namespace)
 		return isAccepted(all["changed"]) && isAccepted(all["overlaid"]) && all["changed"].Status.Versions[0].Version == "1.1.0"
 	})

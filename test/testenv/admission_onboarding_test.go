@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // newcomers is the namespace of the bridges that first logins make, in what the
@@ -74,7 +75,7 @@ func releaseUserIDs(t *testing.T, c client.Client, installation string) {
 	if err := c.Delete(ctx, binding); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "the user ids are free", func() bool {
+	wait.Until(t, "the user ids are free", func() bool {
 		err := c.Create(ctx, onboarded(installation), client.DryRunAll)
 		return err == nil || !strings.Contains(err.Error(), name)
 	})
@@ -98,7 +99,7 @@ func TestWhereLoginsBindTheIngressAddsSubjectsAndKeysAlone(t *testing.T) {
 				change(&changed.Spec)
 				return ingress.Patch(t.Context(), changed, client.MergeFrom(b), client.DryRunAll)
 			}
-			testenv.Eventually(t, "the policy holds", func() bool {
+			wait.Until(t, "the policy holds", func() bool {
 				return refused(patch(func(s *v1alpha1.HostedBridgeSpec) { s.Tier = "business" }))
 			})
 			for what, test := range map[string]struct {
@@ -180,7 +181,7 @@ func TestWhatTheIngressMakesHasNothingOfItsChoice(t *testing.T) {
 		change(b)
 		return ingress.Create(t.Context(), b, client.DryRunAll)
 	}
-	testenv.Eventually(t, "the policy holds", func() bool {
+	wait.Until(t, "the policy holds", func() bool {
 		return refused(create(func(b *v1alpha1.HostedBridge) { b.Spec.Tier = "business" }))
 	})
 	limits := &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("64")}}

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -37,7 +38,7 @@ func newOperatorPolicies(t *testing.T) *tenantPolicies {
 	c := f.as(clusterAdmin)
 	testenv.ExpectApplied(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testenv.System}})
 	testenv.ExpectInstalled(t, c, operatorAdmission, testenv.System)
-	testenv.Eventually(t, "the operator's policy holds", func() bool {
+	wait.Until(t, "the operator's policy holds", func() bool {
 		err := f.as(operator).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "any"}}, client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), "hosted-bridge-operator.")
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const tenantsAdmission = "../../config/rbac/tenants-admission.yaml"
@@ -51,7 +52,7 @@ func newTenantPolicies(t *testing.T) *tenantPolicies {
 	f := &tenantPolicies{t: t, config: p.Config(), namespace: testenv.Namespace(t, c)}
 	testenv.ExpectInstalled(t, c, tenantsAdmission, f.namespace)
 	for name, refused := range map[string]client.Object{"hosted-bridge-tenants": f.pod(), "hosted-bridge-workloads": f.deployment()} {
-		testenv.Eventually(t, name+" holds", func() bool {
+		wait.Until(t, name+" holds", func() bool {
 			err := f.as(clusterAdmin).Create(t.Context(), refused.DeepCopyObject().(client.Object), client.DryRunAll)
 			return err != nil && strings.Contains(err.Error(), name)
 		})

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const admission = "../../config/rbac/admission.yaml"
@@ -50,7 +51,7 @@ func TestTheIngressMayChangeKeysAndChoicesOfABridgeAlone(t *testing.T) {
 	}
 	suspend := func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended }
 	// The API server takes a policy up some time after it was made.
-	testenv.Eventually(t, "the policy holds", func() bool { return refused(patch(suspend)) })
+	wait.Until(t, "the policy holds", func() bool { return refused(patch(suspend)) })
 
 	changes := map[string]func(*v1alpha1.HostedBridge){
 		"a server":     func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Transport.URL = "https://mcp.example.org/" },
@@ -124,7 +125,7 @@ func TestEachInstallationHoldsItsOwnIngress(t *testing.T) {
 			return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-keys."+policies+"'")
 		}
 	}
-	testenv.Eventually(t, "the first's policy holds its ingress", func() bool { return by(testenv.System)(suspend(testenv.System)) })
+	wait.Until(t, "the first's policy holds its ingress", func() bool { return by(testenv.System)(suspend(testenv.System)) })
 	if err := suspend(second); err != nil {
 		t.Errorf("the first's policy holds the second's ingress: %v", err)
 	}
@@ -137,7 +138,7 @@ func TestEachInstallationHoldsItsOwnIngress(t *testing.T) {
 		t.Fatal(err)
 	}
 	testenv.ExpectInstalled(t, c, theirs, second)
-	testenv.Eventually(t, "the second's policy holds its ingress", func() bool { return by(second)(suspend(second)) })
+	wait.Until(t, "the second's policy holds its ingress", func() bool { return by(second)(suspend(second)) })
 	if err := suspend(testenv.System); !by(testenv.System)(err) {
 		t.Errorf("the first's ingress is held by %v", err)
 	}
@@ -184,7 +185,7 @@ func TestTheIngressMayChangeItsOwnPartOfAStatusAlone(t *testing.T) {
 	another := func(s *v1alpha1.HostedBridgeStatus) {
 		s.Recipes[0].Source = `{"transport":"streamable-http","url":"https://evil.example.com"}`
 	}
-	testenv.Eventually(t, "the policy holds", func() bool { return refused(patch(another)) })
+	wait.Until(t, "the policy holds", func() bool { return refused(patch(another)) })
 	if err := patch(func(s *v1alpha1.HostedBridgeStatus) { s.Recipes = nil }); !refused(err) {
 		t.Errorf("without them: %v", err)
 	}
@@ -268,7 +269,7 @@ func TestTheIngressSaysOfPeopleWhatItMaySay(t *testing.T) {
 		return ingress.Status().Patch(t.Context(), changed, client.MergeFrom(p), client.DryRunAll)
 	}
 	left := func(s *v1alpha1.BridgePersonStatus) { s.Conditions = []metav1.Condition{accepted()} }
-	testenv.Eventually(t, "the policy holds", func() bool { return refused(status(left)) })
+	wait.Until(t, "the policy holds", func() bool { return refused(status(left)) })
 	if err := status(func(s *v1alpha1.BridgePersonStatus) {
 		s.Bridges = []v1alpha1.PersonBridge{{UID: "u", Namespace: "n", Name: "b"}}
 	}); !refused(err) {
@@ -334,7 +335,7 @@ func TestTheIngressMakesGroupsOfOneFormOfName(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t, c), Name: "engineering"},
 		Spec:       v1alpha1.BridgeGroupSpec{Issuer: "https://a", Value: "eng", DisplayName: "eng"},
 	}
-	testenv.Eventually(t, "the policy holds", func() bool { return refused(ingress.Create(t.Context(), g.DeepCopy(), client.DryRunAll)) })
+	wait.Until(t, "the policy holds", func() bool { return refused(ingress.Create(t.Context(), g.DeepCopy(), client.DryRunAll)) })
 	g.Name = "g-" + strings.Repeat("a", 26)
 	if err := ingress.Create(t.Context(), g.DeepCopy(), client.DryRunAll); err != nil {
 		t.Errorf("a group: %v", err)

@@ -15,6 +15,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // ControlPlane is an API server with the project's CRDs that belongs to one
@@ -106,7 +108,7 @@ func (p *ControlPlane) kill(program interface{ Stop() error }, address string) {
 	if err := program.Stop(); err != nil && !strings.Contains(err.Error(), "timeout waiting for process") {
 		p.t.Fatal(err)
 	}
-	Eventually(p.t, "the end of the program at "+address, func() bool {
+	wait.Until(p.t, "the end of the program at "+address, func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = conn.Close()

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // The processes report a change twice where their cache is late. The second
@@ -39,7 +40,7 @@ func TestAnEventThatHappensAgainIsCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Roles and bindings reach the authorizer some time after they are made.
-			testenv.Eventually(t, "the process may write events", func() bool {
+			wait.Until(t, "the process may write events", func() bool {
 				_, err := clients.EventsV1().Events(namespace).Patch(t.Context(), "none", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 				return apierrors.IsNotFound(err)
 			})
@@ -52,7 +53,7 @@ func TestAnEventThatHappensAgainIsCounted(t *testing.T) {
 			for range 2 {
 				recorder.Eventf(b, nil, "Normal", "Again", "Test", "the same")
 			}
-			testenv.Eventually(t, "the event says that it happened twice", func() bool {
+			wait.Until(t, "the event says that it happened twice", func() bool {
 				var list eventsv1.EventList
 				if err := c.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
 					t.Fatalf("list events: %v", err)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // Namespace makes a namespace for one test. An API server without controllers
@@ -103,7 +104,7 @@ func ExpectStatusChanged(t testing.TB, c client.Client, object client.Object, ch
 
 func expectChanged(t testing.TB, c client.Client, object client.Object, change func(), write func() error) {
 	t.Helper()
-	Eventually(t, "the change is written", func() bool {
+	wait.Until(t, "the change is written", func() bool {
 		ExpectExists(t, c, object)
 		change()
 		err := write()

@@ -22,6 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/repository"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // assetsVariable names the folder of kube-apiserver, etcd and kubectl. It is
@@ -87,8 +88,8 @@ func newEnvironment() (*envtest.Environment, error) {
 	return &envtest.Environment{
 		CRDDirectoryPaths:        []string{definitions},
 		ErrorIfCRDPathMissing:    true,
-		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: Patience},
-		ControlPlaneStartTimeout: Patience,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: wait.Limit},
+		ControlPlaneStartTimeout: wait.Limit,
 	}, nil
 }
 

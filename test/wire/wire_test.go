@@ -30,6 +30,7 @@ import (
 	// What the program is made of, so that go test runs again when it changed.
 	_ "github.com/hostedbridge/hostedbridge/internal/bridge"
 	_ "github.com/hostedbridge/hostedbridge/internal/laptop"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const everythingServer = "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"
@@ -91,7 +92,7 @@ func record(t *testing.T, address string, exchanges []exchange) string {
 	var text strings.Builder
 	session := ""
 	for _, e := range exchanges {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
 		r, err := http.NewRequestWithContext(ctx, e.method, "http://"+address+"/u/local/mcp", strings.NewReader(e.body))
 		if err != nil {
 			t.Fatal(err)
@@ -193,14 +194,11 @@ func start(t *testing.T, address, program string, args ...string) {
 		defer timer.Stop()
 		_ = cmd.Wait()
 	})
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	wait.NoError(t, wait.Limit, filepath.Base(program)+" listens", func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err == nil {
 			_ = conn.Close()
-			return
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s does not listen at %s: %v", filepath.Base(program), address, err)
-		}
-	}
+		return err
+	})
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	quotastore "github.com/hostedbridge/hostedbridge/internal/quota/store"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // world is an installation's store and the authority of all certificates.
@@ -126,16 +127,12 @@ func (w *world) root(t *testing.T) *x509.Certificate {
 	return chains[0][len(chains[0])-1]
 }
 
-// patience is how long a test waits for the store. These tests are about what it
-// answers, not about when.
-const patience = time.Minute
-
 // startIngress runs what an ingress has of the store, until the test ends.
 func (w *world) startIngress(t *testing.T) (*quotastore.Store, *index.Index) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	counts, err := quotastore.New(quotastore.Options{
-		Replicas: 2, Remote: w.client(t, pki.IngressSubject(), "/store"), RemoteTimeout: patience, Clock: clock.System{}, Metrics: prometheus.NewRegistry(), Log: log,
+		Replicas: 2, Remote: w.client(t, pki.IngressSubject(), "/store"), RemoteTimeout: wait.Limit, Clock: clock.System{}, Metrics: prometheus.NewRegistry(), Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -154,20 +151,11 @@ func (w *world) startIngress(t *testing.T) (*quotastore.Store, *index.Index) {
 		}
 	})
 	// The whole tier is given by an ingress that reaches the store.
-	await(t, "the counts", func() bool { return counts.Known(t.Context(), "alice", sixADay).Replicas == 1 })
+	wait.Until(t, "the counts", func() bool { return counts.Known(t.Context(), "alice", sixADay).Replicas == 1 })
 	return counts, entries
 }
 
 var sixADay = quota.Tier{PerMinute: 6, PerHour: 6, PerDay: 6, Burst: 6, ConcurrentCalls: 6, Streams: 1}
-
-func await(t *testing.T, what string, there func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !there(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited too long for %s", what)
-		}
-	}
-}
 
 // found returns how many entries an ingress finds for alice.
 func found(t *testing.T, x *index.Index) int {
@@ -204,7 +192,7 @@ func TestAStoreIsOneForAllIngressesAndOutlivesItsProcess(t *testing.T) {
 		ID: "one", Time: time.Now(), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey},
 		ReportedBy: audit.Ingress, Call: audit.Call{Method: audit.MethodCallTool, Status: audit.Success},
 	}}})
-	await(t, "the entry", func() bool { return found(t, entriesOfA) == 1 && found(t, entriesOfB) == 1 })
+	wait.Until(t, "the entry", func() bool { return found(t, entriesOfA) == 1 && found(t, entriesOfB) == 1 })
 
 	w.stop()
 	w.start(t)
@@ -212,7 +200,7 @@ func TestAStoreIsOneForAllIngressesAndOutlivesItsProcess(t *testing.T) {
 	if v := counts.Take(t.Context(), "alice", sixADay, quota.Want{Requests: 1}); v.Refused != quota.Day {
 		t.Errorf("a call after a restart: %v", v.Refused)
 	}
-	await(t, "the index", func() bool { return found(t, entries) >= 0 })
+	wait.Until(t, "the index", func() bool { return found(t, entries) >= 0 })
 	if n := found(t, entries); n != 1 {
 		t.Errorf("after a restart the index has %d entries", n)
 	}

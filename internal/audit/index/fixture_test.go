@@ -8,15 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/test/postgresserver"
 )
-
-// patience ends a test that waits for what does not come.
-const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {

@@ -5,6 +5,7 @@ package index
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // follow runs an index until the test ends, or end is called.
@@ -39,21 +41,20 @@ func follow(t *testing.T, s storage, files func() ([]string, error)) (x *Index, 
 }
 
 // await returns when the index has n entries and lags no more.
-func await(t *testing.T, x *Index, n int) []string {
+func await(t *testing.T, x *Index, n int) (got []string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		page, err := x.Search(t.Context(), audit.Query{Limit: audit.MaxPage})
-		if err == nil && len(page.Entries) == n && page.Lag == 0 {
-			var got []string
-			for _, e := range page.Entries {
-				got = append(got, e.ID)
-			}
-			return got
+	wait.NoError(t, wait.Limit, "all entries", func(ctx context.Context) error {
+		page, err := x.Search(ctx, audit.Query{Limit: audit.MaxPage})
+		if err == nil && (len(page.Entries) != n || page.Lag != 0) {
+			err = fmt.Errorf("the index has %d entries and lags by %v; want %d", len(page.Entries), page.Lag, n)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the index has %d entries and lags by %v, %v; want %d", len(page.Entries), page.Lag, err, n)
+		got = nil
+		for _, e := range page.Entries {
+			got = append(got, e.ID)
 		}
-	}
+		return err
+	})
+	return got
 }
 
 // write opens the trail and writes entries numbered from from to to.
@@ -267,6 +268,7 @@ func TestAGapIsReadFromTheFiles(t *testing.T) {
 func TestAnIndexWithoutADatabaseLagsFromTheStart(t *testing.T) {
 	store := openedIn(t, OpenPostgres, "postgres://index@127.0.0.1:1/index?connect_timeout=1")
 	path := filepath.Join(t.TempDir(), "trail")
+	before := time.Now()
 	write(t, path, nil, 0, 3)
 	x := New(store, Config{Files: func() ([]string, error) { return sink.Files(path) }, Log: slog.New(slog.DiscardHandler)})
 	begin := time.Now()
@@ -275,7 +277,7 @@ func TestAnIndexWithoutADatabaseLagsFromTheStart(t *testing.T) {
 		if err := x.fill(t.Context()); err == nil {
 			t.Fatal("there is a database")
 		}
-		if got := x.lag(); got < time.Hour || got > time.Hour+patience {
+		if got := x.lag(); got < time.Hour || got > time.Hour+time.Since(before) {
 			t.Errorf("an index that was without its database for an hour lags by %s", got)
 		}
 	}
@@ -304,14 +306,7 @@ func TestAnIndexThatCannotBeOpenedIsTriedAgain(t *testing.T) {
 	}
 	expect := func(metric string, want float64) {
 		t.Helper()
-		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-			if got := gathered(t, registry)[metric]; got == want {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s is %v, want %v", metric, gathered(t, registry)[metric], want)
-			}
-		}
+		wait.Until(t, fmt.Sprintf("%s %v", metric, want), func() bool { return gathered(t, registry)[metric] == want })
 	}
 	expect("failures_total", 1) // Also when there was nothing to write.
 	expect("open", 0)

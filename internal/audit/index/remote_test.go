@@ -21,6 +21,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // elsewhere is a process that keeps an index for others, and can go away.
@@ -115,11 +116,7 @@ func TestAnIndexElsewhereAnswersAsItsStoreDoes(t *testing.T) {
 	e.start(t)
 	r := e.remote(t)
 	s := openedIn(t, OpenSQLite, e.path)
-	for ready := time.Now().Add(patience); r.prepare(t.Context()) != nil; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(ready) {
-			t.Fatal("it is never prepared")
-		}
-	}
+	wait.NoError(t, wait.Limit, "the index elsewhere is prepared", r.prepare)
 	for i, user := range []string{"", "alice", "bob"} {
 		if err := r.add(t.Context(), newChain(fmt.Sprint("w", i)).records(user, 0, 1, 2, 3, 4)); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -272,24 +273,19 @@ func TestReplicasRemoveOldEntriesOneAfterTheOther(t *testing.T) {
 		removed, err := other.purge(t.Context(), map[string]time.Time{"alice": start.Add(time.Hour)})
 		ended <- outcome{removed, err}
 	}()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	wait.Until(t, "the other purge waits", func() bool {
 		var waiting int
 		err := one.db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if waiting == 1 {
-			break
 		}
 		select {
 		case got := <-ended:
 			t.Fatalf("it did not wait: removed %d, %v", got.removed, got.err)
 		default:
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("nobody waits")
-		}
-	}
+		return waiting == 1
+	})
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func entry(id string) audit.Entry {
@@ -476,14 +477,11 @@ func TestAPanicFailsAllEntriesOfItsWrite(t *testing.T) {
 			errs <- s.Write(entry(fmt.Sprint(i)))
 		}()
 	}
-	for n := 0; n < 3; {
+	wait.Until(t, "three entries wait", func() bool {
 		s.mu.Lock()
-		if s.waiting != nil {
-			n = len(s.waiting.entries)
-		}
-		s.mu.Unlock()
-		time.Sleep(time.Millisecond)
-	}
+		defer s.mu.Unlock()
+		return s.waiting != nil && len(s.waiting.entries) == 3
+	})
 	s.writing.Unlock()
 	for range 3 {
 		if err := <-errs; err == nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestALoginBeginsAtTheProvider(t *testing.T) {
@@ -347,16 +348,6 @@ func TestWhoLeavesDoesNotEndItForOthers(t *testing.T) {
 	begun(t, p)
 }
 
-// await waits for what is done while nobody waits for it.
-func await(t *testing.T, what string, there func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !there(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited too long for %s", what)
-		}
-	}
-}
-
 // TestWhatAProviderSaysOfItselfIsLookedUpAgain has a provider that moves, and is
 // away for a while before that.
 func TestWhatAProviderSaysOfItselfIsLookedUpAgain(t *testing.T) {
@@ -383,13 +374,13 @@ func TestWhatAProviderSaysOfItselfIsLookedUpAgain(t *testing.T) {
 	if where, _ := begun(t, p); where != u.URL+"/authorize" {
 		t.Errorf("a provider that is away is at %s", where)
 	}
-	await(t, "the attempt", func() bool { return !next().Equal(before) })
+	wait.Until(t, "the attempt", func() bool { return !next().Equal(before) })
 	u.change(func(u *upstream) { u.down = false })
 	if where, _ := begun(t, p); where != u.URL+"/authorize" || u.count("/.well-known/openid-configuration") != 2 {
 		t.Error("it is asked again and again")
 	}
 	c.move(pause)
-	await(t, "the new place", func() bool {
+	wait.Until(t, "the new place", func() bool {
 		where, _ := begun(t, p)
 		return where == u.URL+"/elsewhere"
 	})

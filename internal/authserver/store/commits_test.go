@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/database"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func newCommits(t *testing.T) *commits {
@@ -83,17 +83,11 @@ func TestThoseWhoWaitAreCommittedTogether(t *testing.T) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	wait.Until(t, "all others wait", func() bool {
 		c.mu.Lock()
-		n := len(c.waiting)
-		c.mu.Unlock()
-		if n == others {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d wait", n)
-		}
-	}
+		defer c.mu.Unlock()
+		return len(c.waiting) == others
+	})
 	close(held)
 	group.Wait()
 	n := 0

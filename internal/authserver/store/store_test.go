@@ -24,9 +24,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/postgresserver"
 )
 
-// patience ends a test that waits for what does not come.
-const patience = 30 * time.Second
-
 var cluster postgresserver.Server
 
 func TestMain(m *testing.M) {

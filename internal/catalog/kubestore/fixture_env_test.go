@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
@@ -80,7 +81,7 @@ func startIn(t *testing.T, config *rest.Config, namespace string) *fixture {
 // await returns when the store shows what is expected.
 func (f *fixture) await(what string, fulfilled func() bool) {
 	f.t.Helper()
-	deadline := time.After(testenv.Patience)
+	deadline := time.After(wait.Limit)
 	for {
 		changed := f.Changed()
 		if fulfilled() {

@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestTheCatalogStaysWhileTheAPIServerIsAway(t *testing.T) {
@@ -52,7 +53,7 @@ func TestTheCatalogStaysWhileTheAPIServerIsAway(t *testing.T) {
 	}
 
 	plane.Start()
-	testenv.Eventually(t, "a write succeeds", func() bool {
+	wait.Until(t, "a write succeeds", func() bool {
 		return f.RetireRecipe(ctx, "notes", "acme", catalog.AnyRevision, false) == nil
 	})
 	f.create(draft("acme", valid("other")))

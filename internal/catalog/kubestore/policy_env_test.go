@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestTheIngressMayDoNoMoreThanTheStoreDoes is of who has taken it over. That it
@@ -108,7 +109,7 @@ func TestTheIngressMayDoNoMoreThanTheStoreDoes(t *testing.T) {
 		},
 	}
 	// The API server takes a policy up some time after it was made.
-	testenv.Eventually(t, "the policy holds", func() bool { return acts["a recipe's annotation"]() != nil })
+	wait.Until(t, "the policy holds", func() bool { return acts["a recipe's annotation"]() != nil })
 	for name, act := range acts {
 		t.Run(name, func(t *testing.T) {
 			if err := act(); err == nil || !strings.Contains(err.Error(), "hosted-bridge-ingress-catalog") {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // theft is a catalog in which somebody who has taken the ingress over tries to
@@ -62,7 +63,7 @@ func newTheft(t *testing.T) *theft {
 	}
 	x.reset()
 	// The API server takes a policy up some time after it was made.
-	testenv.Eventually(t, "the policy holds", func() bool {
+	wait.Until(t, "the policy holds", func() bool {
 		o := x.publisherObject(x.name)
 		before := o.DeepCopy()
 		o.Labels = map[string]string{"a": "b"}

@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
@@ -39,7 +40,7 @@ func start(t *testing.T) *watch.Watcher {
 // await returns when the table fulfils the condition.
 func await(t *testing.T, w *watch.Watcher, what string, fulfilled func(*route.Table) bool) {
 	t.Helper()
-	testenv.Eventually(t, what, func() bool {
+	wait.Until(t, what, func() bool {
 		table := w.Current()
 		return table != nil && fulfilled(table)
 	})
@@ -206,17 +207,8 @@ func awaitVersion(t *testing.T, w *watch.Watcher, b route.Backend, version strin
 // condition. It asks again and again: a change of status makes no new table.
 func awaitBridge(t *testing.T, w *watch.Watcher, b route.Backend, what string, fulfilled func(*v1alpha1.HostedBridge) bool) {
 	t.Helper()
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	deadline := time.After(testenv.Patience)
-	for {
-		if seen, err := w.Bridge(t.Context(), b); err == nil && fulfilled(seen) {
-			return
-		}
-		select {
-		case <-again.C:
-		case <-deadline:
-			t.Fatalf("never seen: %s", what)
-		}
-	}
+	wait.Until(t, what, func() bool {
+		seen, err := w.Bridge(t.Context(), b)
+		return err == nil && fulfilled(seen)
+	})
 }

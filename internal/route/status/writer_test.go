@@ -110,13 +110,16 @@ func (s *server) fail(err error) {
 	s.failure = err
 }
 
-func (s *server) patch(_ context.Context, b *v1alpha1.HostedBridge, patch []byte) error {
+func (s *server) patch(ctx context.Context, b *v1alpha1.HostedBridge, patch []byte) error {
 	s.mu.Lock()
 	s.tries++
 	s.busy++
 	s.busiest = max(s.busiest, s.busy)
 	s.mu.Unlock()
-	time.Sleep(10 * time.Millisecond)
+	select {
+	case <-time.After(10 * time.Millisecond):
+	case <-ctx.Done():
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy--

@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // installIngress gives the ingress its rights, and returns how it then reaches
@@ -92,12 +93,12 @@ func (a *attempts) RoundTrip(r *http.Request) (*http.Response, error) {
 func (a *attempts) await(t *testing.T) {
 	t.Helper()
 	before := a.failed.Load()
-	testenv.Eventually(t, "attempts that fail", func() bool { return a.failed.Load() >= before+4 })
+	wait.Until(t, "attempts that fail", func() bool { return a.failed.Load() >= before+4 })
 }
 
 func awaitContact(t *testing.T, w *Watcher) {
 	t.Helper()
-	testenv.Eventually(t, "contact with the API server", func() bool { return time.Since(w.Confirmed()) < time.Second })
+	wait.Until(t, "contact with the API server", func() bool { return time.Since(w.Confirmed()) < time.Second })
 }
 
 func TestAnAPIServerThatEndsAndComesBackTakesNoRoute(t *testing.T) {
@@ -232,7 +233,7 @@ func TestARestoredTableServesUntilTheAPIServerHasToldOfEverything(t *testing.T) 
 		t.Errorf("the next table has %d routes, want both", table.Len())
 	}
 	awaitContact(t, w)
-	testenv.Eventually(t, "the log of the outage and of its end", func() bool {
+	wait.Until(t, "the log of the outage and of its end", func() bool {
 		return strings.Contains(log.String(), messageLost) && strings.Contains(log.String(), messageRestored)
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
@@ -62,7 +63,7 @@ func run(t *testing.T, w *Watcher) {
 // await returns when the table fulfils the condition.
 func await(t *testing.T, w *Watcher, what string, fulfilled func(*route.Table) bool) {
 	t.Helper()
-	deadline := time.After(testenv.Patience)
+	deadline := time.After(wait.Limit)
 	for {
 		changed := w.Changed()
 		if table := w.Current(); table != nil && fulfilled(table) {

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/scim"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // livePeople reads the people at each question, as a watch knows them a moment later.
@@ -230,7 +231,7 @@ func TestTwoCannotHaveOneName(t *testing.T) {
 	if _, err := f.CreateGroup(ctx, f.directory, scim.Group{DisplayName: "ops"}); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "the name is that of another group", func() bool {
+	wait.Until(t, "the name is that of another group", func() bool {
 		_, _, err := f.ChangeGroup(ctx, f.directory, team.ID, rename)
 		return errors.Is(err, scim.Taken("displayName"))
 	})
@@ -238,7 +239,7 @@ func TestTwoCannotHaveOneName(t *testing.T) {
 	if _, _, err := f.ChangeGroup(ctx, f.directory, team.ID, func(g scim.Group) (scim.Group, error) { g.DisplayName = "crew"; return g, nil }); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "the old name is free", func() bool {
+	wait.Until(t, "the old name is free", func() bool {
 		_, err := f.CreateGroup(ctx, f.directory, scim.Group{DisplayName: "team"})
 		return err == nil
 	})
@@ -383,7 +384,7 @@ func TestListsAreOfOneDirectoryAndInOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		testenv.Eventually(t, "groups by "+filter, func() bool {
+		wait.Until(t, "groups by "+filter, func() bool {
 			found, err := f.Groups(t.Context(), f.directory, parsed)
 			return err == nil && len(found) == want
 		})
@@ -414,12 +415,12 @@ func TestADirectoryIsTriedOut(t *testing.T) {
 		t.Helper()
 		g := inNamespace(t, f.userStore.namespace, directory)
 		for id, a := range want {
-			testenv.Eventually(t, "the directory decides", func() bool {
+			wait.Until(t, "the directory decides", func() bool {
 				p := g.stored(t, id)
 				return p.Spec.Access == a && p.Spec.Directory.DryRun == directory.DryRun
 			})
 		}
-		testenv.Eventually(t, "groups are named by "+directory.GroupValue, func() bool {
+		wait.Until(t, "groups are named by "+directory.GroupValue, func() bool {
 			all, err := g.all(t.Context(), g.directory)
 			return err == nil && len(all) == 1 && all[0].Spec.Value == value
 		})

@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
@@ -44,7 +45,7 @@ func installed(t *testing.T, c client.Client) *Onboarding {
 	o := &Onboarding{Client: asIngress(t), Namespace: newcomers}
 	// Rights and policies hold some time after they are made.
 	forbidden := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: newcomers, Name: "alice"}}
-	testenv.Eventually(t, "rights and policies hold", func() bool {
+	wait.Until(t, "rights and policies hold", func() bool {
 		err := o.Client.Create(t.Context(), forbidden.DeepCopy(), client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-keys")
 	})
@@ -230,7 +231,7 @@ func TestNobodyTakesTheUserIdOfAFirstLogin(t *testing.T) {
 		b.Namespace, b.Name, b.GenerateName, b.UID, b.Spec.UserID = namespace, name, "", "", user
 		return c.Create(t.Context(), b, client.DryRunAll)
 	}
-	testenv.Eventually(t, "the policy holds", func() bool { return try(string(user), "") != nil })
+	wait.Until(t, "the policy holds", func() bool { return try(string(user), "") != nil })
 	for name, err := range map[string]error{"by its name": try(string(user), ""), "as another's userID": try("other", user)} {
 		if err == nil || !strings.Contains(err.Error(), "use another user id") {
 			t.Errorf("%s: %v", name, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestGroupsOfAPersonAreRecorded(t *testing.T) {
@@ -113,7 +114,7 @@ func TestGroupsOfAccessTokensAreRecorded(t *testing.T) {
 	o := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: access.PersonName(oauth.KeyOf(issuer, "alice"))}}
 	await := func(groups ...string) {
 		t.Helper()
-		testenv.Eventually(t, fmt.Sprintf("groups %v", groups), func() bool {
+		wait.Until(t, fmt.Sprintf("groups %v", groups), func() bool {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			return err == nil && o.Status.Login != nil && slices.Equal(o.Status.Login.Groups, groups)
 		})

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
-	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // The versions of the two eras: with sessions and without.
@@ -141,7 +141,7 @@ func (p Programs) MCPHub() Way {
 		base := "http://" + net.JoinHostPort(host, port)
 		_, hub := Serve(t, base, p.Node, filepath.Join(p.Modules, "mcp-hub/dist/cli.js"),
 			"--port", port, "--config", File(t, fmt.Sprintf(`{"mcpServers":{"everything":{"url":%q}}}`, p.Upstream(t, Sessions))))
-		testenv.Eventually(t, "the hub connects to the server", func() bool {
+		wait.Until(t, "the hub connects to the server", func() bool {
 			said, err := world.Get(base + "/api/health")
 			return err == nil && bytes.Contains(said, []byte(`"status":"connected"`))
 		})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestACancelledCallIsCounted(t *testing.T) {
@@ -29,7 +29,7 @@ func TestACancelledCallIsCounted(t *testing.T) {
 	}()
 	expect := func(want waits) {
 		t.Helper()
-		testenv.Eventually(t, "the counts are as expected", func() bool { return countsOf(t, session) == want })
+		wait.Until(t, "the counts are as expected", func() bool { return countsOf(t, session) == want })
 	}
 	expect(waits{Begun: 1})
 	cancel()

@@ -80,7 +80,7 @@ func run(ctx context.Context, who doer, perMinute int, d time.Duration) *results
 		if ctx.Err() != nil {
 			break
 		}
-		time.Sleep(time.Until(due)) // The next is due then.
+		<-time.After(time.Until(due))
 		mu.Lock()
 		full := underWay >= atOnce
 		if full {

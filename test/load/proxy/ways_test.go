@@ -6,6 +6,7 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // The two configurations: nothing but the way, with connections to the backend
@@ -107,17 +109,15 @@ func start(t *testing.T, addr, log string, cmd *exec.Cmd) int {
 		}
 		_ = out.Close()
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
-		if err == nil {
-			_ = conn.Close()
-			return cmd.Process.Pid
-		}
-		if time.Now().After(deadline) {
+	wait.NoError(t, wait.Limit, cmd.Path+" listens", func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+		if err != nil {
 			said, _ := os.ReadFile(log)
-			t.Fatalf("%s does not listen: %v: %s", cmd.Path, err, said)
+			return fmt.Errorf("%w: %s", err, said)
 		}
-	}
+		return conn.Close()
+	})
+	return cmd.Process.Pid
 }
 
 // freeAddr returns an address of loopback that was free a moment ago.

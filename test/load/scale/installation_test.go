@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // installation is all of this project's processes on a control plane, with the
@@ -140,7 +141,7 @@ func (n *installation) startIngress(t *testing.T) {
 // leader returns the operator that leads, and its place.
 func (n *installation) leader(t *testing.T) (leads int) {
 	t.Helper()
-	testenv.EventuallyWithin(t, world.StartLimit, "an operator leads", func() bool {
+	wait.UntilWithin(t, world.StartLimit, "an operator leads", func() bool {
 		for i, p := range n.operators {
 			if p.Ended() {
 				continue

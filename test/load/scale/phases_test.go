@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
-	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // subject returns the installation as it is measured.
@@ -169,7 +169,7 @@ func (n *installation) restart(t *testing.T, s *subject, i int) (r Restart) {
 	before, began := s.plane.audit.writes(), time.Now()
 	n.operators = []*world.Process{n.startOperator(t)}
 	n.leader(t)
-	testenv.EventuallyWithin(t, s.limit(i), "the operator has looked at all", func() bool {
+	wait.UntilWithin(t, s.limit(i), "the operator has looked at all", func() bool {
 		<-time.After(200 * time.Millisecond) // For its metrics the operator counts all tenants.
 		return s.reconcilesOf(t, n.operators[0]).total() >= float64(i)
 	})

@@ -6,6 +6,7 @@
 package scale
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // profileCount is how many profiles select tenants at the same time.
@@ -74,21 +76,16 @@ func (s *subject) profiles(t *testing.T, tenants int) (f Profiles) {
 // awaitProfiles waits until all tenants have the last revision of the profiles.
 func (s *subject) awaitProfiles(t *testing.T, all []*v1alpha1.BridgeProfile, tenants int) {
 	t.Helper()
-	end := time.Now().Add(2*time.Minute + s.limit(tenants))
 	for _, p := range all {
-		for {
-			if err := s.plane.client.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
-				t.Fatal(err)
+		wait.NoError(t, wait.Limit+s.limit(tenants), "profile "+p.Name, func(ctx context.Context) error {
+			if err := s.plane.client.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
+				return err
 			}
 			c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
-			if c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == p.Generation && int(p.Status.Updated) == tenants {
-				break
+			if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != p.Generation || int(p.Status.Updated) != tenants {
+				return fmt.Errorf("%+v", p.Status.Conditions)
 			}
-			if time.Now().After(end) {
-				t.Errorf("profile %s: %+v", p.Name, p.Status.Conditions)
-				return
-			}
-			time.Sleep(200 * time.Millisecond)
-		}
+			return nil
+		})
 	}
 }

@@ -39,10 +39,6 @@ const (
 
 	// answerLimit is longer than an ingress lets a call wait.
 	answerLimit = time.Minute
-
-	// seenLimit is how long a played bridge waits for the event by which it learns
-	// whose address it was called at.
-	seenLimit = time.Second
 )
 
 // Woken is what calls of sleeping tenants take, one call of each.
@@ -75,7 +71,7 @@ func (n *installation) wake(t *testing.T, s *subject, tenants int) (w Woken) {
 	)
 	for k := range called {
 		due := began.Add(time.Duration(k) * within / time.Duration(called))
-		time.Sleep(time.Until(due))
+		<-time.After(time.Until(due))
 		group.Go(func() {
 			said := n.call(client, 2*k+1) // Every second tenant is on demand.
 			mu.Lock()
@@ -151,14 +147,25 @@ func (b *bridgesByAddress) add(pod *unstructured.Unstructured) {
 	}
 }
 
-// at returns the UID of the bridge at an address.
-func (b *bridgesByAddress) at(address string) (uid string) {
-	for end := time.Now().Add(seenLimit); uid == "" && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+// at returns the UID of the bridge at an address, of which the event may come later.
+func (b *bridgesByAddress) at(ctx context.Context, address string) (uid string) {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
 		b.mu.Lock()
 		uid = b.uids[address]
 		b.mu.Unlock()
+		if uid != "" {
+			return uid
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ""
+		}
 	}
-	return uid
 }
 
 // playBridges answers at the addresses of pods, with the certificate of the bridge whose
@@ -205,7 +212,7 @@ func (n *installation) playBridges(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			uid := known.at(host)
+			uid := known.at(hello.Context(), host)
 			if uid == "" {
 				return nil, fmt.Errorf("no pod has the address %s", host)
 			}

@@ -30,7 +30,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -247,7 +247,7 @@ var Interrupted = context.Background()
 // Await waits until the program does something.
 func (p *Process) Await(t testing.TB, what string, does func() bool) {
 	t.Helper()
-	testenv.EventuallyWithin(t, StartLimit, p.Name+" "+what, func() bool {
+	wait.UntilWithin(t, StartLimit, p.Name+" "+what, func() bool {
 		if p.Ended() {
 			t.Fatalf("%s ended: %v", p.Name, p.err)
 		}
