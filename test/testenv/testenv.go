@@ -32,20 +32,34 @@ const assetsVariable = "KUBEBUILDER_ASSETS"
 // config is the API server of this test binary; Main sets it.
 var config *rest.Config
 
-// Main runs a package's tests with an API server of their own. Call it from
-// TestMain and exit with its result.
+// Main runs a package's tests with an API server that no other package uses meanwhile.
+// Call it from TestMain and exit with its result.
 func Main(m *testing.M) int {
-	environment, err := start()
+	end, err := provide()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testenv:", err)
 		return 1
 	}
 	code := m.Run()
-	if err := environment.Stop(); err != nil {
+	if err := end(); err != nil {
 		fmt.Fprintln(os.Stderr, "testenv: stop:", err)
 		return 1
 	}
 	return code
+}
+
+// provide sets config to a shared API server, or to one that it starts. end releases or
+// stops it.
+func provide() (end func() error, err error) {
+	if config, end, err = acquire(); config != nil || err != nil {
+		return end, err
+	}
+	e, err := start()
+	if err != nil {
+		return nil, err
+	}
+	config = e.Config
+	return e.Stop, nil
 }
 
 // MainOfController is Main for the tests of a controller. It is silent of what
@@ -53,10 +67,16 @@ func Main(m *testing.M) int {
 func MainOfController(m *testing.M) int {
 	ctrl.SetLogger(logr.Discard())
 	code := Main(m)
-	// The filter of client-go's watches stays behind when a watch is stopped
-	// with an event on its way; nothing of ours can end it.
-	stray := goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop")
-	if err := goleak.Find(stray); err != nil && code == 0 {
+	if err := goleak.Find(
+		// The filter of client-go's watches stays behind when a watch is stopped
+		// with an event on its way; nothing of ours can end it.
+		goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
+		// Clients keep their connections as long as the API server is there, and one
+		// that is shared outlives the package.
+		goleak.IgnoreAnyFunction("net/http/internal/http2.(*clientConnReadLoop).run"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+	); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
@@ -68,11 +88,12 @@ func start() (*envtest.Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if config, err = environment.Start(); err != nil {
+	c, err := environment.Start()
+	if err != nil {
 		return nil, fmt.Errorf("start the API server: %w", err)
 	}
 	// The tests themselves are the load; a client-side limit only slows them.
-	config.QPS, config.Burst = -1, -1
+	c.QPS, c.Burst = -1, -1
 	return environment, nil
 }
 

@@ -1,0 +1,62 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command planes starts control planes for the API server tests of several packages to
+// share, each in a folder of the one that its first argument names. Its second argument
+// is their number. It prints a line when they serve, and ends them when its standard
+// input ends.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "planes:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 2 {
+		return errors.New("usage: planes FOLDER NUMBER")
+	}
+	number, err := strconv.Atoi(args[1])
+	if err != nil {
+		return fmt.Errorf("%q is no number: %w", args[1], err)
+	}
+	// What another run has left here is reached no more.
+	if err := os.RemoveAll(args[0]); err != nil {
+		return err
+	}
+	environments := make([]*envtest.Environment, number)
+	var starts errgroup.Group
+	for i := range environments {
+		starts.Go(func() (err error) {
+			environments[i], err = testenv.Share(filepath.Join(args[0], strconv.Itoa(i)))
+			return err
+		})
+	}
+	err = starts.Wait()
+	if err == nil {
+		fmt.Println("ready")
+		_, err = io.Copy(io.Discard, os.Stdin)
+	}
+	for _, e := range environments {
+		if e != nil {
+			err = errors.Join(err, e.Stop())
+		}
+	}
+	return errors.Join(err, os.RemoveAll(args[0]))
+}
