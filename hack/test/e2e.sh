@@ -97,13 +97,13 @@ $stage "images" bash -c 'bin/image build --only=postgres && bin/image build'
 # What it prints on standard output has keys in it; progress is on the other.
 $stage "installation" bash -c 'exec "$@" >/dev/null' up "${up[@]}"
 
-# tests NAME FLAGS...  runs tests of test/e2e. Never from the cache: a cluster is no
-# input that go test knows of. Those that run side by side mostly wait, so that
-# there may be more of them than processors.
+# tests NAME FLAGS...  runs tests of test/e2e, and a failed one once more (rerun.sh).
+# Never from the cache: a cluster is no input that go test knows of. Those that run
+# side by side mostly wait, so that there may be more of them than processors.
 tests() {
     local name=$1
     shift
-    $stage "$name" go test -tags=e2e -count=1 -v -parallel=8 -timeout=25m "$@" ./test/e2e
+    $stage "$name" hack/test/rerun.sh "${name// /-}" go test -tags=e2e -count=1 -v -parallel=8 -timeout=25m "$@" -- ./test/e2e
 }
 
 # audit_log SUITE  keeps the audit log of the cluster's API server, beside the images

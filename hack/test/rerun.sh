@@ -55,6 +55,7 @@ while read -r package test; do
     again=bin/test/$name.$test.again.log
     echo "==> $test of $package failed: it runs once more by itself, into $again"
     if "${command[@]}" -count=1 -v -run="^$test\$" "$package" </dev/null >"$again" 2>&1 && grep -q -- "^--- PASS: $test " "$again"; then
+        grep -E '^ *--- PASS: ' "$again"
         unstable+=("UNSTABLE $package $test: failed in $log, passed in $again")
     else
         tail -n 40 "$again"

@@ -17,6 +17,7 @@ import (
 // TestNobodyLearnsWhoIsAUser compares every refusal on a user's URL with the
 // one on the URL of a user who does not exist: they are the same bytes.
 func TestNobodyLearnsWhoIsAUser(t *testing.T) {
+	t.Parallel()
 	trent := newTenant(t, "trent", "everything")
 	oscar := newTenant(t, "oscar", "everything")
 	unknown := mint(t).secret

@@ -31,6 +31,7 @@ const agreedTimeout = 10 * time.Second
 
 // TestCatalog uses the catalog as people do with curl and kubectl.
 func TestCatalog(t *testing.T) {
+	t.Parallel()
 	awaitCatalog(t)
 	t.Run("what it does", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){

@@ -18,6 +18,7 @@ import (
 var eras = []string{"legacy", "modern"}
 
 func TestTheInspectorListsCallsAndReads(t *testing.T) {
+	t.Parallel()
 	alice := newTenant(t, "alice", "everything")
 	ways := []struct{ name, era, url string }{
 		{"legacy", "legacy", alice.url()},
@@ -53,6 +54,7 @@ func TestTheInspectorListsCallsAndReads(t *testing.T) {
 }
 
 func TestTwoServersShowTheirToolsUnderTheirNames(t *testing.T) {
+	t.Parallel()
 	bob := newTenant(t, "bob", "first", "second")
 	want := []string{"first_" + tool, "second_" + tool}
 	for _, era := range eras {
@@ -83,6 +85,7 @@ func TestTwoServersShowTheirToolsUnderTheirNames(t *testing.T) {
 }
 
 func TestTheGoSDKsClientCallsATool(t *testing.T) {
+	t.Parallel()
 	carol := newTenant(t, "carol", "everything")
 	for version, era := range map[string]string{legacyVersion: "legacy", modernVersion: "modern"} {
 		t.Run(era, func(t *testing.T) {

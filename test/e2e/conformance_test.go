@@ -38,6 +38,7 @@ var failedScenario = regexp.MustCompile(`✗ (\S+): `)
 // bridge before the SDK's conformance server. No failure is expected: there is
 // no list of expected ones.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name     string
 		tenant   string

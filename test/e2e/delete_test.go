@@ -74,6 +74,7 @@ func TestADeletedBridgeIsGoneAndARecreatedOneIsNew(t *testing.T) {
 // does: the new object finds the old one's objects, which are not its own, and
 // has to outwait their collection.
 func TestABridgeRecreatedAtOnceBecomesReady(t *testing.T) {
+	t.Parallel()
 	niaj := newTenant(t, "niaj", "everything")
 	mustKubectl(t, "delete", "hb", niaj.name)
 	create(t, bridge(niaj.name, []credential{niaj.key}, "everything"))

@@ -78,6 +78,7 @@ func TestCallsGoOnWhileAProcessEnds(t *testing.T) {
 }
 
 func TestTheNextCallWaitsForTheBridgesPod(t *testing.T) {
+	t.Parallel()
 	leo := newTenant(t, "leo", "everything")
 	ends := []struct {
 		name string
@@ -103,6 +104,7 @@ func TestTheNextCallWaitsForTheBridgesPod(t *testing.T) {
 }
 
 func TestKubectlRolloutRestartWorksOnABridge(t *testing.T) {
+	t.Parallel()
 	mia := newTenant(t, "mia", "everything")
 	old := bridgePod(t, mia.uid)
 	deployment := "deployment/" + mia.name + "-bridge"

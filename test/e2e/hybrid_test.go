@@ -136,6 +136,7 @@ func TestALaptopsBridgeOutlivesThePodOfTheHostedOne(t *testing.T) {
 
 // TestALoopOfBridgesIsRefused makes two tenants each other's server.
 func TestALoopOfBridgesIsRefused(t *testing.T) {
+	t.Parallel()
 	there, back := newLooped(t, "there", "back"), newLooped(t, "back", "there")
 	for n, other := range map[*tenant]*tenant{there: back, back: there} {
 		mustPut(t, *n, "OTHER_KEY", other.key.secret, http.StatusCreated)

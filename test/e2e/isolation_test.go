@@ -71,6 +71,7 @@ func isolationFound(t *testing.T, name string) (found string) {
 // TestTheLastUserOfANamespaceTakesItsPolicyWithThem keeps the namespace until the
 // policy is gone: one that ends takes the policy itself, and nothing is shown.
 func TestTheLastUserOfANamespaceTakesItsPolicyWithThem(t *testing.T) {
+	t.Parallel()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: installed.name("emptied") + "-"}}
 	if err := installed.client.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)

@@ -38,6 +38,7 @@ var identityHosts map[string]string
 // TestLogin logs people in, at an identity provider that the installation knows
 // as it would a company's, with browsers and clients that are not ours.
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	identityHosts = startIdentityProvider(t)
 	t.Run("what it does", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){

@@ -18,8 +18,9 @@
 //	CHROMIUM           the browser to run, where it is not one on PATH
 //
 // Each run makes a namespace and tenants of its own, with names that no other
-// run has, and removes them. The tests run one after the other: some of them
-// end the installation's own processes.
+// run has, and removes them. Tests that end the installation's own processes, or
+// measure what it promises of time, run one after the other; then those that only
+// touch tenants of their own run side by side.
 package e2e
 
 import (

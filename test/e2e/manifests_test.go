@@ -30,6 +30,7 @@ func manifest(name string, spec ...string) string {
 }
 
 func TestABadManifestIsRefusedWithTheFieldAndTheAcceptedForm(t *testing.T) {
+	t.Parallel()
 	name := installed.name("mallory")
 	tests := []struct {
 		name     string
@@ -83,6 +84,7 @@ func TestABadManifestIsRefusedWithTheFieldAndTheAcceptedForm(t *testing.T) {
 }
 
 func TestAChangedUserIDIsRefused(t *testing.T) {
+	t.Parallel()
 	name := installed.name("frank")
 	create(t, bridge(name, nil, "everything"))
 	out, err := installed.runKubectl(t.Context(), manifest(name, "userID: "+installed.name("grace")),
@@ -98,6 +100,7 @@ func TestAChangedUserIDIsRefused(t *testing.T) {
 }
 
 func TestAnUnknownTierIsNamedWithTheKnownOnes(t *testing.T) {
+	t.Parallel()
 	b := bridge(installed.name("heidi"), nil, "everything")
 	b.Spec.Tier = "platinum"
 	create(t, b)
@@ -110,6 +113,7 @@ func TestAnUnknownTierIsNamedWithTheKnownOnes(t *testing.T) {
 }
 
 func TestTheOldestClaimToAUserIDWins(t *testing.T) {
+	t.Parallel()
 	ivan := newTenant(t, "ivan", "everything")
 	thief := mint(t)
 	second := bridge(installed.name("ivan-too"), []credential{thief}, "everything")
@@ -133,6 +137,7 @@ func TestTheOldestClaimToAUserIDWins(t *testing.T) {
 }
 
 func TestKubectlShowsWhatMatters(t *testing.T) {
+	t.Parallel()
 	judy := newTenant(t, "judy", "everything")
 	if err := callTool(t.Context(), newHTTPClient(false), judy.url(), judy.key.secret); err != nil {
 		t.Fatal(err)

@@ -36,6 +36,7 @@ const connects = `Promise.all(process.argv.slice(1).map(target => new Promise(do
 // container of a server over stdio, where tenants run programs of their own. That
 // it reaches what it needs shows that the attempts themselves work.
 func TestAProgramBesideABridgeReachesNothingThatIsNotAllowed(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("CLUSTER") != "local" && !networkEnforces(t) {
 		t.Log("the cluster's network does not enforce policies, as the operator says: nothing is attacked")
 		return

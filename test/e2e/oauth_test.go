@@ -90,6 +90,7 @@ func newOAuthTenant(t *testing.T) tenant {
 }
 
 func TestServersThatWantAnOAuthToken(t *testing.T) {
+	t.Parallel()
 	n := newOAuthTenant(t)
 	awaitOutOfService(t, n, own, lent)
 	mustPut(t, n, own.secret, issuer.clientSecret, http.StatusCreated)

@@ -168,6 +168,7 @@ func TestAnIdleBridgeSleepsAndItsSessionOutlivesThat(t *testing.T) {
 }
 
 func TestManyFirstCallsAreOneStartAndAllAreAnswered(t *testing.T) {
+	t.Parallel()
 	n := newSleeper(t, "crowd")
 	fallAsleep(t, n)
 	generation := workload(t, n).Generation

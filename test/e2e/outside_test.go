@@ -151,6 +151,7 @@ func (o outsider) command(ctx context.Context, t *testing.T, n tenant, asked tas
 // TestOutsideClientsDoEverything has each client use each of the protocol's
 // features before a server of each era.
 func TestOutsideClientsDoEverything(t *testing.T) {
+	t.Parallel()
 	upstreams := []struct {
 		name   string
 		number int
@@ -211,6 +212,7 @@ func checkSaid(t *testing.T, o outsider, got said) {
 // TestACancelledCallIsCancelledAtTheServer has each client cancel a call while
 // the server works on it.
 func TestACancelledCallIsCancelledAtTheServer(t *testing.T) {
+	t.Parallel()
 	n := newGuardedTenant(t, "cancelling", left)
 	mustPut(t, n, left.secret, left.token(t), http.StatusCreated)
 	wait.NoError(t, deliveredTimeout, "the guarded server is connected", func(ctx context.Context) error {

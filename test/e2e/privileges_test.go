@@ -58,6 +58,7 @@ func setEnvironment(t *testing.T, variable string) {
 // delete Secrets for more than one of them: the table of rights and their use
 // takes a right that was used on one name for one that could be given by name.
 func TestEachSourceThatIsToBeDeletedIs(t *testing.T) {
+	t.Parallel()
 	first, second := installed.name("spent"), installed.name("spent-too")
 	token, other := left.token(t), right.token(t)
 	createSource(t, first, map[string]string{left.secret: token})
@@ -80,6 +81,7 @@ func TestEachSourceThatIsToBeDeletedIs(t *testing.T) {
 // TestAdministratorsGiveAndTakeKeysOverHTTP is of two users, as the ingress's
 // rights are on every HostedBridge.
 func TestAdministratorsGiveAndTakeKeysOverHTTP(t *testing.T) {
+	t.Parallel()
 	boss, web := admin(t), newHTTPClient(false)
 	for _, short := range []string{"rosa", "stan"} {
 		n := newTenant(t, short, "everything")
@@ -104,6 +106,7 @@ func TestAdministratorsGiveAndTakeKeysOverHTTP(t *testing.T) {
 
 // TestAdministratorsFreeTheNamesOfRecipes is of two for the same reason.
 func TestAdministratorsFreeTheNamesOfRecipes(t *testing.T) {
+	t.Parallel()
 	boss, p := admin(t), newPublisher(t, "freed")
 	for _, short := range []string{"freed", "freed-too"} {
 		name := installed.name(short)

@@ -24,6 +24,7 @@ import (
 // TestAProfileDecidesWhichToolsItsMembersHave moves a user into a group and out of it, under
 // a client that stays connected, and has a server of the group use the user's own secret.
 func TestAProfileDecidesWhichToolsItsMembersHave(t *testing.T) {
+	t.Parallel()
 	n := newTenant(t, "profiled", "own", "second")
 	group := installed.name("group")
 	p := &v1alpha1.BridgeProfile{

@@ -32,6 +32,7 @@ const npxTimeout = 3 * time.Minute
 // README as it is there, except for the user's name, namespace and key. Its other
 // servers lack their secrets.
 func TestTheReadmesExampleUserHasTheToolsOfAServerOverNpx(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("CLUSTER") != "local" {
 		t.Skip("the cluster is not the local one, so that nothing is known of what its pods reach") //nolint:forbidigo // A cluster of somebody else.
 	}
@@ -101,6 +102,7 @@ func registryFromHere(t *testing.T) (registry, reason string) {
 // TestAPodOfTheLocalClusterDoesNotReachTheMachine attacks a port that the machine
 // has open on all its addresses, from a pod for which no policy holds.
 func TestAPodOfTheLocalClusterDoesNotReachTheMachine(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("CLUSTER") != "local" {
 		t.Skip("the cluster is not the local one, which alone has its way out through this machine") //nolint:forbidigo // A cluster of somebody else.
 	}

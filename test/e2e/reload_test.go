@@ -22,6 +22,7 @@ import (
 // finds and calls theirs, under a client that stays connected. It is of two users,
 // as the operator's right to annotate is on every pod.
 func TestAChangeReachesTheBridgeWithoutEndingIt(t *testing.T) {
+	t.Parallel()
 	for _, short := range []string{"reloaded", "reloaded-too"} {
 		t.Run(short, func(t *testing.T) { changeReachesBridge(t, newTenant(t, short, "first", "second")) })
 	}

@@ -70,6 +70,7 @@ func offering(t *testing.T) (group string) {
 // TestAUserChoosesAServerAndTheirClientHasItsTools chooses an optional server by the API,
 // under a client that stays connected, and sees it by the inspector too.
 func TestAUserChoosesAServerAndTheirClientHasItsTools(t *testing.T) {
+	t.Parallel()
 	group := offering(t)
 	n := tenant{name: installed.name("chooser"), key: mint(t)}
 	b := bridge(n.name, []credential{n.key}, "own")
@@ -210,6 +211,7 @@ func awaitEvent(t *testing.T, n tenant, server, name string) {
 // TestUsersManageTheirOwnKeysAndNobodyElses has a user make a key and revoke it, and another
 // one try each of their routes.
 func TestUsersManageTheirOwnKeysAndNobodyElses(t *testing.T) {
+	t.Parallel()
 	n, other := newTenant(t, "keeper", "own"), newTenant(t, "stranger")
 	status, made, text := ask[selfservice.CreatedKey](t, n, n.key.secret, http.MethodPost, "/keys", `{"name":"laptop","expires":"1h"}`)
 	if status != http.StatusCreated {

@@ -30,6 +30,7 @@ const faultTimeout = 60 * time.Second
 // TestAServerThatCannotBeUsedIsSeenEverywhere has a bridge with a good server,
 // one whose name cannot be resolved and one whose address nobody listens at.
 func TestAServerThatCannotBeUsedIsSeenEverywhere(t *testing.T) {
+	t.Parallel()
 	n := tenant{name: installed.name("faults"), key: mint(t)}
 	b := bridge(n.name, []credential{n.key}, "good")
 	for name, host := range map[string]string{"nohost": "no-such-server." + installed.namespace + ".svc", "noport": "127.0.0.1:9"} {

@@ -20,6 +20,7 @@ import (
 // TestASessionOutlivesItsPod keeps one session of a client that never
 // initializes another.
 func TestASessionOutlivesItsPod(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		end  func(*testing.T, tenant)

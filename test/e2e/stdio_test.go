@@ -62,6 +62,7 @@ func newStdioTenant(t *testing.T, short string) tenant {
 
 // TestServersOverStdioRunBesideTheBridge calls real servers of npm in both eras.
 func TestServersOverStdioRunBesideTheBridge(t *testing.T) {
+	t.Parallel()
 	n := newStdioTenant(t, "stdio")
 	for version, era := range map[string]string{legacyVersion: "legacy", modernVersion: "modern"} {
 		t.Run(era, func(t *testing.T) {
@@ -92,6 +93,7 @@ func TestServersOverStdioRunBesideTheBridge(t *testing.T) {
 // TestAServerOverStdioSeesItsOwnSecretsAlone also changes a secret, for which the
 // program is started again.
 func TestAServerOverStdioSeesItsOwnSecretsAlone(t *testing.T) {
+	t.Parallel()
 	n := newStdioTenant(t, "stdio-secrets")
 	own, other := rand.Text(), rand.Text()
 	mustPut(t, n, "OWN_TOKEN", own, http.StatusCreated)
@@ -159,6 +161,7 @@ func environmentOf(ctx context.Context, session *mcp.ClientSession) (map[string]
 // TestAServerOverStdioIsStartedAgain ends the program, and then all processes of
 // its container where those are seen from here.
 func TestAServerOverStdioIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	n := newStdioTenant(t, "stdio-killed")
 	session, err := newSDKClient(n, modernVersion).connect(t.Context())
 	if err != nil {

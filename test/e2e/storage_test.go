@@ -92,6 +92,7 @@ func awaitOtherPod(t *testing.T, n tenant, before corev1.Pod) {
 // TestAProgramsFilesOutliveSleepEvictionAndAnotherVersion keeps entities of the
 // memory server over each way in which its container ends.
 func TestAProgramsFilesOutliveSleepEvictionAndAnotherVersion(t *testing.T) {
+	t.Parallel()
 	n := newKeeper(t, "keeper")
 	remember(t, n, "first")
 
@@ -164,6 +165,7 @@ func dropServers(t *testing.T, n tenant) {
 // TestAFullVolumeIsAnErrorOfItsServerAlone fills the volume of one server. On a
 // cluster whose class does not enforce sizes the volume cannot be filled.
 func TestAFullVolumeIsAnErrorOfItsServerAlone(t *testing.T) {
+	t.Parallel()
 	n := newKeeper(t, "full")
 	remember(t, n, "first")
 	session := connectKeeper(t, n)

@@ -34,6 +34,7 @@ const backTimeout = 15 * time.Second
 // TestABridgeThatEndsIsBackInSecondsWithoutTheServerThatEndsIt has the process
 // of a bridge crash again and again while a call to one server waits.
 func TestABridgeThatEndsIsBackInSecondsWithoutTheServerThatEndsIt(t *testing.T) {
+	t.Parallel()
 	n := newTenant(t, "ends", "waits", "everything")
 	for range 3 {
 		if !endWhileWaiting(t, n, "waits") {
