@@ -48,9 +48,9 @@ func (m *module) addSleeps(root string) error {
 	})
 }
 
-// sleepsOutsideBubbles returns where a test sleeps in real time. In a bubble of
-// testing/synctest are the arguments of synctest.Test, and each function that calls
-// synctest.Wait: that panics elsewhere.
+// sleepsOutsideBubbles returns where a test sleeps in real time. The arguments of
+// synctest.Test run in a bubble, and so does each function that calls synctest.Wait:
+// this call panics outside of a bubble.
 func sleepsOutsideBubbles(node ast.Node, mayPace bool) (found []token.Pos) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		if isSleep(n, mayPace) {
