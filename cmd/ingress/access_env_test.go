@@ -123,11 +123,9 @@ func TestAStepOfLeavingIsFinishedByTheNextProcess(t *testing.T) {
 	testenv.ExpectApplied(t, i.client, p)
 	i.await("the steps", func() bool { return slices.Equal(i.audited(b), []string{"Offboarded", "LoginsEnded"}) })
 	i.end()
-	testenv.ExpectExists(t, i.client, p)
-	p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStopped, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonLeavingDone, LastTransitionTime: metav1.Now()}}
-	if err := i.client.Status().Update(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(t, i.client, p, func() {
+		p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStopped, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonLeavingDone, LastTransitionTime: metav1.Now()}}
+	})
 	i.launch()
 	i.await("the step of the operator", func() bool { return slices.Equal(i.audited(b), []string{"Offboarded", "LoginsEnded", "Stopped"}) })
 }

@@ -197,9 +197,7 @@ func TestARestartWhileTheAPIServerIsAwayLosesNoCall(t *testing.T) {
 	i.await("a user who is new", func() bool { status, _ := i.call("GET", "/u/bob/health", bob.key); return status == http.StatusOK })
 	cancel()
 	t.Logf("%d calls meanwhile", <-calling)
-	testenv.ExpectExists(t, i.client, alice.bridge)
-	alice.bridge.Spec.APIKeys = nil
-	testenv.ExpectApplied(t, i.client, alice.bridge)
+	testenv.ExpectChanged(t, i.client, alice.bridge, func() { alice.bridge.Spec.APIKeys = nil })
 	i.await("the revocation", func() bool {
 		status, _ := i.call("POST", "/u/alice/mcp", alice.key)
 		return status == http.StatusUnauthorized

@@ -22,15 +22,14 @@ func (i *installation) offering(servers ...string) *v1alpha1.HostedBridge {
 	i.t.Helper()
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.namespace}}
 	testenv.ExpectApplied(i.t, i.client, b)
-	b.Status.Effective = &v1alpha1.EffectiveSettings{}
-	for _, s := range servers {
-		b.Status.Effective.Servers = append(b.Status.Effective.Servers, v1alpha1.EffectiveServer{
-			Name: s, Profile: "team", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved,
-		})
-	}
-	if err := i.client.Status().Update(i.t.Context(), b); err != nil {
-		i.t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(i.t, i.client, b, func() {
+		b.Status.Effective = &v1alpha1.EffectiveSettings{}
+		for _, s := range servers {
+			b.Status.Effective.Servers = append(b.Status.Effective.Servers, v1alpha1.EffectiveServer{
+				Name: s, Profile: "team", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved,
+			})
+		}
+	})
 	return b
 }
 

@@ -141,11 +141,9 @@ func (p *people) person() *v1alpha1.BridgePerson {
 func (p *people) accept() {
 	p.t.Helper()
 	o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: "notes"}}
-	testenv.ExpectExists(p.t, p.client, o)
-	o.Status.Versions = []v1alpha1.RecipeVersion{{Version: "1.0.0", Digest: "sha256:0", AcceptedAt: metav1.Now(), Recipe: `{"name": "a \"b\"\n<c>"}`}}
-	if err := p.client.Status().Update(p.t.Context(), o); err != nil {
-		p.t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(p.t, p.client, o, func() {
+		o.Status.Versions = []v1alpha1.RecipeVersion{{Version: "1.0.0", Digest: "sha256:0", AcceptedAt: metav1.Now(), Recipe: `{"name": "a \"b\"\n<c>"}`}}
+	})
 }
 
 // read returns the spec and the status of each object.

@@ -49,16 +49,14 @@ func withoutPods(t *testing.T, f *fixture) client.WithWatch {
 // bridge is ready or not.
 func (f *fixture) say(t *testing.T, pod *corev1.Pod, bridge bool, servers ...corev1.ContainerStatus) {
 	t.Helper()
-	testenv.ExpectExists(t, f.Client, pod)
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "bridge", Ready: bridge}}
-	if !bridge {
-		pod.Status.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{Reason: "PodInitializing"}
-	}
-	pod.Status.InitContainerStatuses = servers
-	if err := f.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(t, f.Client, pod, func() {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "bridge", Ready: bridge}}
+		if !bridge {
+			pod.Status.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{Reason: "PodInitializing"}
+		}
+		pod.Status.InitContainerStatuses = servers
+	})
 }
 
 func waitingFor(server, reason string) corev1.ContainerStatus {
@@ -100,11 +98,7 @@ func TestAServersContainerThatDoesNotRunIsNamed(t *testing.T) {
 			testenv.ExpectReconciled(t, f.reconciler, b)
 			f.roll(t, b)
 			_, d := f.children("alice")
-			testenv.ExpectExists(t, f.Client, d)
-			d.Status.AvailableReplicas, d.Status.ReadyReplicas = 0, 0
-			if err := f.Status().Update(t.Context(), d); err != nil {
-				t.Fatal(err)
-			}
+			testenv.ExpectStatusChanged(t, f.Client, d, func() { d.Status.AvailableReplicas, d.Status.ReadyReplicas = 0, 0 })
 
 			f.say(t, f.pod(t, "alice"), true, tt.servers...)
 			testenv.ExpectReconciled(t, f.reconciler, b)

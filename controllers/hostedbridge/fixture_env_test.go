@@ -185,12 +185,11 @@ func (f *fixture) configMap(name string) *corev1.ConfigMap {
 func (f *fixture) roll(t *testing.T, b *v1alpha1.HostedBridge) {
 	t.Helper()
 	_, d := f.children(b.Name)
-	testenv.ExpectExists(t, f.Client, d)
-	n := *d.Spec.Replicas
-	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
-	if err := f.Status().Update(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	var n int32
+	testenv.ExpectStatusChanged(t, f.Client, d, func() {
+		n = *d.Spec.Replicas
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
+	})
 	pod := &corev1.Pod{ObjectMeta: *d.Spec.Template.ObjectMeta.DeepCopy()}
 	pod.Namespace, pod.Name = f.namespace, d.Name+"-1"
 	if n == 0 {

@@ -57,13 +57,11 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 
 	// A status event of the Deployment that means nothing to the bridge.
 	_, d := f.children("alice")
-	testenv.ExpectExists(t, f.Client, d)
-	d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{
-		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable",
+	testenv.ExpectStatusChanged(t, f.Client, d, func() {
+		d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{
+			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable",
+		})
 	})
-	if err := f.Status().Update(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
 	before["deployment"] = d.ResourceVersion
 	f.clock.Step(time.Hour)
 	testenv.ExpectReconciled(t, f.reconciler, b)
@@ -150,13 +148,11 @@ func TestDriftIsCorrected(t *testing.T) {
 	testenv.ExpectApplied(t, f.Client, b)
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	_, d := f.children("alice")
-	testenv.ExpectExists(t, f.Client, d)
-	d.Spec.Replicas = ptr.To[int32](3)
-	d.Spec.Template.Spec.Containers[0].Image = "example.com/other"
-	d.Spec.Template.Spec.AutomountServiceAccountToken = new(true)
-	if err := f.Update(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectChanged(t, f.Client, d, func() {
+		d.Spec.Replicas = ptr.To[int32](3)
+		d.Spec.Template.Spec.Containers[0].Image = "example.com/other"
+		d.Spec.Template.Spec.AutomountServiceAccountToken = new(true)
+	})
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	testenv.ExpectExists(t, f.Client, d)
 	spec := d.Spec.Template.Spec

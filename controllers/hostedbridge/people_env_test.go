@@ -32,11 +32,7 @@ func (f *fixture) personRecord(name string, spec v1alpha1.BridgePersonSpec) *v1a
 
 func (f *fixture) setAccess(t *testing.T, p *v1alpha1.BridgePerson, a v1alpha1.Access) {
 	t.Helper()
-	testenv.ExpectExists(t, f.Client, p)
-	p.Spec.Access = a
-	if err := f.Update(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectChanged(t, f.Client, p, func() { p.Spec.Access = a })
 }
 
 // followPerson reconciles the person as its controller does, and says in a few words how far

@@ -48,11 +48,7 @@ func (f *fixture) follow(t *testing.T, p *v1alpha1.BridgeProfile) {
 // edit changes the profile's spec, and lets the controller see it.
 func (f *fixture) edit(t *testing.T, p *v1alpha1.BridgeProfile, change func(*v1alpha1.BridgeProfileSpec)) {
 	t.Helper()
-	testenv.ExpectExists(t, f.Client, p)
-	change(&p.Spec)
-	if err := f.Update(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectChanged(t, f.Client, p, func() { change(&p.Spec) })
 	f.follow(t, p)
 }
 

@@ -164,11 +164,7 @@ func TestAPodThatIsGoneIsNotMadeByAnAnnotation(t *testing.T) {
 func TestTheRestrictedPodSecurityStandardAdmitsThePod(t *testing.T) {
 	f := newFixture(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
-	testenv.ExpectExists(t, f.Client, ns)
-	ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
-	if err := f.Update(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectChanged(t, f.Client, ns, func() { ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted" })
 	b := f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) { s.Servers = programs("files", "more") })
 	testenv.ExpectApplied(t, f.Client, b)
 	testenv.ExpectReconciled(t, f.reconciler, b)

@@ -79,6 +79,7 @@ func (f *fixture) start(t *testing.T) *counting {
 		t.Fatal(err)
 	}
 	testenv.Run(t, m.Start)
+	<-m.Elected() // Before this, what a person changes has no event.
 	return c
 }
 

@@ -222,21 +222,13 @@ func (f *fixture) bridge(t *testing.T, name string, refs ...v1alpha1.SecretRef) 
 // change applies change to the stored spec.
 func (f *fixture) change(t *testing.T, b *v1alpha1.HostedBridge, change func(*v1alpha1.HostedBridgeSpec)) {
 	t.Helper()
-	testenv.ExpectExists(t, f.Client, b)
-	change(&b.Spec)
-	if err := f.Update(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectChanged(t, f.Client, b, func() { change(&b.Spec) })
 }
 
 // write changes the Secret's data.
 func (f *fixture) write(t *testing.T, s *corev1.Secret, data map[string]string) {
 	t.Helper()
-	testenv.ExpectExists(t, f.Client, s)
-	s.Data, s.StringData = nil, data
-	if err := f.Update(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectChanged(t, f.Client, s, func() { s.Data, s.StringData = nil, data })
 }
 
 // reconcile reconciles once and reads the bridge anew.

@@ -366,13 +366,11 @@ func TestASecretThatDoesNotOpenIsNamedAndHoldsUpNoOther(t *testing.T) {
 func (f *fixture) damage(t *testing.T, b *v1alpha1.HostedBridge, names ...string) {
 	t.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: v1alpha1.EnvelopesSecretName(b.Name)}}
-	testenv.ExpectExists(t, f.Client, s)
-	for _, name := range names {
-		s.Data[name][40] ^= 1
-	}
-	if err := f.Update(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectChanged(t, f.Client, s, func() {
+		for _, name := range names {
+			s.Data[name][40] ^= 1
+		}
+	})
 }
 
 // away is a provider that cannot be asked.

@@ -44,10 +44,9 @@ func (f *fixture) member(t *testing.T, name string) (*v1alpha1.HostedBridge, *v1
 	p := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: "p-" + name},
 		Spec: v1alpha1.BridgePersonSpec{Issuer: "https://idp.example.com", Subject: name}}
 	testenv.ExpectApplied(t, f.Client, b, p)
-	b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{{Name: "pay", Profile: "p", Use: "Required", Shared: "payments", Source: "{}"}}}
-	if err := f.Client.Status().Update(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(t, f.Client, b, func() {
+		b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{{Name: "pay", Profile: "p", Use: "Required", Shared: "payments", Source: "{}"}}}
+	})
 	f.joins(t, p, "payments")
 	return b, p
 }
@@ -55,11 +54,9 @@ func (f *fixture) member(t *testing.T, name string) (*v1alpha1.HostedBridge, *v1
 // joins writes the groups that a provider names of the person.
 func (f *fixture) joins(t *testing.T, p *v1alpha1.BridgePerson, groups ...string) {
 	t.Helper()
-	testenv.ExpectExists(t, f.Client, p)
-	p.Status.Login = &v1alpha1.PersonLogin{Time: metav1.NewTime(f.clock.Now()), Groups: groups}
-	if err := f.Client.Status().Update(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(t, f.Client, p, func() {
+		p.Status.Login = &v1alpha1.PersonLogin{Time: metav1.NewTime(f.clock.Now()), Groups: groups}
+	})
 }
 
 // setShared does what an owner's PUT does, and writes the revision as the controller of
@@ -72,11 +69,7 @@ func (f *fixture) setShared(t *testing.T, s *v1alpha1.SharedServer, value string
 	if err != nil {
 		t.Fatal(err)
 	}
-	testenv.ExpectExists(t, f.Client, s)
-	s.Status.Revision = listing.Revision
-	if err := f.Client.Status().Update(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(t, f.Client, s, func() { s.Status.Revision = listing.Revision })
 }
 
 func TestTheRevisionFollowsWhatTheBridgeMayHaveOfSharedServers(t *testing.T) {

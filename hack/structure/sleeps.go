@@ -48,34 +48,37 @@ func (m *module) addSleeps(root string) error {
 	})
 }
 
-// sleepsOutsideBubbles returns where a test sleeps in real time. In a bubble of
-// testing/synctest are the arguments of synctest.Test, and each function that calls
-// synctest.Wait: that panics elsewhere.
+// sleepsOutsideBubbles returns where a test sleeps in real time. The arguments of
+// synctest.Test run in a bubble, and so does each function that calls synctest.Wait:
+// this call panics outside of a bubble.
 func sleepsOutsideBubbles(node ast.Node, mayPace bool) (found []token.Pos) {
 	ast.Inspect(node, func(n ast.Node) bool {
+		if isSleep(n, mayPace) {
+			found = append(found, n.Pos())
+		}
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			return n.Body != nil && !waitsForBubble(n.Body)
 		case *ast.FuncLit:
 			return !waitsForBubble(n.Body)
-		case *ast.CommClause: // A case of a select is a limit and no sleep.
+		case *ast.CommClause: // The case of a select is a limit and no sleep.
 			for _, statement := range n.Body {
 				found = append(found, sleepsOutsideBubbles(statement, mayPace)...)
 			}
 			return false
-		case *ast.ExprStmt:
-			if received, ok := n.X.(*ast.UnaryExpr); ok && received.Op == token.ARROW && isCall(received.X, "time.After") && !mayPace {
-				found = append(found, n.Pos())
-			}
-		case *ast.CallExpr:
-			if isCall(n, "time.Sleep") {
-				found = append(found, n.Pos())
-			}
-			return !isCall(n, "synctest.Test")
 		}
-		return true
+		return !isCall(n, "synctest.Test")
 	})
 	return found
+}
+
+// isSleep reports whether n sleeps: by time.Sleep, or by a timer that is no pace.
+func isSleep(n ast.Node, mayPace bool) bool {
+	if statement, ok := n.(*ast.ExprStmt); ok && !mayPace {
+		received, ok := statement.X.(*ast.UnaryExpr)
+		return ok && received.Op == token.ARROW && isCall(received.X, "time.After")
+	}
+	return isCall(n, "time.Sleep")
 }
 
 // waitsForBubble reports whether a function calls synctest.Wait itself.

@@ -66,10 +66,12 @@ func TestOptionsThatCannotBe(t *testing.T) {
 }
 
 func TestWithoutRandomnessNothingIsMade(t *testing.T) {
-	for size := range 5 * secretSize {
-		w := newWorld(t, func(o *Options) { o.Random = bytes.NewReader(make([]byte, size)) })
-		if a := w.browser().get(deskFor(alices).authorize()); a.status != http.StatusServiceUnavailable && size < 4*secretSize {
-			t.Fatalf("with %d bytes: status %d", size, a.status)
+	for secrets := range 5 { // There is enough for so many, or for a byte less than one more.
+		for _, size := range []int{secrets * secretSize, (secrets+1)*secretSize - 1} {
+			w := newWorld(t, func(o *Options) { o.Random = bytes.NewReader(make([]byte, size)) })
+			if a := w.browser().get(deskFor(alices).authorize()); a.status != http.StatusServiceUnavailable && secrets < 4 {
+				t.Fatalf("with %d bytes: status %d", size, a.status)
+			}
 		}
 	}
 }

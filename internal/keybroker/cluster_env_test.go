@@ -355,11 +355,7 @@ func TestSecretsOnARealAPIServer(t *testing.T) {
 		}
 	}
 	put(t, i.handler, path(b, "NEW"), "new", http.StatusCreated)
-	testenv.ExpectExists(t, admin, envelopes)
-	envelopes.Data["ONE"] = backup.Data["ONE"]
-	if err := admin.Update(t.Context(), envelopes); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectChanged(t, admin, envelopes, func() { envelopes.Data["ONE"] = backup.Data["ONE"] })
 	if got := deliver(t, i.handler, token); !slices.Equal(got.Unreadable, []string{"ONE"}) || string(got.Secrets["NEW"]) != "new" {
 		t.Errorf("an old envelope beside the new salt: %d secrets, unreadable %v", len(got.Secrets), got.Unreadable)
 	}
@@ -426,11 +422,7 @@ func TestTheSameNamesInAnotherNamespace(t *testing.T) {
 	mine := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: workload}}
 	theirs := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: workload}}
 	testenv.ExpectExists(t, admin, mine)
-	testenv.ExpectExists(t, admin, theirs)
-	theirs.OwnerReferences = mine.OwnerReferences
-	if err := admin.Update(t.Context(), theirs); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectChanged(t, admin, theirs, func() { theirs.OwnerReferences = mine.OwnerReferences })
 	if code, _ := refusal(t, ask(t, i.handler, "GET", "/v1/secrets", token, "", nil)); code != "bridge_not_current" {
 		t.Errorf("with alice's HostedBridge as the owner: %s", code)
 	}

@@ -11,14 +11,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// taken takes a turn of the caller, and says so when there is none. It waits for longer
-// than a busy machine stands still.
+// taken takes a turn of the caller, and says so when there is none.
 func taken(t *testing.T, s *fairQueue, caller string) (release func(), ok bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	release, err := s.take(ctx, caller)
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -28,71 +28,75 @@ func taken(t *testing.T, s *fairQueue, caller string) (release func(), ok bool) 
 }
 
 func TestOnePodCannotTakeAllTurns(t *testing.T) {
-	s := newFairQueue()
-	var releases []func()
-	for n := range maxOfOne {
-		release, ok := taken(t, s, "greedy")
-		if !ok {
-			t.Fatalf("no turn after %d", n)
-		}
-		releases = append(releases, release)
-	}
-	if _, ok := taken(t, s, "greedy"); ok {
-		t.Error("more than its part")
-	}
-	for n := range (maxAtOnce - maxOfOne) / maxOfOne {
-		for range maxOfOne {
-			release, ok := taken(t, s, fmt.Sprint("pod-", n))
+	synctest.Test(t, func(t *testing.T) {
+		s := newFairQueue()
+		var releases []func()
+		for n := range maxOfOne {
+			release, ok := taken(t, s, "greedy")
 			if !ok {
-				t.Fatalf("no turn for pod %d", n)
+				t.Fatalf("no turn after %d", n)
 			}
 			releases = append(releases, release)
 		}
-	}
-	if _, ok := taken(t, s, "late"); ok {
-		t.Errorf("more than %d at once", maxAtOnce)
-	}
-	// One given back is the next one's, whoever waits.
-	next := make(chan func())
-	go func() {
-		release, err := s.take(context.WithoutCancel(t.Context()), "greedy")
-		if err != nil {
-			t.Error(err)
+		if _, ok := taken(t, s, "greedy"); ok {
+			t.Error("more than its part")
 		}
-		next <- release
-	}()
-	releases[0]()
-	(<-next)()
-	for _, release := range releases[1:] {
-		release()
-	}
-	if len(s.callers) != 0 || len(s.all) != 0 {
-		t.Errorf("%d callers and %d turns are left", len(s.callers), len(s.all))
-	}
+		for n := range (maxAtOnce - maxOfOne) / maxOfOne {
+			for range maxOfOne {
+				release, ok := taken(t, s, fmt.Sprint("pod-", n))
+				if !ok {
+					t.Fatalf("no turn for pod %d", n)
+				}
+				releases = append(releases, release)
+			}
+		}
+		if _, ok := taken(t, s, "late"); ok {
+			t.Errorf("more than %d at once", maxAtOnce)
+		}
+		// One given back is the next one's, whoever waits.
+		next := make(chan func())
+		go func() {
+			release, err := s.take(context.WithoutCancel(t.Context()), "greedy")
+			if err != nil {
+				t.Error(err)
+			}
+			next <- release
+		}()
+		releases[0]()
+		(<-next)()
+		for _, release := range releases[1:] {
+			release()
+		}
+		if len(s.callers) != 0 || len(s.all) != 0 {
+			t.Errorf("%d callers and %d turns are left", len(s.callers), len(s.all))
+		}
+	})
 }
 
 func TestWhoWaitedInVainHasItsPartStill(t *testing.T) {
-	s := newFairQueue()
-	first, _ := taken(t, s, "late")
-	for range maxAtOnce - 1 {
-		s.all <- struct{}{}
-	}
-	for range maxOfOne {
-		if _, ok := taken(t, s, "late"); ok {
-			t.Fatal("more turns than there are")
+	synctest.Test(t, func(t *testing.T) {
+		s := newFairQueue()
+		first, _ := taken(t, s, "late")
+		for range maxAtOnce - 1 {
+			s.all <- struct{}{}
 		}
-	}
-	for range maxAtOnce - 1 {
-		<-s.all
-	}
-	for n := range maxOfOne - 1 {
-		release, ok := taken(t, s, "late")
-		if !ok {
-			t.Fatalf("no turn after %d", n+1)
+		for range maxOfOne {
+			if _, ok := taken(t, s, "late"); ok {
+				t.Fatal("more turns than there are")
+			}
 		}
-		defer release()
-	}
-	first()
+		for range maxAtOnce - 1 {
+			<-s.all
+		}
+		for n := range maxOfOne - 1 {
+			release, ok := taken(t, s, "late")
+			if !ok {
+				t.Fatalf("no turn after %d", n+1)
+			}
+			defer release()
+		}
+		first()
+	})
 }
 
 func TestNobodyWaitsForATurnForEver(t *testing.T) {

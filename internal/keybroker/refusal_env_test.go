@@ -45,11 +45,7 @@ func TestRefusalsOfARealAPIServer(t *testing.T) {
 		{"envelopes that somebody made immutable", func(t *testing.T, b *v1alpha1.HostedBridge) {
 			put(t, i.handler, path(b, "OTHER"), canary, http.StatusCreated)
 			envelopes := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: v1alpha1.EnvelopesSecretName("alice")}}
-			testenv.ExpectExists(t, admin, envelopes)
-			envelopes.Immutable = new(true)
-			if err := admin.Update(t.Context(), envelopes); err != nil {
-				t.Fatal(err)
-			}
+			testenv.ExpectChanged(t, admin, envelopes, func() { envelopes.Immutable = new(true) })
 		}, "Invalid (422), FieldValueForbidden data"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -122,7 +122,7 @@ func adminKey(t *testing.T) string {
 // awaitCatalog waits until all replicas serve the recipes of the installation.
 func awaitCatalog(t *testing.T) {
 	t.Helper()
-	wait.NoError(t, 30*time.Second, "the seeded recipes are served", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the seeded recipes are served", func(ctx context.Context) error {
 		for range 6 { // More than replicas, each on a connection of its own.
 			a, err := send(ctx, newHTTPClient(false), installed.url+"/recipes?owner=seed&limit=1", "", request{method: http.MethodGet})
 			if err != nil {

@@ -49,7 +49,7 @@ func TestADeletedBridgeIsGoneAndARecreatedOneIsNew(t *testing.T) {
 	if uid == erin.uid {
 		t.Errorf("the re-created bridge has the old UID %s", uid)
 	}
-	wait.NoError(t, 5*time.Second, "the new key opens the re-created bridge", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the new key opens the re-created bridge", func(ctx context.Context) error {
 		return callTool(ctx, client, erin.url(), fresh.secret)
 	})
 	if err := allowed(t.Context(), client, erin.url(), erin.key.secret); !errors.Is(err, errRefused) {
@@ -58,11 +58,11 @@ func TestADeletedBridgeIsGoneAndARecreatedOneIsNew(t *testing.T) {
 
 	// A key is only its entry in the object: listed again, it works again.
 	patchKeys(t, erin.name, fresh, erin.key)
-	wait.NoError(t, 10*time.Second, "the old key works again where the object lists it", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the old key works again where the object lists it", func(ctx context.Context) error {
 		return allowed(ctx, client, erin.url(), erin.key.secret)
 	})
 	patchKeys(t, erin.name, fresh)
-	wait.NoError(t, 10*time.Second, "the old key stops working where the object lists it no more", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the old key stops working where the object lists it no more", func(ctx context.Context) error {
 		if err := allowed(ctx, client, erin.url(), erin.key.secret); !errors.Is(err, errRefused) {
 			return fmt.Errorf("want a refusal: %w", errors.Join(err, errors.New("allowed")))
 		}
@@ -79,7 +79,7 @@ func TestABridgeRecreatedAtOnceBecomesReady(t *testing.T) {
 	mustKubectl(t, "delete", "hb", niaj.name)
 	create(t, bridge(niaj.name, []credential{niaj.key}, "everything"))
 	awaitReady(t, niaj.name)
-	wait.NoError(t, 10*time.Second, "the re-created bridge answers", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the re-created bridge answers", func(ctx context.Context) error {
 		return callTool(ctx, newHTTPClient(false), niaj.url(), niaj.key.secret)
 	})
 	wait.NoError(t, objectsGone, "nothing is left of the first bridge", func(ctx context.Context) error {
@@ -106,7 +106,7 @@ func lastAllowed(t *testing.T, n tenant, until time.Time) (last time.Time) {
 // patchKeys makes the keys given the ones that the object lists.
 func patchKeys(t *testing.T, name string, keys ...credential) {
 	t.Helper()
-	wait.NoError(t, 10*time.Second, "the keys of "+name+" are written", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the keys of "+name+" are written", func(ctx context.Context) error {
 		b, err := getBridge(ctx, name)
 		if err != nil {
 			return err

@@ -58,7 +58,7 @@ func isolationFound(t *testing.T, name string) (found string) {
 	t.Helper()
 	results := []string{"True Enforced", "Unknown NetworkPolicyNotEnforced"}
 	const path = `jsonpath={range .status.conditions[?(@.type=="NetworkIsolated")]}{.status} {.reason}{end}`
-	wait.NoError(t, 2*time.Minute, "NetworkIsolated says what the probe found", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "NetworkIsolated says what the probe found", func(ctx context.Context) error {
 		out, err := installed.runKubectl(ctx, "", "get", "hostedbridge", name, "--output="+path)
 		if found = strings.TrimSpace(out); err != nil || !slices.Contains(results, found) {
 			return errors.Join(fmt.Errorf("it is %q, want %s", found, strings.Join(results, " or ")), err)

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -145,7 +144,7 @@ func TestKubectlShowsWhatMatters(t *testing.T) {
 	header := "NAME USER TIER PROFILE PHASE READY SERVERS TOOLS URL LAST-ACTIVE AGE"
 	// The ingress counts the tools by itself, and notes a call, but neither
 	// at once.
-	wait.NoError(t, 90*time.Second, "kubectl get hb shows the bridge whole", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "kubectl get hb shows the bridge whole", func(ctx context.Context) error {
 		out, err := installed.runKubectl(ctx, "", "get", "hb", judy.name)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)

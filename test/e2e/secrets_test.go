@@ -375,7 +375,7 @@ func askSecrets(t *testing.T, n tenant, method, path, body string) answer {
 // within a second.
 func mustPut(t *testing.T, n tenant, name, value string, status int) {
 	t.Helper()
-	wait.NoError(t, 15*time.Second, "secret "+name+" of "+n.name+" is set", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "secret "+name+" of "+n.name+" is set", func(context.Context) error {
 		a := askSecrets(t, n, http.MethodPut, "/"+name, value)
 		if slices.Contains([]int{http.StatusUnauthorized, http.StatusServiceUnavailable}, a.status) {
 			return fmt.Errorf("status %d %s", a.status, a.code())
@@ -519,7 +519,7 @@ func sourceGone(ctx context.Context, name string) error {
 // change updates the HostedBridge's spec.
 func change(t *testing.T, name string, edit func(*v1alpha1.HostedBridge)) {
 	t.Helper()
-	wait.NoError(t, 10*time.Second, "the change of "+name+" is written", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the change of "+name+" is written", func(ctx context.Context) error {
 		b, err := getBridge(ctx, name)
 		if err != nil {
 			return err

@@ -91,7 +91,7 @@ func TestAServerThatCannotBeUsedIsSeenEverywhere(t *testing.T) {
 func healthOf(t *testing.T, n tenant) health.Report {
 	t.Helper()
 	var report health.Report
-	wait.NoError(t, 15*time.Second, "/health answers", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "/health answers", func(ctx context.Context) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, n.base()+"/health", nil)
 		if err != nil {
 			return err

@@ -133,7 +133,7 @@ func awaitReady(t *testing.T, name string) {
 // returns the message.
 func awaitRefused(t *testing.T, name, reason string) (message string) {
 	t.Helper()
-	wait.NoError(t, 15*time.Second, "HostedBridge "+name+" is refused with "+reason, func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "HostedBridge "+name+" is refused with "+reason, func(ctx context.Context) error {
 		b, err := getBridge(ctx, name)
 		if err != nil {
 			return err

@@ -76,21 +76,26 @@ func (o *options) validate() error {
 // Run runs the command with the arguments after "check": it asks all there is to ask, and
 // fails unless every answer is right.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o := options{Timeout: time.Minute}
-	fs := pflag.NewFlagSet("ingress check", pflag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() { _, _ = io.WriteString(stderr, usage+fs.FlagUsages()) }
-	o.registerFlags(fs)
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
-	if err := o.validate(); err != nil {
+	o, err := parse(args, stderr)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	questions := o.questions()
 	return tell(stdout, questions, awaitAll(ctx, questions))
+}
+
+func parse(args []string, stderr io.Writer) (*options, error) {
+	o := &options{Timeout: time.Minute}
+	fs := pflag.NewFlagSet("ingress check", pflag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.Usage = func() { _, _ = io.WriteString(stderr, usage+fs.FlagUsages()) }
+	o.registerFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	return o, o.validate()
 }
 
 // awaitAll asks all questions side by side: one that finds no answer takes no

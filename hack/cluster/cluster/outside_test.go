@@ -62,7 +62,7 @@ func TestTheWayOutEndsWithTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ended.Close()
-	if err := ended.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := ended.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	c := clusterWithSlirp(t, "printf 1 >&4; read -r line <&3; echo \"$@\" >"+fifo)

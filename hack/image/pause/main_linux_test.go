@@ -47,7 +47,7 @@ func TestPauseReapsChildrenAndEndsWhenTold(t *testing.T) {
 // left, which pause comes to after it has begun to listen for signals.
 func awaitAlone(t *testing.T, pid int) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {

@@ -68,6 +68,9 @@ type Options struct {
 	// Settle is how long a write waits until it is served; zero means three
 	// seconds.
 	Settle time.Duration
+	// ReplicaLag is how long a write waits for a recipe of which only another replica
+	// may know; zero means half a second.
+	ReplicaLag time.Duration
 	// MaxRecipes is how many recipes one publisher may have; zero means no
 	// limit.
 	MaxRecipes int
@@ -80,6 +83,9 @@ const (
 	// settle is the default of Options.Settle: the operator usually needs less
 	// than a tenth of a second.
 	settle = 3 * time.Second
+	// replicaLag is the default of Options.ReplicaLag: replicas usually lag less behind
+	// each other.
+	replicaLag = 500 * time.Millisecond
 	// actTimeout bounds an act; it is longer than the store's own limit.
 	actTimeout = 15 * time.Second
 )
@@ -97,7 +103,8 @@ type API struct {
 type core struct {
 	store  Store
 	seeder Seeder
-	settle time.Duration
+	// settle and replicaLag are those of the options.
+	settle, replicaLag time.Duration
 	// maxRecipes is Options.MaxRecipes.
 	maxRecipes int
 	signer     *recipe.Signer
@@ -114,10 +121,8 @@ func New(o Options) (*API, error) {
 	if o.Store == nil || o.Log == nil {
 		return nil, errors.New("catalog API: a dependency is missing")
 	}
-	a := &core{store: o.Store, seeder: o.Seeder, settle: o.Settle, maxRecipes: o.MaxRecipes, signer: o.Signer, log: o.Log}
-	if a.settle == 0 {
-		a.settle = settle
-	}
+	a := &core{store: o.Store, seeder: o.Seeder, maxRecipes: o.MaxRecipes, signer: o.Signer, log: o.Log}
+	a.settle, a.replicaLag = cmp.Or(o.Settle, settle), cmp.Or(o.ReplicaLag, replicaLag)
 	a.namespace = cmp.Or(o.Namespace, DefaultNamespace)
 	if err := checkNamespace(a.namespace); err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // world is an API behind a server that does what the ingress does of it.
@@ -44,7 +45,7 @@ type world struct {
 func newWorld(t testing.TB, options ...func(*Options)) *world {
 	t.Helper()
 	w := &world{t: t, store: newFakeStore(t)}
-	o := Options{Store: w.store, Settle: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+	o := Options{Store: w.store, Settle: wait.Limit, ReplicaLag: time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	for _, option := range options {
 		option(&o)
 	}

@@ -85,9 +85,6 @@ func before(e catalog.Entry) *catalog.Version {
 	return &e.Versions[0]
 }
 
-// replicaLag is longer than replicas usually lag behind each other.
-const replicaLag = 500 * time.Millisecond
-
 // own returns the recipe of the path, which must be the publisher's.
 func (p publication) own() (catalog.Entry, error) {
 	name := p.Param("name")
@@ -95,7 +92,7 @@ func (p publication) own() (catalog.Entry, error) {
 	if !stands(e, ok) {
 		// Its owner may have published it through another replica just now, or
 		// an administrator restored it.
-		ctx, cancel := context.WithTimeout(p.Request().Context(), replicaLag)
+		ctx, cancel := context.WithTimeout(p.Request().Context(), p.api.replicaLag)
 		defer cancel()
 		e, ok = p.api.await(ctx, name, stands)
 	}

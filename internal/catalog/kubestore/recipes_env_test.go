@@ -63,10 +63,7 @@ func TestARecipeThatCannotBeReadIsLeftOut(t *testing.T) {
 	f.judge("other")
 	f.await("both", func() bool { return f.Current().Len() == 2 })
 	o := f.object("notes")
-	o.Status.Versions[0].Recipe = "{"
-	if err := f.api.Status().Update(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(t, f.api, o, func() { o.Status.Versions[0].Recipe = "{" })
 	f.await("the one that can be read", func() bool { return f.Current().Len() == 1 })
 	again := startIn(t, ingressConfig(), f.namespace)
 	if _, served := again.Current().Get("other"); !served || again.Current().Len() != 1 {

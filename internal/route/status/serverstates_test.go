@@ -103,7 +103,7 @@ func (f *fleet) patch(_ context.Context, b *v1alpha1.HostedBridge, patch []byte)
 // TestAnOutageOfAllTenantsIsWrittenInTurn has a server fail that 2,000 bridges use, and recover
 // for some before that was written.
 func TestAnOutageOfAllTenantsIsWrittenInTurn(t *testing.T) {
-	const bridges, recovered = 2000, 100
+	const bridges, recovered = 400, 100
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleet{bridges: map[string]*v1alpha1.HostedBridge{}, writes: map[int64]int{}}
 		w := newWriter(f.get, f.patch, slog.New(slog.DiscardHandler))

@@ -161,11 +161,9 @@ func TestTheTableFollowsTheSecretsOfABridge(t *testing.T) {
 		return backend.SecretsRevision == "" && slices.Equal(backend.Grants.Servers("credentials.json"), []string{"second"})
 	})
 	for _, revision := range []string{"0123456789abcdef", "fedcba9876543210", ""} {
-		testenv.ExpectExists(t, c, b)
-		b.Status.Secrets = &v1alpha1.SecretsStatus{Count: 2, Revision: revision, Missing: []string{"OTHER"}}
-		if err := c.Status().Update(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
+		testenv.ExpectStatusChanged(t, c, b, func() {
+			b.Status.Secrets = &v1alpha1.SecretsStatus{Count: 2, Revision: revision, Missing: []string{"OTHER"}}
+		})
 		await(t, w, "revision "+revision, func(table *route.Table) bool {
 			backend, _ := table.Lookup(user)
 			return backend.SecretsRevision == revision

@@ -147,7 +147,7 @@ func (b *bridgesByAddress) add(pod *unstructured.Unstructured) {
 	}
 }
 
-// at returns the UID of the bridge at an address, of which the event may come later.
+// at returns the UID of the bridge at an address. The event of its pod may come later.
 func (b *bridgesByAddress) at(ctx context.Context, address string) (uid string) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
