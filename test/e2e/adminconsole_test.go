@@ -24,7 +24,7 @@ var consolePages = []string{"/console", "/console/people", "/console/usage?range
 // answersKey waits until a request with the tenant's key is answered with a status.
 func answersKey(t *testing.T, n tenant, status int) {
 	t.Helper()
-	wait.NoError(t, deliveredTimeout, fmt.Sprintf("the key is answered %d", status), func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, fmt.Sprintf("the key is answered %d", status), func(ctx context.Context) error {
 		a, err := send(ctx, newHTTPClient(false), installed.url+"/u/"+n.name+"/health", n.key.secret, request{method: http.MethodGet})
 		if err == nil && a.status != status {
 			err = fmt.Errorf("status %d: %.200s", a.status, a.body)

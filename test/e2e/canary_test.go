@@ -221,7 +221,7 @@ func plant(t *testing.T) []plantedValue {
 // one up for a while, after which there is a log of before its restart too.
 func awaitPlanted(t *testing.T) {
 	t.Helper()
-	wait.NoError(t, readyTimeout, "the planted pods are there", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the planted pods are there", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := installed.client.List(ctx, &pods, client.InNamespace(installed.namespace), plantedLabels); err != nil {
 			return err

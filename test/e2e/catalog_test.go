@@ -26,9 +26,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
-// agreedTimeout is how long the replicas may take to be of one mind.
-const agreedTimeout = 10 * time.Second
-
 // TestCatalog uses the catalog as people do with curl and kubectl.
 func TestCatalog(t *testing.T) {
 	t.Parallel()
@@ -168,7 +165,7 @@ func newPublisher(t *testing.T, short string) publisher {
 // awaitWorks waits until all replicas know the publisher's key.
 func (p publisher) awaitWorks(t *testing.T) {
 	t.Helper()
-	wait.NoError(t, agreedTimeout, "the key of "+p.id+" works", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "the key of "+p.id+" works", func(context.Context) error {
 		for range 4 {
 			probe := curl{newHTTPClient(false), p.key}
 			if a := probe.ask(t, http.MethodPost, "/recipes?dryRun=All", `{}`); a.status != http.StatusUnprocessableEntity {
@@ -251,7 +248,7 @@ func (p publisher) mustPublish(t *testing.T, name, file string) (w written) {
 // awaitRead waits until every replica answers a GET with what check wants.
 func awaitRead(t *testing.T, path string, check func(answer) error) {
 	t.Helper()
-	wait.NoError(t, agreedTimeout, "GET "+path, func(context.Context) error {
+	wait.NoError(t, wait.Limit, "GET "+path, func(context.Context) error {
 		for range 4 {
 			if err := check(curl{newHTTPClient(false), ""}.ask(t, http.MethodGet, path, "")); err != nil {
 				return err

@@ -31,9 +31,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
-// revokedWithin is how long a key that was withdrawn may work at another replica.
-const revokedWithin = 2 * time.Second
-
 // catalogIsAdministered does what needs the administrators' key.
 func catalogIsAdministered(t *testing.T) {
 	boss := admin(t)
@@ -55,7 +52,7 @@ func catalogIsAdministered(t *testing.T) {
 	publishersAreKept(t, boss, p)
 	boss.must(t, http.StatusOK, http.MethodPut, "/admin/recipes/"+name+"/owner", `{"owner":"`+heir.id+`"}`)
 	next := fileOf(t, remote(name, left, "2.0.0"))
-	wait.NoError(t, agreedTimeout, "the heir owns the recipe, and the former owner does not", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "the heir owns the recipe, and the former owner does not", func(context.Context) error {
 		former := p.ask(t, http.MethodPut, "/recipes/"+name+"?dryRun=All", next, "If-Match", "*")
 		now := heir.ask(t, http.MethodPut, "/recipes/"+name+"?dryRun=All", next, "If-Match", "*")
 		if former.status != http.StatusForbidden || now.status != http.StatusOK {
@@ -76,7 +73,7 @@ func catalogIsAdministered(t *testing.T) {
 // actsAreAudited looks in the audit trail for acts, each on what begins so.
 func actsAreAudited(t *testing.T, acts map[string]string) {
 	t.Helper()
-	wait.NoError(t, agreedTimeout, "the acts are in the audit trail", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the acts are in the audit trail", func(ctx context.Context) error {
 		trail, err := output(ctx, "logs", "--namespace="+systemNamespace, "deployment/hosted-bridge-ingress", "--all-pods", "--since=5m", "--tail=-1")
 		if err != nil {
 			return err
@@ -140,7 +137,7 @@ func publishersAreKept(t *testing.T, boss curl, p publisher) {
 // awaitAdmin is awaitRead for administrators.
 func awaitAdmin(t *testing.T, boss curl, path string, check func(answer) error) {
 	t.Helper()
-	wait.NoError(t, agreedTimeout, "GET "+path, func(context.Context) error {
+	wait.NoError(t, wait.Limit, "GET "+path, func(context.Context) error {
 		for range 4 {
 			if err := check(curl{newHTTPClient(false), boss.key}.ask(t, http.MethodGet, path, "")); err != nil {
 				return err
@@ -161,7 +158,7 @@ func keysAreWithdrawn(t *testing.T, boss curl, p publisher) {
 	second.awaitWorks(t)
 	boss.must(t, http.StatusNoContent, http.MethodDelete, keys+"/"+p.keyID, "")
 	began := time.Now()
-	wait.NoError(t, revokedWithin, "the withdrawn key opens nothing", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "the withdrawn key opens nothing", func(context.Context) error {
 		for range 4 {
 			if a := (curl{newHTTPClient(false), p.key}).ask(t, http.MethodPost, "/recipes?dryRun=All", `{}`); a.status != http.StatusUnauthorized {
 				return fmt.Errorf("status %d", a.status)
@@ -215,7 +212,7 @@ func catalogOfKubectl(t *testing.T) {
 // awaitVerdict waits until the operator says this of a recipe.
 func awaitVerdict(t *testing.T, name string, status metav1.ConditionStatus, reason string) (message string) {
 	t.Helper()
-	wait.NoError(t, agreedTimeout, "recipe "+name+" is "+reason, func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "recipe "+name+" is "+reason, func(ctx context.Context) error {
 		o := &v1alpha1.CatalogRecipe{}
 		if err := installed.client.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: name}, o); err != nil {
 			return err

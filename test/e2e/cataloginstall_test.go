@@ -44,7 +44,7 @@ func catalogIsInstalled(t *testing.T) {
 	for _, n := range both {
 		awaitEdition(t, n, tokens[n.name], "1.0.0")
 	}
-	wait.NoError(t, agreedTimeout, "the calls are counted", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "the calls are counted", func(context.Context) error {
 		return counted(t, boss, name)
 	})
 
@@ -63,7 +63,7 @@ func catalogIsInstalled(t *testing.T) {
 
 	p.must(t, http.StatusOK, http.MethodPut, "/recipes/"+name+"/deprecation", `{"reason":"Use another."}`)
 	for _, n := range both {
-		wait.NoError(t, agreedTimeout, "it is said that the recipe of "+n.name+" is deprecated", func(ctx context.Context) error {
+		wait.NoError(t, wait.Limit, "it is said that the recipe of "+n.name+" is deprecated", func(ctx context.Context) error {
 			b, err := getBridge(ctx, n.name)
 			if err != nil {
 				return err
@@ -97,7 +97,7 @@ func newOfRecipe(t *testing.T, short, name, version string) tenant {
 func awaitEdition(t *testing.T, n tenant, token, version string) {
 	t.Helper()
 	c := newHTTPClient(false)
-	wait.NoError(t, deliveredTimeout, "the server of "+n.name+" is that of version "+version, func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the server of "+n.name+" is that of version "+version, func(ctx context.Context) error {
 		if err := presents(ctx, c, n, left, token); err != nil {
 			return err
 		}

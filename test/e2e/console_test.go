@@ -46,7 +46,7 @@ func offerServer(t *testing.T, n tenant, name string, use v1alpha1.ServerUse) {
 // sees has the person open a page of the console until it says the words.
 func (p *person) sees(t *testing.T, path, words string) (v view) {
 	t.Helper()
-	wait.NoError(t, readyTimeout, path+" says "+words, func(context.Context) error {
+	wait.NoError(t, wait.Limit, path+" says "+words, func(context.Context) error {
 		var err error
 		if v, err = p.try("open", installed.url+path); err == nil && !strings.Contains(v.Text, words) {
 			err = fmt.Errorf("status %d: it says %.600s", v.Status, v.Text)
@@ -134,7 +134,7 @@ func consoleLeadsToATool(t *testing.T) {
 func appCalls(t *testing.T, n tenant, tool string) {
 	t.Helper()
 	for _, era := range eras {
-		wait.NoError(t, readyTimeout, "the inspector calls "+tool, func(context.Context) error {
+		wait.NoError(t, wait.Limit, "the inspector calls "+tool, func(context.Context) error {
 			_, err := inspectorCall(t, era, n.url(), n.key.secret, tool)
 			return err
 		})

@@ -21,10 +21,6 @@ import (
 // the kubelet has seen it, which takes a second or two.
 const slowestCall = 10 * time.Second
 
-// podRestart bounds the time in which a bridge's pod is replaced and its next
-// call answered.
-const podRestart = 45 * time.Second
-
 func TestCallsGoOnWhileAProcessEnds(t *testing.T) {
 	tests := []struct {
 		name       string
@@ -92,13 +88,13 @@ func TestTheNextCallWaitsForTheBridgesPod(t *testing.T) {
 			old := bridgePod(t, leo.uid)
 			tt.end(t, old)
 			start := time.Now()
-			answerWithin(t, leo, podRestart)
+			answerWithin(t, leo, wait.Limit)
 			t.Logf("answered after %s", time.Since(start).Round(time.Millisecond))
 			// A pod that ends in good order may have given that answer.
-			wait.NoError(t, podRestart, "the bridge's process is another", func(ctx context.Context) error {
+			wait.NoError(t, wait.Limit, "the bridge's process is another", func(ctx context.Context) error {
 				return startedAgain(ctx, leo, old)
 			})
-			answerWithin(t, leo, podRestart)
+			answerWithin(t, leo, wait.Limit)
 		})
 	}
 }
@@ -109,7 +105,7 @@ func TestKubectlRolloutRestartWorksOnABridge(t *testing.T) {
 	old := bridgePod(t, mia.uid)
 	deployment := "deployment/" + mia.name + "-bridge"
 	mustKubectl(t, "rollout", "restart", deployment)
-	answerWithin(t, mia, podRestart)
+	answerWithin(t, mia, wait.Limit)
 	mustKubectl(t, "rollout", "status", deployment, "--timeout=60s")
 	if pod := bridgePod(t, mia.uid); pod.UID == old.UID {
 		t.Error("the bridge's pod is the old one")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/test/wait"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,7 +21,7 @@ import (
 // others do.
 func (o outsider) goRun(t *testing.T, n tenant, asked task) (said, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), outsideTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
 	defer cancel()
 	return o.goSteps(ctx, n, &goClient{asked: asked, whole: make(chan struct{}, 1)})
 }
@@ -125,7 +126,7 @@ func (g *goClient) step(ctx context.Context, session *mcp.ClientSession, name st
 		// told.
 		select {
 		case <-g.whole:
-		case <-time.After(deliveredTimeout):
+		case <-time.After(wait.Limit):
 		}
 		g.mu.Lock()
 		s.Progress = g.progress

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,10 +32,6 @@ const (
 	// defaultGuardedImage is the MCP server that wants a token.
 	defaultGuardedImage = "hosted-bridge/guarded-server:dev"
 	guardedName         = "guarded"
-
-	// deliveredTimeout bounds the way of a changed secret: sealed, reported,
-	// announced, fetched, and the server connected with it.
-	deliveredTimeout = 30 * time.Second
 )
 
 // The two guarded servers stand side by side, so that what is meant for the
@@ -201,7 +196,7 @@ func presents(ctx context.Context, c *http.Client, n tenant, g *guard, token str
 func awaitPresented(t *testing.T, n tenant, g *guard, token string) (p presented) {
 	t.Helper()
 	c := newHTTPClient(false)
-	wait.NoError(t, deliveredTimeout, "the "+g.name+" server of "+n.name+" is given the token that is set", func(ctx context.Context) (err error) {
+	wait.NoError(t, wait.Limit, "the "+g.name+" server of "+n.name+" is given the token that is set", func(ctx context.Context) (err error) {
 		if err := presents(ctx, c, n, g, token); err != nil {
 			return err
 		}
@@ -216,7 +211,7 @@ func awaitPresented(t *testing.T, n tenant, g *guard, token string) (p presented
 func awaitOutOfService(t *testing.T, n tenant, guards ...*guard) {
 	t.Helper()
 	c := newHTTPClient(false)
-	wait.NoError(t, deliveredTimeout, "servers of "+n.name+" are out of service", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "servers of "+n.name+" are out of service", func(ctx context.Context) error {
 		names, err := listTools(ctx, c, n)
 		if err != nil {
 			return err

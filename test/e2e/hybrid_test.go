@@ -74,7 +74,7 @@ func TestALaptopsBridgeHasTheHostedOneAmongItsServers(t *testing.T) {
 	n := newTenantOf(t, "hybrid", 0)
 	l := newLaptop(t, n)
 	inspector := func(args ...string) (string, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), inspectorTimeout)
+		ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
 		defer cancel()
 		// What follows the inspector's own name is the server's command.
 		command := append([]string{module(t, "@modelcontextprotocol/inspector/clients/launcher/build/index.js"),
@@ -122,7 +122,7 @@ func TestALaptopsBridgeOutlivesThePodOfTheHostedOne(t *testing.T) {
 	awaitTools(t, session, "hosted_"+tool)
 	old := bridgePod(t, n.uid)
 	remove(t, old)
-	wait.NoError(t, podRestart, "the bridge's process is another", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the bridge's process is another", func(ctx context.Context) error {
 		return startedAgain(ctx, n, old)
 	})
 	wait.NoError(t, callTimeout, "the hosted tool answers", func(ctx context.Context) error {
@@ -142,7 +142,7 @@ func TestALoopOfBridgesIsRefused(t *testing.T) {
 		mustPut(t, *n, "OTHER_KEY", other.key.secret, http.StatusCreated)
 	}
 	began := time.Now()
-	wait.NoError(t, deliveredTimeout, "the loop is named", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the loop is named", func(ctx context.Context) error {
 		a, err := send(ctx, newHTTPClient(false), there.url(), there.key.secret, modern("tools/list", "", `{}`))
 		if err != nil {
 			return err

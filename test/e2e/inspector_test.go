@@ -10,22 +10,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
-
-// inspectorTimeout bounds one run of the inspector, which takes half a second
-// where nothing is held up.
-const inspectorTimeout = time.Minute
 
 // inspect runs the command line of the MCP inspector against the URL in the
 // era and returns what it printed on its two streams, and whether it failed.
 func inspect(t *testing.T, era, url, key string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), inspectorTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
 	defer cancel()
 	transport := "http"
 	if strings.HasSuffix(url, "/sse") {

@@ -87,7 +87,7 @@ func TestTheLastUserOfANamespaceTakesItsPolicyWithThem(t *testing.T) {
 	b.Namespace = namespace.Name
 	create(t, b)
 	policy := client.ObjectKey{Namespace: namespace.Name, Name: desired.PolicyName}
-	wait.NoError(t, readyTimeout, "the policy is there, and a pod that it holds for", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the policy is there, and a pod that it holds for", func(ctx context.Context) error {
 		pods, err := podsOfTenants(ctx, namespace.Name)
 		if err == nil && pods == 0 {
 			err = errors.New("there is no pod")
@@ -98,7 +98,7 @@ func TestTheLastUserOfANamespaceTakesItsPolicyWithThem(t *testing.T) {
 	if err := installed.client.Delete(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	wait.NoError(t, objectsGone, "the policy is gone", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the policy is gone", func(ctx context.Context) error {
 		err := installed.client.Get(ctx, policy, &networkingv1.NetworkPolicy{})
 		if !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("it is there"), err)

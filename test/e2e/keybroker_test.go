@@ -29,9 +29,6 @@ import (
 // Service.
 const keybrokerName = "hosted-bridge-keybroker"
 
-// keybrokerTimeout bounds the end and the start of the keybroker's pods.
-const keybrokerTimeout = 60 * time.Second
-
 func secretsStayWithoutAKeybroker(t *testing.T) {
 	jack, kate := newGuardedTenant(t, "jack", left), newGuardedTenant(t, "kate", left)
 	token, other, late := left.token(t), left.token(t), left.token(t)
@@ -43,7 +40,7 @@ func secretsStayWithoutAKeybroker(t *testing.T) {
 
 	replicas := scaleKeybroker(t, 0)
 	t.Cleanup(func() { scaleKeybroker(t, replicas) })
-	wait.NoError(t, keybrokerTimeout, "no keybroker runs", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "no keybroker runs", func(ctx context.Context) error {
 		// Those on their way out serve to the end.
 		var pods corev1.PodList
 		if err := installed.client.List(ctx, &pods, client.InNamespace(systemNamespace)); err != nil {
@@ -90,7 +87,7 @@ func secretsStayWithoutAKeybroker(t *testing.T) {
 // keybroker and says so, and returns its UID.
 func awaitWaiting(t *testing.T, n tenant) (uid string) {
 	t.Helper()
-	wait.NoError(t, keybrokerTimeout, "the new pod of "+n.name+" waits for the keybroker", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the new pod of "+n.name+" waits for the keybroker", func(ctx context.Context) error {
 		pods, err := bridgePods(ctx, n.uid)
 		if err != nil || len(pods) != 1 {
 			return fmt.Errorf("%d pods: %w", len(pods), errors.Join(err, errors.New("want 1")))
@@ -163,7 +160,7 @@ func secretsOutlastTheMasterKey(t *testing.T) {
 			t.Errorf("%s is under key version %d, want %d", s.Name, s.KeyVersion, version+1)
 		}
 	}
-	wait.NoError(t, deliveredTimeout, "the status has the new key version", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the status has the new key version", func(ctx context.Context) error {
 		b, err := getBridge(ctx, lena.name)
 		if err != nil {
 			return err
@@ -183,7 +180,7 @@ func secretsOutlastTheMasterKey(t *testing.T) {
 
 	// A pod that starts now gets all of them from the new version.
 	remove(t, pod)
-	wait.NoError(t, podRestart, "the bridge's pod is another", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the bridge's pod is another", func(ctx context.Context) error {
 		return startedAgain(ctx, lena, pod)
 	})
 	awaitPresented(t, lena, left, late)

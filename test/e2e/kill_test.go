@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,10 +22,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
-
-// replacedTimeout bounds the time until ended pods are replaced. A container
-// that was killed before waits up to 40 s for its third start.
-const replacedTimeout = 2 * time.Minute
 
 // podsOf returns the pods of one of the installation's Deployments. Each has
 // a ServiceAccount of the same name.
@@ -128,7 +123,7 @@ func awaitReplaced(t *testing.T, deployment string, want int, ended []corev1.Pod
 	for _, p := range ended {
 		before[p.UID] = restarts(p)
 	}
-	wait.NoError(t, replacedTimeout, deployment+" is whole again", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, deployment+" is whole again", func(ctx context.Context) error {
 		pods, err := listPodsOf(ctx, deployment)
 		if err != nil {
 			return err

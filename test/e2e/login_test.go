@@ -281,7 +281,7 @@ func mustSend(t *testing.T, address, token string, r request) answer {
 // changeSubjects replaces the people who may use a tenant's bridge.
 func changeSubjects(t *testing.T, n tenant, subjects []v1alpha1.OAuthSubject) {
 	t.Helper()
-	wait.NoError(t, agreedTimeout, "the people of "+n.name+" are changed", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the people of "+n.name+" are changed", func(ctx context.Context) error {
 		b, err := getBridge(ctx, n.name)
 		if err != nil {
 			return err

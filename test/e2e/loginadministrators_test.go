@@ -52,7 +52,7 @@ func administratorsLogIn(t *testing.T) {
 		t.Errorf("an auditor makes a key: %s", got.body)
 	}
 	person := logins.KeyOf(identityIssuer, name).String()
-	wait.NoError(t, deliveredTimeout, "the audit trail names the auditor", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "the audit trail names the auditor", func(context.Context) error {
 		var page struct{ Entries []audit.Entry }
 		auditor.must(t, http.StatusOK, http.MethodGet, "/admin/audit?limit=100&from="+began.UTC().Format("2006-01-02T15:04:05Z"), "").into(t, &page)
 		acts := map[string]string{}

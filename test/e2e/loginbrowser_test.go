@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 	"io"
 	"net/url"
 	"os"
@@ -21,9 +22,6 @@ import (
 	"testing"
 	"time"
 )
-
-// browserTimeout bounds the end of a browser, which takes a fraction of a second.
-const browserTimeout = 10 * time.Second
 
 // chromiums are the names of the browsers that the tests run, the smallest first.
 var chromiums = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"}
@@ -117,7 +115,7 @@ func newPerson(t *testing.T, b browser) *person {
 	}
 	cmd := exec.Command(nodeProgram(t), "clients/browser.mjs", string(argument))
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	cmd.WaitDelay = browserTimeout
+	cmd.WaitDelay = wait.Limit
 	p := &person{err: &bytes.Buffer{}}
 	cmd.Stderr = p.err
 	in, err := cmd.StdinPipe()
@@ -134,7 +132,7 @@ func newPerson(t *testing.T, b browser) *person {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		late := time.AfterFunc(browserTimeout, func() { _ = cmd.Process.Kill() })
+		late := time.AfterFunc(wait.Limit, func() { _ = cmd.Process.Kill() })
 		defer late.Stop()
 		if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
 			t.Errorf("end the browser: %v: %.2000s", err, p.err)

@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/hostedbridge/hostedbridge/test/wait"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
@@ -124,7 +125,7 @@ func (o outsider) logIn(t *testing.T, n tenant, asked task, who string) (s said,
 // sent.
 func (o outsider) follow(t *testing.T, n tenant, asked task, goes func(address string) error) (s said, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), outsideTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
 	defer cancel()
 	cmd := o.command(ctx, t, n, asked)
 	var stderr bytes.Buffer
@@ -179,7 +180,7 @@ func (p *person) letsIn(address, who string) error {
 // goLogIn is logIn with the Go SDK's client.
 func (o outsider) goLogIn(t *testing.T, n tenant, asked task, letsIn func(address string) error) (said, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), outsideTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
 	defer cancel()
 	back := make(chan url.Values, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -101,7 +101,7 @@ func accountsAreConnected(t *testing.T) {
 		t.Parallel()
 		n, p := newAccountTenant(t, "connected-again", who, "open"), newVisitorOf(t, hosts)
 		p.connects(t, n, who, rand.Text())
-		wait.NoError(t, deliveredTimeout, "the bridge has the login", func(ctx context.Context) error {
+		wait.NoError(t, wait.Limit, "the bridge has the login", func(ctx context.Context) error {
 			_, err := n.whoami(ctx, n.key.secret)
 			return err
 		})
@@ -173,7 +173,7 @@ func (n accountTenant) whoami(ctx context.Context, token string) (p presented, e
 func (n accountTenant) awaitLoginRequired(t *testing.T) {
 	t.Helper()
 	c := newHTTPClient(false)
-	wait.NoError(t, healthTimeout, "the health of "+n.name+" says that a login is missing", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the health of "+n.name+" says that a login is missing", func(ctx context.Context) error {
 		a, err := send(ctx, c, n.base()+"/health", n.key.secret, request{method: http.MethodGet})
 		if err != nil {
 			return err
@@ -272,7 +272,7 @@ func (n accountTenant) loginOutlivesItsPod(t *testing.T, password string) {
 	t.Helper()
 	before := bridgePod(t, n.uid)
 	remove(t, before)
-	wait.NoError(t, readyTimeout, "another pod has the login", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "another pod has the login", func(ctx context.Context) error {
 		pods, err := bridgePods(ctx, n.uid)
 		if err != nil || len(pods) != 1 || pods[0].UID == before.UID {
 			return fmt.Errorf("there are %d other pods (%w)", len(pods), errors.Join(err, errors.New("want one")))

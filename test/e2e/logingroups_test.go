@@ -79,7 +79,7 @@ func groupsDecide(t *testing.T) {
 	awaitTeam := func(token string, want bool) {
 		t.Helper()
 		began := time.Now()
-		wait.NoError(t, deliveredTimeout, fmt.Sprintf("the group's tools are listed: %v", want), func(ctx context.Context) error {
+		wait.NoError(t, wait.Limit, fmt.Sprintf("the group's tools are listed: %v", want), func(ctx context.Context) error {
 			list, err := send(ctx, newHTTPClient(false), n.url(), token, modern("tools/list", "", `{}`))
 			if err == nil && (list.status != http.StatusOK || strings.Contains(string(list.body), `"team_`) != want) {
 				err = fmt.Errorf("status %d: %.300s", list.status, list.body)

@@ -30,9 +30,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
-// leftTimeout is longer than the retention of the tests' installation.
-const leftTimeout = 2 * time.Minute
-
 // listenFor opens a stream of notifications, and returns a channel that is told when it has
 // ended.
 func listenFor(t *testing.T, address, token string) <-chan time.Time {
@@ -88,7 +85,7 @@ func forgetPerson(t *testing.T, name string) {
 func awaitLeft(t *testing.T, name string) *v1alpha1.BridgePerson {
 	t.Helper()
 	p := &v1alpha1.BridgePerson{}
-	wait.NoError(t, leftTimeout, "the person has left", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the person has left", func(ctx context.Context) error {
 		if err := installed.client.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: name}, p); err != nil {
 			return err
 		}
@@ -113,7 +110,7 @@ func peopleLeave(t *testing.T) {
 	}
 	var made struct{ Key string }
 	admin(t).must(t, http.StatusCreated, http.MethodPost, "/admin/users/"+n.name+"/keys", `{}`).into(t, &made)
-	wait.NoError(t, agreedTimeout, "the key works", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the key works", func(ctx context.Context) error {
 		got, err := send(ctx, newHTTPClient(false), n.url(), made.Key, modernCall)
 		if err != nil {
 			return err
@@ -137,7 +134,7 @@ func peopleLeave(t *testing.T) {
 			if at.Sub(began) > time.Second {
 				t.Errorf("an open stream has ended only after %s", at.Sub(began))
 			}
-		case <-time.After(agreedTimeout):
+		case <-time.After(wait.Limit):
 			t.Fatal("a stream is still open")
 		}
 	}
@@ -197,7 +194,7 @@ func expectNothingLeft(t *testing.T, n tenant) {
 func expectAudited(t *testing.T, user string, p *v1alpha1.BridgePerson) {
 	t.Helper()
 	want := []string{"access/offboarded", "access/loginsEnded", "access/stopped", "access/secretsDestroyed", "access/deleted", "access/left"}
-	wait.NoError(t, agreedTimeout, "each step is in the audit trail", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "each step is in the audit trail", func(context.Context) error {
 		var page struct {
 			Entries []struct {
 				ID, Method string
@@ -237,7 +234,7 @@ func newcomersLeave(t *testing.T, n newcomer, a asking) {
 	}
 	forgetPerson(t, p.Name)
 	// The login may have made the record, for groups.
-	wait.NoError(t, agreedTimeout, "the person is offboarded", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the person is offboarded", func(ctx context.Context) error {
 		known := &v1alpha1.BridgePerson{}
 		err := installed.client.Get(ctx, client.ObjectKeyFromObject(p), known)
 		if apierrors.IsNotFound(err) {
@@ -249,7 +246,7 @@ func newcomersLeave(t *testing.T, n newcomer, a asking) {
 		known.Spec.Access = v1alpha1.AccessOffboarded
 		return installed.client.Update(ctx, known)
 	})
-	wait.NoError(t, agreedTimeout, "the person cannot log in again", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "the person cannot log in again", func(context.Context) error {
 		v, err := newVisitor(t).tryLogIn(n.at, a.url(), n.name)
 		if err == nil && v.Status != http.StatusForbidden {
 			err = fmt.Errorf("status %d at %s", v.Status, v.path())

@@ -131,7 +131,7 @@ func newcomersAreLetInOnce(t *testing.T, n newcomer, a asking) {
 	n.hasNone(t, "a no")
 
 	first := n.allows(t, a, true)
-	wait.NoError(t, agreedTimeout, "all replicas know the bridge", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "all replicas know the bridge", func(ctx context.Context) error {
 		answer, err := send(ctx, newHTTPClient(false), a.resource, first.Access, modernCall)
 		if err != nil {
 			return err
@@ -148,7 +148,7 @@ func newcomersAreLetInOnce(t *testing.T, n newcomer, a asking) {
 		t.Error("a second login has made another bridge")
 	}
 
-	wait.NoError(t, agreedTimeout, "an administrator takes the person out", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "an administrator takes the person out", func(ctx context.Context) error {
 		b := n.bridge(t)
 		b.Spec.OAuth = nil
 		return installed.client.Update(ctx, b)
@@ -213,9 +213,9 @@ func providePeopleRecipe(t *testing.T) {
 	t.Cleanup(func() { forgetCatalog(t, &v1alpha1.CatalogRecipe{}, peopleRecipe) })
 	o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: peopleRecipe}}
 	o.Spec.Recipe = catalog.ToObject(r)
-	wait.NoError(t, agreedTimeout, "the recipe is made", func(ctx context.Context) error { return installed.client.Create(ctx, o) })
+	wait.NoError(t, wait.Limit, "the recipe is made", func(ctx context.Context) error { return installed.client.Create(ctx, o) })
 	awaitVerdict(t, peopleRecipe, metav1.ConditionTrue, v1alpha1.ReasonRecipeValid)
-	wait.NoError(t, agreedTimeout, "the profile of first logins is accepted", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the profile of first logins is accepted", func(ctx context.Context) error {
 		p := &v1alpha1.BridgeProfile{}
 		if err := installed.client.Get(ctx, types.NamespacedName{Namespace: systemNamespace, Name: v1alpha1.OnboardingProfile}, p); err != nil {
 			return err

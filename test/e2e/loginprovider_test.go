@@ -20,7 +20,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -46,10 +45,6 @@ const (
 	gitHubPath   = "/github"
 	gitHubIssuer = identityIssuer + gitHubPath
 	gitHubClient = "hosted-bridge-github"
-
-	// providerTimeout bounds the start of the provider, and before it the end
-	// of the one of a former run.
-	providerTimeout = 2 * time.Minute
 )
 
 // document is a client's metadata document, which lies at the provider.
@@ -141,7 +136,7 @@ func startIdentityProvider(t *testing.T) (hosts map[string]string) {
 		t.Fatalf("remove a former provider: %v", err)
 	}
 	for _, object := range objects {
-		wait.NoError(t, providerTimeout, fmt.Sprintf("there is a %T of this run", object), func(ctx context.Context) error {
+		wait.NoError(t, wait.Limit, fmt.Sprintf("there is a %T of this run", object), func(ctx context.Context) error {
 			return installed.client.Create(ctx, object)
 		})
 	}

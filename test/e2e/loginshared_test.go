@@ -96,7 +96,7 @@ func ownersShare(t *testing.T) {
 	owner.must(t, http.StatusCreated, http.MethodPut, path, value)
 	owner.must(t, http.StatusCreated, http.MethodPut, "/shared/"+spare+"/secrets/"+right.secret, right.token(t))
 	c := newHTTPClient(false)
-	wait.NoError(t, deliveredTimeout, "the shared server is given the owner's value", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the shared server is given the owner's value", func(ctx context.Context) error {
 		return presents(ctx, c, payal, left, value)
 	})
 	t.Logf("a member's call has the value %s after it was set", time.Since(began).Round(10*time.Millisecond))
@@ -115,7 +115,7 @@ func ownersShare(t *testing.T) {
 	// A new value is one write for all, and the person who leaves has none.
 	second := left.token(t)
 	owner.must(t, http.StatusOK, http.MethodPut, path, second)
-	wait.NoError(t, deliveredTimeout, "the shared server is given the new value", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the shared server is given the new value", func(ctx context.Context) error {
 		return presents(ctx, c, payal, left, second)
 	})
 	sayOf(t, "payal", map[string]any{"groups": []string{"private"}})
@@ -124,7 +124,7 @@ func ownersShare(t *testing.T) {
 		t.Fatalf("refresh: status %d, error %q", next.status, next.Error)
 	}
 	left0, gone := member.as(next.Access), time.Now()
-	wait.NoError(t, deliveredTimeout, "the person who left has the server no more", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the person who left has the server no more", func(ctx context.Context) error {
 		if _, err := whoami(ctx, c, left0, left); !errors.Is(err, errOutOfService) {
 			return fmt.Errorf("a call ends with %w", errors.Join(err, errors.New("an answer")))
 		}
@@ -141,7 +141,7 @@ func ownersShare(t *testing.T) {
 // sharingIsAudited looks for the entries of the owner's act and of the member's call.
 func sharingIsAudited(t *testing.T, name string, since time.Time) {
 	t.Helper()
-	wait.NoError(t, deliveredTimeout, "the audit trail names the people", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "the audit trail names the people", func(context.Context) error {
 		var page struct{ Entries []audit.Entry }
 		admin(t).must(t, http.StatusOK, http.MethodGet, "/admin/audit?limit=500&from="+since.UTC().Format("2006-01-02T15:04:05Z"), "").into(t, &page)
 		var set, called bool

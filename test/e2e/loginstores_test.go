@@ -114,7 +114,7 @@ func replaceIngresses(t *testing.T, n tenant, token string) {
 	pods := podsOf(t, deployment)
 	remove(t, pods...)
 	awaitReplaced(t, deployment, len(pods), pods)
-	wait.NoError(t, replacedTimeout, "the former ingresses are gone", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the former ingresses are gone", func(ctx context.Context) error {
 		for _, p := range pods {
 			err := installed.client.Get(ctx, client.ObjectKeyFromObject(&p), &corev1.Pod{})
 			if client.IgnoreNotFound(err) != nil {
@@ -126,7 +126,7 @@ func replaceIngresses(t *testing.T, n tenant, token string) {
 		}
 		return nil
 	})
-	wait.NoError(t, agreedTimeout, "the next ingresses answer, and take a token from before", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the next ingresses answer, and take a token from before", func(ctx context.Context) error {
 		for range 6 { // More than replicas, each on a connection of its own.
 			if err := callTool(ctx, newHTTPClient(false), n.url(), token); err != nil {
 				return err

@@ -178,7 +178,7 @@ func removedPeopleAreOut(t *testing.T) {
 // awaitShut waits until the token opens the URL at no replica.
 func awaitShut(t *testing.T, address, token string) {
 	t.Helper()
-	wait.NoError(t, agreedTimeout, "the token opens nothing at any replica", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the token opens nothing at any replica", func(ctx context.Context) error {
 		for range 6 { // More than replicas, each on a connection of its own.
 			got, err := send(ctx, newHTTPClient(false), address, token, modernCall)
 			if err != nil {

@@ -118,7 +118,7 @@ func serviceAddress(t *testing.T, namespace, name string) string {
 // podOf returns a running pod of a component of the installation.
 func podOf(t *testing.T, namespace, component string) (pod corev1.Pod) {
 	t.Helper()
-	wait.NoError(t, readyTimeout, "the "+component+" runs", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the "+component+" runs", func(ctx context.Context) error {
 		var pods corev1.PodList
 		err := installed.client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/component": component})
 		for _, p := range pods.Items {

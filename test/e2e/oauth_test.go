@@ -97,7 +97,7 @@ func TestServersThatWantAnOAuthToken(t *testing.T) {
 	mustPut(t, n, lent.secret, `{"refresh_token":"`+issuer.login+`"}`, http.StatusCreated)
 	c := newHTTPClient(false)
 	var first string
-	wait.NoError(t, readyTimeout, "both servers answer", func(ctx context.Context) (err error) {
+	wait.NoError(t, wait.Limit, "both servers answer", func(ctx context.Context) (err error) {
 		first, err = bothAnswer(ctx, c, n)
 		return err
 	})
@@ -118,7 +118,7 @@ func TestServersThatWantAnOAuthToken(t *testing.T) {
 	// one that the bridge got for it.
 	before := bridgePod(t, n.uid)
 	remove(t, before)
-	wait.NoError(t, readyTimeout, "another pod's servers answer", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "another pod's servers answer", func(ctx context.Context) error {
 		pods, err := bridgePods(ctx, n.uid)
 		if err != nil || len(pods) != 1 || pods[0].UID == before.UID {
 			return fmt.Errorf("there are %d other pods (%w)", len(pods), errors.Join(err, errors.New("want one")))

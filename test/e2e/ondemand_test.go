@@ -75,7 +75,7 @@ func asleep(ctx context.Context, n tenant) error {
 // what it read before, which takes that back; fallAsleep then writes it again.
 func fallAsleep(t *testing.T, n tenant) {
 	t.Helper()
-	wait.NoError(t, podRestart, "the bridge sleeps", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the bridge sleeps", func(ctx context.Context) error {
 		b, err := getBridge(ctx, n.name)
 		if err != nil {
 			return err
@@ -237,7 +237,7 @@ func TestHowLongAWakeTakes(t *testing.T) {
 			t.Fatalf("the first call: %v", err)
 		}
 		answered = append(answered, time.Since(began))
-		wait.UntilWithin(t, podRestart, "its pod is Ready too", func() bool { return v1alpha1.BridgeReady(new(bridgePod(t, n.uid))) })
+		wait.UntilWithin(t, wait.Limit, "its pod is Ready too", func() bool { return v1alpha1.BridgeReady(new(bridgePod(t, n.uid))) })
 		podReady = append(podReady, time.Since(began))
 		fallAsleep(t, program)
 		began = time.Now()
@@ -303,7 +303,7 @@ func scaleUp(t *testing.T, d *appsv1.Deployment) time.Duration {
 		if err := installed.client.Patch(t.Context(), d, patch); err != nil {
 			t.Fatal(err)
 		}
-		wait.NoError(t, podRestart, fmt.Sprintf("the raw Deployment has %d replicas", replicas), func(ctx context.Context) error {
+		wait.NoError(t, wait.Limit, fmt.Sprintf("the raw Deployment has %d replicas", replicas), func(ctx context.Context) error {
 			if err := installed.client.Get(ctx, client.ObjectKeyFromObject(d), d); err != nil {
 				return err
 			}

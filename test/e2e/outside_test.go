@@ -24,9 +24,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
-// outsideTimeout bounds one run of a client of clients/, with all its steps.
-const outsideTimeout = 2 * time.Minute
-
 // What the everything server's prompt and resource say.
 const (
 	promptText   = "Prompt with arguments: arg1='one', arg2='two'"
@@ -105,7 +102,7 @@ func (o outsider) run(t *testing.T, n tenant, asked task) (said, error) {
 	if o.program == "" {
 		return o.goRun(t, n, asked)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), outsideTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
 	defer cancel()
 	cmd := o.command(ctx, t, n, asked)
 	var stdout, stderr bytes.Buffer
@@ -215,7 +212,7 @@ func TestACancelledCallIsCancelledAtTheServer(t *testing.T) {
 	t.Parallel()
 	n := newGuardedTenant(t, "cancelling", left)
 	mustPut(t, n, left.secret, left.token(t), http.StatusCreated)
-	wait.NoError(t, deliveredTimeout, "the guarded server is connected", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the guarded server is connected", func(ctx context.Context) error {
 		_, err := askWaits(ctx, n)
 		return err
 	})

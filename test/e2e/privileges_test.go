@@ -71,7 +71,7 @@ func TestEachSourceThatIsToBeDeletedIs(t *testing.T) {
 	awaitPresented(t, paul, left, token)
 	awaitPresented(t, paul, right, other)
 	awaitSecrets(t, paul, metav1.ConditionTrue, v1alpha1.ReasonSealed)
-	wait.NoError(t, deliveredTimeout, "both sources are gone", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "both sources are gone", func(ctx context.Context) error {
 		return errors.Join(sourceGone(ctx, first), sourceGone(ctx, second))
 	})
 	// What came from a Secret that is gone is the user's own.
@@ -88,11 +88,11 @@ func TestAdministratorsGiveAndTakeKeysOverHTTP(t *testing.T) {
 		path := "/admin/users/" + n.name + "/keys"
 		var made struct{ Key, ID string }
 		boss.must(t, http.StatusCreated, http.MethodPost, path, `{"name":"laptop","expires":"1h"}`).into(t, &made)
-		wait.NoError(t, agreedTimeout, "the new key opens the bridge of "+n.name, func(ctx context.Context) error {
+		wait.NoError(t, wait.Limit, "the new key opens the bridge of "+n.name, func(ctx context.Context) error {
 			return allowed(ctx, web, n.url(), made.Key)
 		})
 		boss.must(t, http.StatusNoContent, http.MethodDelete, path+"/"+made.ID, "")
-		wait.NoError(t, agreedTimeout, "the new key opens it no more", func(ctx context.Context) error {
+		wait.NoError(t, wait.Limit, "the new key opens it no more", func(ctx context.Context) error {
 			if err := allowed(ctx, web, n.url(), made.Key); !errors.Is(err, errRefused) {
 				return fmt.Errorf("want a refusal: %w", errors.Join(err, errors.New("allowed")))
 			}

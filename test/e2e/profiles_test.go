@@ -70,7 +70,7 @@ func TestAProfileDecidesWhichToolsItsMembersHave(t *testing.T) {
 	token := left.token(t)
 	mustPut(t, n, left.secret, token, http.StatusCreated)
 	awaitPresented(t, n, left, token)
-	wait.NoError(t, faultTimeout, "the status and the columns say whose server it is", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the status and the columns say whose server it is", func(ctx context.Context) error {
 		b, err := getBridge(ctx, n.name)
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func TestAProfileDecidesWhichToolsItsMembersHave(t *testing.T) {
 		}
 		return fmt.Errorf("the states are %+v", b.Status.ServerStates)
 	})
-	wait.NoError(t, faultTimeout, "the profile counts its member", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the profile counts its member", func(ctx context.Context) error {
 		err := installed.client.Get(ctx, client.ObjectKeyFromObject(p), p)
 		if err == nil && (p.Status.Matched != 1 || p.Status.Updated != 1 || !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)) {
 			err = fmt.Errorf("its status is %+v", p.Status)
@@ -94,7 +94,7 @@ func TestAProfileDecidesWhichToolsItsMembersHave(t *testing.T) {
 		return err
 	})
 	began = joins()
-	wait.NoError(t, deliveredTimeout, "who left the group has its tools no more", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "who left the group has its tools no more", func(ctx context.Context) error {
 		list, err := session.ListTools(ctx, nil)
 		if err != nil {
 			return err

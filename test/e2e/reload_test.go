@@ -48,7 +48,7 @@ func changeReachesBridge(t *testing.T, n tenant) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	wait.NoError(t, deliveredTimeout, "one tool is listed", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "one tool is listed", func(ctx context.Context) error {
 		list, err := session.ListTools(ctx, nil)
 		if err == nil && (len(list.Tools) != 1 || list.Tools[0].Name != "mcp") {
 			err = fmt.Errorf("there are %d tools", len(list.Tools))

@@ -152,7 +152,7 @@ func elsewhere(t *testing.T, n tenant, kept backup) *installation {
 		t.Log("the cluster is not local: restored into the same one, once all of the tenant is gone from it")
 		kept.only(t, n)
 		mustKubectl(t, "delete", "hb", n.name)
-		wait.NoError(t, objectsGone, "the bridge and its objects are gone", func(ctx context.Context) error {
+		wait.NoError(t, wait.Limit, "the bridge and its objects are gone", func(ctx context.Context) error {
 			return errors.Join(gone(ctx, n.name), remains(ctx, n.uid))
 		})
 		return installed

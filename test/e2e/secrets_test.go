@@ -32,10 +32,6 @@ import (
 const (
 	// maxSecret is the largest value that a secret can have.
 	maxSecret = 64 << 10
-
-	// healthTimeout is a little longer than the time between two looks of the
-	// ingress at a bridge's health.
-	healthTimeout = 75 * time.Second
 )
 
 // TestUsersSecrets restores a backup in another cluster while it does all else
@@ -258,7 +254,7 @@ func secretsAreKeptFromSources(t *testing.T) {
 	awaitPresented(t, hal, right, other)
 	awaitSecrets(t, hal, metav1.ConditionTrue, v1alpha1.ReasonSealed)
 
-	wait.NoError(t, deliveredTimeout, "the source that was to be deleted is gone", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the source that was to be deleted is gone", func(ctx context.Context) error {
 		return sourceGone(ctx, once)
 	})
 	for _, s := range listSecrets(t, hal).Secrets {
@@ -307,7 +303,7 @@ func secretsOfADeletedBridgeStayClosed(t *testing.T) {
 	}
 
 	mustKubectl(t, "delete", "hb", iris.name)
-	wait.NoError(t, objectsGone, "the bridge and its objects are gone", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the bridge and its objects are gone", func(ctx context.Context) error {
 		return errors.Join(gone(ctx, iris.name), remains(ctx, iris.uid))
 	})
 	iris.uid = create(t, guardedBridge(iris.name, []credential{iris.key}, left, right))
@@ -415,7 +411,7 @@ func (a answer) code() string {
 // current spec.
 func awaitSecrets(t *testing.T, n tenant, status metav1.ConditionStatus, reason string) (c metav1.Condition) {
 	t.Helper()
-	wait.NoError(t, deliveredTimeout, fmt.Sprintf("%s of %s is %s for %s", v1alpha1.ConditionSecretsSealed, n.name, status, reason), func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, fmt.Sprintf("%s of %s is %s for %s", v1alpha1.ConditionSecretsSealed, n.name, status, reason), func(ctx context.Context) error {
 		b, err := getBridge(ctx, n.name)
 		if err != nil {
 			return err
@@ -434,7 +430,7 @@ func awaitSecrets(t *testing.T, n tenant, status metav1.ConditionStatus, reason 
 // these errors; one without an error is healthy.
 func awaitHealth(t *testing.T, n tenant, want map[string]string) {
 	t.Helper()
-	wait.NoError(t, healthTimeout, "the health of "+n.name, func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the health of "+n.name, func(ctx context.Context) error {
 		a, err := send(ctx, newHTTPClient(false), n.base()+"/health", n.key.secret, request{method: http.MethodGet})
 		if err != nil {
 			return err

@@ -114,7 +114,7 @@ func TestAUserChoosesAServerAndTheirClientHasItsTools(t *testing.T) {
 	if status, _, text := ask[any](t, n, n.key.secret, http.MethodPut, "/servers/extra/choice", `{"use":"Off"}`); status != http.StatusOK {
 		t.Fatalf("%d %s", status, text)
 	}
-	wait.NoError(t, deliveredTimeout, "the tools of a server that is off are listed no more", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the tools of a server that is off are listed no more", func(ctx context.Context) error {
 		list, err := session.ListTools(ctx, nil)
 		if err != nil {
 			return err
@@ -153,7 +153,7 @@ func applyAgain(t *testing.T, manifest *v1alpha1.HostedBridge) {
 // awaitState waits until the API says that a server is in this state.
 func awaitState(t *testing.T, n tenant, server, state string) {
 	t.Helper()
-	wait.NoError(t, faultTimeout, "server "+server+" is "+state, func(context.Context) error {
+	wait.NoError(t, wait.Limit, "server "+server+" is "+state, func(context.Context) error {
 		if _, s, text := ask[selfservice.Server](t, n, n.key.secret, http.MethodGet, "/servers/"+server, ""); string(s.State) != state {
 			return fmt.Errorf("it is %s", text)
 		}
@@ -164,7 +164,7 @@ func awaitState(t *testing.T, n tenant, server, state string) {
 // expectSameInKubectl compares the servers that the API shows with those of the status.
 func expectSameInKubectl(t *testing.T, n tenant) {
 	t.Helper()
-	wait.NoError(t, faultTimeout, "kubectl says what the API says", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "kubectl says what the API says", func(ctx context.Context) error {
 		_, servers, _ := ask[selfservice.Servers](t, n, n.key.secret, http.MethodGet, "/servers", "")
 		b, err := getBridge(ctx, n.name)
 		if err != nil {
@@ -187,7 +187,7 @@ func expectSameInKubectl(t *testing.T, n tenant) {
 // choices before it.
 func awaitEvent(t *testing.T, n tenant, server, name string) {
 	t.Helper()
-	wait.NoError(t, faultTimeout, "the call is in the user's activity", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "the call is in the user's activity", func(context.Context) error {
 		status, activity, text := ask[selfservice.Activity](t, n, n.key.secret, http.MethodGet, "/activity", "")
 		called := slices.ContainsFunc(activity.Entries, func(e selfservice.Event) bool {
 			// Where the bridge told nothing of the call, it is as the client named it.
@@ -212,12 +212,12 @@ func awaitEvent(t *testing.T, n tenant, server, name string) {
 // one try each of their routes.
 func TestUsersManageTheirOwnKeysAndNobodyElses(t *testing.T) {
 	t.Parallel()
-	n, other := newTenant(t, "keeper", "own"), newTenant(t, "stranger")
+	n, other := newTenant(t, "keymaker", "own"), newTenant(t, "stranger")
 	status, made, text := ask[selfservice.CreatedKey](t, n, n.key.secret, http.MethodPost, "/keys", `{"name":"laptop","expires":"1h"}`)
 	if status != http.StatusCreated {
 		t.Fatalf("%d %s", status, text)
 	}
-	wait.NoError(t, deliveredTimeout, "the new key opens the bridge", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "the new key opens the bridge", func(context.Context) error {
 		if status, _, text := ask[any](t, n, made.Key, http.MethodGet, "/servers", ""); status != http.StatusOK {
 			return fmt.Errorf("%d %s", status, text)
 		}
@@ -245,7 +245,7 @@ func TestUsersManageTheirOwnKeysAndNobodyElses(t *testing.T) {
 	if status, _, text := ask[any](t, n, n.key.secret, http.MethodDelete, "/keys/"+made.ID, ""); status != http.StatusNoContent {
 		t.Errorf("%d %s", status, text)
 	}
-	wait.NoError(t, deliveredTimeout, "the revoked key opens nothing", func(context.Context) error {
+	wait.NoError(t, wait.Limit, "the revoked key opens nothing", func(context.Context) error {
 		if status, _, _ := ask[any](t, n, made.Key, http.MethodGet, "/servers", ""); status != http.StatusUnauthorized {
 			return fmt.Errorf("status %d", status)
 		}

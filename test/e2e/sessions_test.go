@@ -49,7 +49,7 @@ func TestASessionOutlivesItsPod(t *testing.T) {
 				callInSession(t, session)
 				old := bridgePod(t, n.uid)
 				tt.end(t, n)
-				wait.NoError(t, podRestart, "the bridge's process is another", func(ctx context.Context) error {
+				wait.NoError(t, wait.Limit, "the bridge's process is another", func(ctx context.Context) error {
 					return startedAgain(ctx, n, old)
 				})
 				callInSession(t, session)
@@ -96,7 +96,7 @@ func suspendAndResume(t *testing.T, n tenant) {
 		}
 	}
 	desire(v1alpha1.StateSuspended)
-	wait.NoError(t, podRestart, "the bridge has no pod", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the bridge has no pod", func(ctx context.Context) error {
 		pods, err := bridgePods(ctx, n.uid)
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("there are %d pods", len(pods))

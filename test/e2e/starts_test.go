@@ -74,7 +74,7 @@ func restartBoth(t *testing.T, tenants []tenant) []podStart {
 	began := time.Now()
 	remove(t, old...)
 	all := make([]podStart, len(tenants))
-	wait.NoError(t, podRestart, "the pods are others", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "the pods are others", func(ctx context.Context) error {
 		waiting := 0
 		for i, n := range tenants {
 			if all[i].ready != 0 {

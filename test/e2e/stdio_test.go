@@ -105,7 +105,7 @@ func TestAServerOverStdioSeesItsOwnSecretsAlone(t *testing.T) {
 	defer session.Close()
 	awaitEnv := func(token string) {
 		t.Helper()
-		wait.NoError(t, deliveredTimeout, "the program has the secret", func(ctx context.Context) error {
+		wait.NoError(t, wait.Limit, "the program has the secret", func(ctx context.Context) error {
 			env, err := environmentOf(ctx, session)
 			if err != nil {
 				return err
@@ -172,7 +172,7 @@ func TestAServerOverStdioIsStartedAgain(t *testing.T) {
 	pod := bridgePod(t, n.uid)
 	for _, end := range []func(*testing.T, corev1.Pod, corev1.ContainerStatus){killProgram, killContainer} {
 		end(t, pod, containerOf(t, pod, "everything"))
-		wait.NoError(t, podRestart, "the server answers again", func(ctx context.Context) error {
+		wait.NoError(t, wait.Limit, "the server answers again", func(ctx context.Context) error {
 			result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "everything_echo", Arguments: map[string]any{"message": "again"}})
 			if err == nil && result.IsError {
 				err = fmt.Errorf("the tool failed")
@@ -221,7 +221,7 @@ func killContainer(t *testing.T, pod corev1.Pod, status corev1.ContainerStatus) 
 // after its bridge is ready.
 func awaitTools(t *testing.T, session *mcp.ClientSession, names ...string) {
 	t.Helper()
-	awaitToolsWithin(t, readyTimeout, session, names...)
+	awaitToolsWithin(t, wait.Limit, session, names...)
 }
 
 // awaitToolsWithin is awaitTools for servers that take another time to start.

@@ -64,7 +64,7 @@ func awaitMemory(t *testing.T, n tenant, entities ...string) {
 
 func connectKeeper(t *testing.T, n tenant) (session *mcp.ClientSession) {
 	t.Helper()
-	wait.NoError(t, podRestart, "the bridge is connected to", func(ctx context.Context) (err error) {
+	wait.NoError(t, wait.Limit, "the bridge is connected to", func(ctx context.Context) (err error) {
 		session, err = newSDKClient(n, modernVersion).connect(ctx)
 		return err
 	})
@@ -75,7 +75,7 @@ func connectKeeper(t *testing.T, n tenant) (session *mcp.ClientSession) {
 // awaitOtherPod waits until a pod other than the one before serves.
 func awaitOtherPod(t *testing.T, n tenant, before corev1.Pod) {
 	t.Helper()
-	wait.NoError(t, podRestart, "another pod serves", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "another pod serves", func(ctx context.Context) error {
 		pods, err := bridgePods(ctx, n.uid)
 		if err != nil {
 			return err
@@ -145,7 +145,7 @@ func dropServers(t *testing.T, n tenant) {
 		for _, server := range step.left {
 			want = append(want, v1alpha1.ClaimName(n.name, server))
 		}
-		wait.NoError(t, readyTimeout, "the claim of server "+step.gone+" is deleted, and no other", func(ctx context.Context) error {
+		wait.NoError(t, wait.Limit, "the claim of server "+step.gone+" is deleted, and no other", func(ctx context.Context) error {
 			var claims corev1.PersistentVolumeClaimList
 			if err := installed.client.List(ctx, &claims, client.InNamespace(installed.namespace), client.MatchingLabels{v1alpha1.LabelInstance: n.name}); err != nil {
 				return err

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,10 +26,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
-
-// readyTimeout bounds the start of a bridge: its pod, its certificate and its
-// connection to the upstream. On 2 busy cores it takes some seconds.
-const readyTimeout = 90 * time.Second
 
 // tenant is one user of the run with a key of theirs.
 type tenant struct {
@@ -114,7 +109,7 @@ func create(t *testing.T, b *v1alpha1.HostedBridge) types.UID {
 // awaitReady waits until the bridge's current spec is Ready.
 func awaitReady(t *testing.T, name string) {
 	t.Helper()
-	wait.NoError(t, readyTimeout, "HostedBridge "+name+" is Ready", func(ctx context.Context) error {
+	wait.NoError(t, wait.Limit, "HostedBridge "+name+" is Ready", func(ctx context.Context) error {
 		b, err := getBridge(ctx, name)
 		if err != nil {
 			return err
