@@ -15,7 +15,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -188,15 +187,8 @@ func newWay(t *testing.T, way, eraName string, server mcpserver.Server, o Option
 // awaitLists waits until all servers are connected, on which hints depend.
 func awaitLists(t testing.TB, b *Bridge) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
 	for _, u := range b.set.servers() {
-		for len(u.Lists.Items(message.MethodListTools)) == 0 {
-			select {
-			case <-time.After(time.Millisecond):
-			case <-deadline:
-				t.Fatalf("server %s lists nothing", u.Config.Name)
-			}
-		}
+		eventually(t, "the list of server "+u.Config.Name, func() bool { return len(u.Lists.Items(message.MethodListTools)) > 0 })
 	}
 }
 

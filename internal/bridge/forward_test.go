@@ -34,6 +34,7 @@ var thrice = mcpserver.Retry{MaxAttempts: 3, Delay: mcpserver.Duration(time.Mill
 // TestOnlyWhatDoesNoHarmIsRepeated counts the calls that a server gets of one
 // call of a client, in every mode.
 func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		annotations string
 		answer      func(http.ResponseWriter, *http.Request, sentMessage, int) string
@@ -60,6 +61,7 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 	for name, tt := range tests {
 		for way := range ways {
 			t.Run(name+"/"+way, func(t *testing.T) {
+				t.Parallel()
 				s := &script{annotations: tt.annotations, answer: tt.answer}
 				server := s.serve(t)
 				server.Retry = tt.retry
@@ -74,6 +76,7 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 }
 
 func TestReadsAreRepeated(t *testing.T) {
+	t.Parallel()
 	for method, read := range map[string]func(context.Context, *mcp.ClientSession) error{
 		message.MethodGetPrompt: func(ctx context.Context, c *mcp.ClientSession) error {
 			_, err := c.GetPrompt(ctx, &mcp.GetPromptParams{Name: "p"})
@@ -97,8 +100,10 @@ func TestReadsAreRepeated(t *testing.T) {
 // TestACallThatAskedIsNotRepeated has a read-only tool not answer, once after it
 // asked the client.
 func TestACallThatAskedIsNotRepeated(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]int{"ask": 1, "quiet": 3} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			runs := make(chan struct{}, 8)
 			s := emptyServer(nil)
 			s.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
@@ -128,6 +133,7 @@ func TestACallThatAskedIsNotRepeated(t *testing.T) {
 
 // TestACancelledCallIsNotRepeated has the client give up while the bridge pauses.
 func TestACancelledCallIsNotRepeated(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &script{annotations: readOnly, answer: func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
 		time.AfterFunc(50*time.Millisecond, cancel)
@@ -144,10 +150,12 @@ func TestACancelledCallIsNotRepeated(t *testing.T) {
 // TestACallEndsInItsTime has a tool work until it is cancelled, which the server
 // must hear.
 func TestACallEndsInItsTime(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			for way := range ways {
 				t.Run(clientEra+" client, "+serverEra+" server, "+way, func(t *testing.T) {
+					t.Parallel()
 					began, cancelled := make(chan struct{}, 20), make(chan struct{}, 20)
 					s := emptyServer(nil)
 					rawTool(s, "t", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -179,8 +187,10 @@ func TestACallEndsInItsTime(t *testing.T) {
 // TestAServerThatIsNotReachedGetsARest follows a server's breaker: it opens, one
 // call is tried after the pause, and an answer closes it.
 func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
+	t.Parallel()
 	for way := range ways {
 		t.Run(way, func(t *testing.T) {
+			t.Parallel()
 			healthy := make(chan struct{})
 			s := &script{answer: func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
 				if inflight.Closed(healthy) {
@@ -222,6 +232,7 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 // TestAServerThatAnswersGetsNoRest has a server fail in all ways that are
 // answers.
 func TestAServerThatAnswersGetsNoRest(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(http.ResponseWriter, *http.Request, sentMessage, int) string{
 		"error results":   same(`{"isError":true,"content":[]}`),
 		"JSON-RPC errors": erring("connection refused"),
@@ -234,6 +245,7 @@ func TestAServerThatAnswersGetsNoRest(t *testing.T) {
 	}
 	for name, answer := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := &script{answer: answer}
 			r, call := newWay(t, "direct, one server", "modern", s.serve(t), Options{})
 			for range pipeline.UnreachedCalls + 2 {
@@ -249,6 +261,7 @@ func TestAServerThatAnswersGetsNoRest(t *testing.T) {
 // TestANewConnectionEndsTheRest has a server come back long before its pause
 // ends.
 func TestANewConnectionEndsTheRest(t *testing.T) {
+	t.Parallel()
 	s := &script{answer: same(done)}
 	r, call := newWay(t, "direct, one server", "modern", s.serve(t), Options{})
 	u := r.bridge.set.servers()[0]

@@ -81,8 +81,10 @@ func (s *station) server(name string) mcpserver.Server {
 // TestTwoBridgesThatServeEachOtherAreRefused has nothing behind two bridges but
 // the other one.
 func TestTwoBridgesThatServeEachOtherAreRefused(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			a, b := newStation(t, "uid-a"), newStation(t, "uid-b")
 			a.open(t, b.server("b"))
 			b.open(t, a.server("a"))
@@ -110,6 +112,7 @@ func TestTwoBridgesThatServeEachOtherAreRefused(t *testing.T) {
 // TestTwoBridgesMayKnowEachOther has each bridge a server of its own besides the
 // other. The lists must not grow, and nothing may be asked in circles.
 func TestTwoBridgesMayKnowEachOther(t *testing.T) {
+	t.Parallel()
 	x := serveMCP(t, echoServer("x"), "legacy")
 	t.Cleanup(x.Close)
 	y := serveMCP(t, echoServer("y"), "modern")
@@ -145,6 +148,7 @@ func TestTwoBridgesMayKnowEachOther(t *testing.T) {
 
 // TestBridgesBehindEachOther calls through chains of bridges.
 func TestBridgesBehindEachOther(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	next := mcpserver.Server{Name: "one", URL: upstream.URL}
@@ -171,6 +175,7 @@ func TestBridgesBehindEachOther(t *testing.T) {
 }
 
 func TestHopsAreChecked(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -216,6 +221,7 @@ func TestHopsAreChecked(t *testing.T) {
 
 // TestHopsWithoutHeaders come in the metadata.
 func TestHopsWithoutHeaders(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -232,6 +238,7 @@ func TestHopsWithoutHeaders(t *testing.T) {
 
 // TestABridgeSeesNoThirdBridgesTools lists as a client and as a bridge.
 func TestABridgeSeesNoThirdBridgesTools(t *testing.T) {
+	t.Parallel()
 	x := serveMCP(t, echoServer("x"), "legacy")
 	t.Cleanup(x.Close)
 	y := serveMCP(t, echoServer("y"), "modern")

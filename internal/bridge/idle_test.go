@@ -26,8 +26,10 @@ const idleTime = time.Second
 // TestAnIdleConnectionEndsAndComesBack has nobody call for longer than the
 // configuration allows.
 func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			p := newMemoryProgram(t, echoServer("one"), "legacy")
 			p.Timeouts.Idle = mcpserver.Duration(idleTime)
 			two := newWitness(t, "two", "modern", nil)
@@ -69,6 +71,7 @@ func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
 
 // TestAConnectionInUseIsNotIdle has a call and a subscription outlast the time.
 func TestAConnectionInUseIsNotIdle(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(&mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
@@ -115,6 +118,7 @@ func TestAConnectionInUseIsNotIdle(t *testing.T) {
 // TestAServersOwnTimeToConnect has a server that answers no question. What needs
 // no answer it takes: the SDK waits for that when it gives a connection up.
 func TestAServersOwnTimeToConnect(t *testing.T) {
+	t.Parallel()
 	hang := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -138,6 +142,7 @@ func TestAServersOwnTimeToConnect(t *testing.T) {
 }
 
 func TestTheProtocolVersionOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		era, version, agreed, says string
 	}{
@@ -148,6 +153,7 @@ func TestTheProtocolVersionOfTheConfiguration(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newMemoryProgram(t, echoServer("one"), tt.era)
 			p.ProtocolVersion = tt.version
 			r := newRig(t, fast, p.Server)
@@ -164,6 +170,7 @@ func TestTheProtocolVersionOfTheConfiguration(t *testing.T) {
 }
 
 func TestAServerIsNotListenedToWhereTheConfigurationSaysSo(t *testing.T) {
+	t.Parallel()
 	for _, silent := range []bool{false, true} {
 		var gets atomic.Int32
 		inner := mcpHandler(t, echoServer("one"), "legacy")

@@ -110,6 +110,7 @@ func writeAnswer(w http.ResponseWriter, m sentMessage, size int, half bool) {
 }
 
 func TestARequestThatFindsNoMemoryIsRefused(t *testing.T) {
+	t.Parallel()
 	began, release := make(chan struct{}), make(chan struct{})
 	slow := newScript(t, func(w http.ResponseWriter, m sentMessage) {
 		close(began)
@@ -147,6 +148,7 @@ func TestARequestThatFindsNoMemoryIsRefused(t *testing.T) {
 // TestAServerThatStopsInALargeAnswerGivesWay lets a server keep the memory of an answer, and asks
 // another one for an answer that needs it.
 func TestAServerThatStopsInALargeAnswerGivesWay(t *testing.T) {
+	t.Parallel()
 	stopped, release := make(chan struct{}), make(chan struct{})
 	hangs := newScript(t, func(w http.ResponseWriter, m sentMessage) {
 		writeAnswer(w, m, 2<<20, true)
@@ -171,6 +173,7 @@ func TestAServerThatStopsInALargeAnswerGivesWay(t *testing.T) {
 }
 
 func TestAServerThatSaysTooMuchOfItselfIsOutOfService(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		server func() *mcp.Server
 		want   string
@@ -196,6 +199,7 @@ func TestAServerThatSaysTooMuchOfItselfIsOutOfService(t *testing.T) {
 	for name, tt := range tests {
 		for _, kind := range kinds {
 			t.Run(name+" over "+string(kind), func(t *testing.T) {
+				t.Parallel()
 				good := serveMCP(t, echoServer("good"), "legacy")
 				t.Cleanup(good.Close)
 				r := newRig(t, fast, serveOver(t, kind, tt.server(), "legacy"), mcpserver.Server{Name: "good", URL: good.URL})

@@ -104,6 +104,7 @@ func tell(t *testing.T, client *mcp.ClientSession, tool string, arguments any) s
 // TestAProgramThatKnowsOnlyTheOldProtocolWorks has programs that do something
 // else than to refuse the modern protocol's first question.
 func TestAProgramThatKnowsOnlyTheOldProtocolWorks(t *testing.T) {
+	t.Parallel()
 	for what, pinned := range map[string]string{
 		"strict": message.NewestLegacyVersion, // It exits.
 		"stuck":  message.NewestLegacyVersion, // It listens no more.
@@ -111,6 +112,7 @@ func TestAProgramThatKnowsOnlyTheOldProtocolWorks(t *testing.T) {
 		"modern": "",
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			server := realProgram(t, what)
 			server.Timeouts.Connect = mcpserver.Duration(3 * time.Second)
 			if what == "modern" {
@@ -133,8 +135,10 @@ func TestAProgramThatKnowsOnlyTheOldProtocolWorks(t *testing.T) {
 }
 
 func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, fast, realProgram(t, "modern"))
 			client := r.connect(t, clientEra, nil)
 			first := tell(t, client, "process", nil)
@@ -150,6 +154,7 @@ func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
 }
 
 func TestAFullDiskIsAnErrorThatNamesTheServer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, fast, realProgram(t, "modern"))
 	client := r.connect(t, "modern", nil)
 	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "fill"})
@@ -166,6 +171,7 @@ func TestAFullDiskIsAnErrorThatNamesTheServer(t *testing.T) {
 }
 
 func TestAProgramThatCannotBeginIsUnhealthy(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, fast, realProgram(t, "brief"))
 	eventually(t, "unhealthy", func() bool {
 		s := r.bridge.Health().Servers["one"]
@@ -180,6 +186,7 @@ func TestAProgramThatCannotBeginIsUnhealthy(t *testing.T) {
 // TestAProgramThatDiesYoungIsNotStartedInALoop has a program end as soon as it is
 // connected to.
 func TestAProgramThatDiesYoungIsNotStartedInALoop(t *testing.T) {
+	t.Parallel()
 	s := echoServer("one")
 	p := newMemoryProgram(t, s, "legacy")
 	slow := fast
@@ -231,6 +238,7 @@ func TestAProgramHasItsOwnSecretsAlone(t *testing.T) {
 }
 
 func TestSecretsInAProgramsArgumentsAndFiles(t *testing.T) {
+	t.Parallel()
 	server := realProgram(t, "modern", "TOKEN", "config.json")
 	server.Program.Command = append(server.Program.Command, "--token=${TOKEN}", "--config", "${CONFIG_DIR}/settings.json")
 	server.Program.Files = []mcpserver.File{{Name: "settings.json", Content: `{"token":"${TOKEN}","more":${config.json}}`}}
@@ -249,6 +257,7 @@ func TestSecretsInAProgramsArgumentsAndFiles(t *testing.T) {
 // TestAProgramWithoutItsSecretIsOutOfServiceAlone covers each place in which a
 // program can name a secret.
 func TestAProgramWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
+	t.Parallel()
 	places := map[string]func(p *mcpserver.Program){
 		"an argument": func(p *mcpserver.Program) { p.Command = append(p.Command, "${TOKEN}") },
 		"a variable":  func(p *mcpserver.Program) { p.Env = append(p.Env, mcpserver.Variable{Name: "X", Value: "${TOKEN}"}) },
@@ -256,6 +265,7 @@ func TestAProgramWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 	}
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newMemoryProgram(t, echoServer("one"), "modern")
 			place(p.Program)
 			p.Secrets = []string{"TOKEN"}
@@ -288,8 +298,10 @@ func TestAProgramWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 // TestAProgramIsStartedAgainWithOtherSecrets has a client call before and after a
 // change of the secret.
 func TestAProgramIsStartedAgainWithOtherSecrets(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			p := newMemoryProgram(t, echoServer("one"), "legacy")
 			p.Program.Env = []mcpserver.Variable{{Name: "TOKEN", Value: "${TOKEN}"}}
 			p.Secrets = []string{"TOKEN"}
@@ -314,6 +326,7 @@ func TestAProgramIsStartedAgainWithOtherSecrets(t *testing.T) {
 
 // TestNoLogHoldsWhatAProgramPrints has a program that cannot begin say why.
 func TestNoLogHoldsWhatAProgramPrints(t *testing.T) {
+	t.Parallel()
 	log := &sharedLog{}
 	server := realProgram(t, "brief", "TOKEN")
 	server.Program.Command = append(server.Program.Command, "${TOKEN}")
@@ -350,6 +363,7 @@ func (l *lateTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 func TestAContainerThatIsNotThereYetSaysNothingOfItsProgram(t *testing.T) {
+	t.Parallel()
 	p := newMemoryProgram(t, echoServer("one"), "modern")
 	memoryPrograms.Store(t.Name(), &lateProgram{memoryProgram: p})
 	r := newRig(t, fast, p.Server)

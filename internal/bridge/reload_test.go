@@ -35,6 +35,7 @@ func (r *rig) reconfigure(t *testing.T, change func(*mcpserver.Config)) {
 }
 
 func TestConfigurationsThatChangeNothing(t *testing.T) {
+	t.Parallel()
 	one := newWitness(t, "one", "legacy", nil)
 	r := newRig(t, fast, one.Server)
 	opts, changed := changeCounter()
@@ -82,8 +83,10 @@ func TestConfigurationsThatChangeNothing(t *testing.T) {
 }
 
 func TestAServerThatIsConfiguredAsBeforeKeepsItsConnections(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			one, two := newWitness(t, "one", "legacy", nil), newWitness(t, "two", "modern", nil)
 			r := newRig(t, fast, one.Server, two.Server)
 			client := r.connect(t, clientEra, nil)
@@ -126,6 +129,7 @@ func sessionsOf(s *mcp.Server) int {
 // TestACallInFlightOutlastsItsServer has a call be under way while its server is
 // changed or removed. It is answered, and only then is the server let go.
 func TestACallInFlightOutlastsItsServer(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			for what, change := range map[string]func(*mcpserver.Config){
@@ -136,6 +140,7 @@ func TestACallInFlightOutlastsItsServer(t *testing.T) {
 				},
 			} {
 				t.Run(clientEra+" client and "+serverEra+" server that is "+what, func(t *testing.T) {
+					t.Parallel()
 					began, release := make(chan struct{}, 4), make(chan struct{})
 					s := emptyServer(nil)
 					rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -168,6 +173,7 @@ func TestACallInFlightOutlastsItsServer(t *testing.T) {
 }
 
 func TestNoAnswerIsLostWhileServersAreReplaced(t *testing.T) {
+	t.Parallel()
 	one, two := served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern")
 	r := newRig(t, fast, one, two)
 	var calling sync.WaitGroup
@@ -197,9 +203,11 @@ func TestNoAnswerIsLostWhileServersAreReplaced(t *testing.T) {
 }
 
 func TestClientsHearOnceOfAnotherConfiguration(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for _, several := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s client, several servers: %v", clientEra, several), func(t *testing.T) {
+				t.Parallel()
 				servers := []mcpserver.Server{served(t, "one", fullServer("one", "a"), "legacy")}
 				if several {
 					servers = append(servers, served(t, "two", fullServer("two", "b"), "modern"))
@@ -247,9 +255,11 @@ func quietly[T any](heard <-chan T) int {
 // TestSessionsSurviveEveryShape takes one client through all the shapes that a
 // bridge can have.
 func TestSessionsSurviveEveryShape(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for _, beginning := range []string{"transparent", "several", "router"} {
 			t.Run(clientEra+" client that begins with "+beginning, func(t *testing.T) {
+				t.Parallel()
 				one, two := served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern")
 				shapes := map[string]mcpserver.Config{
 					"transparent": {Servers: []mcpserver.Server{one}},
@@ -340,11 +350,13 @@ func (r *rig) replaced(t *testing.T, change func(*mcpserver.Config)) {
 }
 
 func TestSubscriptionsGoOnAtAServerThatWasChanged(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			for _, before := range kinds {
 				for _, after := range kinds {
 					t.Run(fmt.Sprintf("%s client and %s server over %s and then %s", clientEra, serverEra, before, after), func(t *testing.T) {
+						t.Parallel()
 						s, _, opts, updated := subscribable()
 						now := serveOver(t, before, s, serverEra)
 						later := now
@@ -379,8 +391,10 @@ func TestSubscriptionsGoOnAtAServerThatWasChanged(t *testing.T) {
 // TestACallAmidAReplacementLeavesNoConnection has a session use the new server
 // before it is told that it took another one's place.
 func TestACallAmidAReplacementLeavesNoConnection(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			s, subscriptions, opts, updated := subscribable()
 			one := serveOver(t, kind, s, "legacy")
 			two := one
@@ -410,6 +424,7 @@ func TestACallAmidAReplacementLeavesNoConnection(t *testing.T) {
 
 // TestServersThatWereReplacedLeaveNothing counts what the bridge's context holds.
 func TestServersThatWereReplacedLeaveNothing(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, fast, served(t, "one", echoServer("one"), "legacy"))
 	connected(t, r.bridge)
 	old := r.bridge.set.only()
@@ -420,8 +435,10 @@ func TestServersThatWereReplacedLeaveNothing(t *testing.T) {
 }
 
 func TestANewServerGetsTheSecretsInUse(t *testing.T) {
+	t.Parallel()
 	for _, revision := range []string{"before", "after"} {
 		t.Run("a change of the secrets "+revision, func(t *testing.T) {
+			t.Parallel()
 			one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 			r := newRig(t, fast)
 			r.bridge.UseSecrets(secretsOf("r1", "TOKEN", "first-token"))
@@ -444,6 +461,7 @@ func TestANewServerGetsTheSecretsInUse(t *testing.T) {
 // TestAToolIsKnownOnceTheSecretsThatItsServerWaitedForAreThere has the first
 // attempt to connect end before there is a secret.
 func TestAToolIsKnownOnceTheSecretsThatItsServerWaitedForAreThere(t *testing.T) {
+	t.Parallel()
 	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	r := newRig(t, fast, one.Server, served(t, "two", echoServer("two"), "modern"))
 	client := r.connect(t, "modern", nil)
@@ -460,6 +478,7 @@ func TestAToolIsKnownOnceTheSecretsThatItsServerWaitedForAreThere(t *testing.T) 
 }
 
 func TestANewServerWithoutItsSecretIsOutOfServiceAtOnce(t *testing.T) {
+	t.Parallel()
 	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	r := newRig(t, fast)
 	r.bridge.UseSecrets(secretsOf("r1"))
@@ -470,6 +489,7 @@ func TestANewServerWithoutItsSecretIsOutOfServiceAtOnce(t *testing.T) {
 }
 
 func TestEgressHoldsForConnectionsMadeLater(t *testing.T) {
+	t.Parallel()
 	one := newWitness(t, "one", "modern", nil)
 	r := newRig(t, fast, one.Server)
 	client := r.connect(t, "modern", nil)
@@ -483,6 +503,7 @@ func TestEgressHoldsForConnectionsMadeLater(t *testing.T) {
 }
 
 func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
+	t.Parallel()
 	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	two, three := served(t, "two", echoServer("two"), "modern"), served(t, "three", echoServer("three"), "legacy")
 	r := newRig(t, fast, one.Server, two)
@@ -526,6 +547,7 @@ func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
 // TestNewCallsGoToTheNewProgramAtOnce has a session's call keep the former
 // program while the server is changed.
 func TestNewCallsGoToTheNewProgramAtOnce(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	began, release := make(chan struct{}), make(chan struct{})
 	rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -40,10 +40,12 @@ func listed(t *testing.T, b *Bridge, tools int) {
 }
 
 func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
+	t.Parallel()
 	quiet := fast
 	quiet.Interval = time.Hour // no probe in between
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			var servers []mcpserver.Server
 			var counts []*atomic.Int32
 			for i, name := range []string{"one", "two"} {
@@ -84,6 +86,7 @@ func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
 }
 
 func TestAnAmbiguousCallNamesTheCandidates(t *testing.T) {
+	t.Parallel()
 	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern"))
 	client := r.connect(t, "modern", nil)
 	listed(t, r.bridge, 2)
@@ -105,6 +108,7 @@ func TestAnAmbiguousCallNamesTheCandidates(t *testing.T) {
 }
 
 func TestWhatTheRouterTells(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	tool := &mcp.Tool{
 		Name: "send_mail", Title: "Send", Description: "Sends a mail. " + strings.Repeat("It is very good at that. ", 20),
@@ -157,6 +161,7 @@ func TestWhatTheRouterTells(t *testing.T) {
 }
 
 func TestTheRoutersStatus(t *testing.T) {
+	t.Parallel()
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close()
 	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), mcpserver.Server{Name: "dead", URL: dead.URL})

@@ -84,9 +84,11 @@ func told(t *testing.T, r *mcp.CallToolResult) map[string]any {
 }
 
 func TestARouterShowsOneTool(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for _, names := range [][]string{{}, {"one"}, {"one", "two"}} {
 			t.Run(fmt.Sprintf("%s client and %d servers", clientEra, len(names)), func(t *testing.T) {
+				t.Parallel()
 				var servers []mcpserver.Server
 				for i, name := range names {
 					s := served(t, name, fullServer(name, name), []string{"legacy", "modern"}[i])
@@ -171,6 +173,7 @@ func inRouters(t *testing.T, build func() *mcp.Server, test func(t *testing.T, r
 }
 
 func TestACallThroughTheRouterKeepsImagesAndStructuredContent(t *testing.T) {
+	t.Parallel()
 	_, want := nativeServer()
 	build := func() *mcp.Server {
 		s, _ := nativeServer()
@@ -188,6 +191,7 @@ func TestACallThroughTheRouterKeepsImagesAndStructuredContent(t *testing.T) {
 }
 
 func TestErrorsKeepTheirCodeThroughTheRouter(t *testing.T) {
+	t.Parallel()
 	want := &jsonrpc.Error{Code: -32042, Message: "not so", Data: []byte(`{"why":"because"}`)}
 	build := func() *mcp.Server {
 		s := emptyServer(nil)
@@ -208,6 +212,7 @@ func TestErrorsKeepTheirCodeThroughTheRouter(t *testing.T) {
 }
 
 func TestNoActionChangesTheConfigurationOrASecret(t *testing.T) {
+	t.Parallel()
 	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"))
 	for clientEra := range eraNames {
 		client := r.connect(t, clientEra, nil)
@@ -228,6 +233,7 @@ func TestNoActionChangesTheConfigurationOrASecret(t *testing.T) {
 }
 
 func TestRefusalsOfTheRouter(t *testing.T) {
+	t.Parallel()
 	one, two := echoServer("one"), echoServer("two")
 	rawTool(two, "other_thing", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("ok"), nil })
 	r := newRouter(t, served(t, "one", one, "legacy"), served(t, "two", two, "modern"))
@@ -268,8 +274,10 @@ func TestRefusalsOfTheRouter(t *testing.T) {
 }
 
 func TestPromptsAndResourcesInModeRouterAreThoseOfModeDirect(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			var servers []mcpserver.Server
 			for i, name := range []string{"my files", "my.files", "other"} {
 				servers = append(servers, served(t, name, fullServer(name, []string{"a", "b", "c"}[i]), []string{"legacy", "modern", "legacy"}[i]))
@@ -282,6 +290,7 @@ func TestPromptsAndResourcesInModeRouterAreThoseOfModeDirect(t *testing.T) {
 }
 
 func TestWhatACallNeedsPassesTheRouter(t *testing.T) {
+	t.Parallel()
 	ended := make(chan error, 4)
 	build := func() *mcp.Server {
 		s := emptyServer(nil)
@@ -343,6 +352,7 @@ func TestWhatACallNeedsPassesTheRouter(t *testing.T) {
 }
 
 func TestQuestionsPassTheRouter(t *testing.T) {
+	t.Parallel()
 	modern := emptyServer(nil)
 	rawTool(modern, "ask", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if req.Params.RequestState == "" {
@@ -373,6 +383,7 @@ func TestQuestionsPassTheRouter(t *testing.T) {
 }
 
 func TestTheRouterWritesTheHeadersOfArguments(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
 		"type": "object",
@@ -396,8 +407,10 @@ func TestTheRouterWritesTheHeadersOfArguments(t *testing.T) {
 }
 
 func TestClientsHearOfChangesOfTheOneTool(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			one := echoServer("one")
 			r := newRouter(t, served(t, "one", one, "legacy"), served(t, "two", echoServer("two"), "modern"))
 			opts, changed := changeCounter()
@@ -437,6 +450,7 @@ func toolNamed(t *testing.T, client *mcp.ClientSession) *mcp.Tool {
 }
 
 func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
+	t.Parallel()
 	var upstreams []*upstream.Server
 	for i := range 200 {
 		upstreams = append(upstreams, &upstream.Server{Config: mcpserver.Server{
@@ -464,6 +478,7 @@ func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
 
 // The users' console calls tools of a bridge in mode Router from their pages.
 func TestAPageFindsAndCallsAToolThroughTheRouter(t *testing.T) {
+	t.Parallel()
 	servers := []mcpserver.Server{served(t, "one", fullServer("one", "one"), "legacy"), served(t, "two", fullServer("two", "two"), "modern")}
 	exchangeWith := func(r *rig) func(httpapi.RPC) httpapi.Exchanged {
 		return func(rpc httpapi.RPC) httpapi.Exchanged {

@@ -182,6 +182,7 @@ func newHanging(t *testing.T) (r *rig, header map[string]string, began chan stru
 // TestACallCanBeCancelled cancels a call as soon as its server has it. Its request ends, and nothing
 // answers it.
 func TestACallCanBeCancelled(t *testing.T) {
+	t.Parallel()
 	r, header, began, _ := newHanging(t)
 	done := r.start(t, toolCall(7, "hang"), header)
 	next(t, began, "call")
@@ -193,11 +194,13 @@ func TestACallCanBeCancelled(t *testing.T) {
 
 // TestAnIDInUseIsRefused calls with the id of a call that is in progress.
 func TestAnIDInUseIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, second := range map[string]string{
 		"the same call":           toolCall(7, "hang"),
 		"a call with more fields": `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"hang"},"x":1}`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r, header, began, release := newHanging(t)
 			done := r.start(t, toolCall(7, "hang"), header)
 			next(t, began, "call")
@@ -216,6 +219,7 @@ func TestAnIDInUseIsRefused(t *testing.T) {
 // TestAnIDIsFreeOnceItsAnswerIsRead calls again and again with the same id, each
 // time as soon as the answer to the call before has arrived.
 func TestAnIDIsFreeOnceItsAnswerIsRead(t *testing.T) {
+	t.Parallel()
 	r, header, _ := newVariety(t)
 	for n := range 200 {
 		resp, body := r.do(t, "POST", r.url, toolCall(7, "plain"), header)
@@ -230,8 +234,10 @@ var eventID = regexp.MustCompile(`(?m)^id: (.+)$`)
 // TestACallCanBeResumed breaks the POST once its stream has begun, at once and a
 // while later, and goes on from its first event.
 func TestACallCanBeResumed(t *testing.T) {
+	t.Parallel()
 	for name, delay := range map[string]time.Duration{"at once": 0, "later": 20 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r, header, began, release := newHanging(t)
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
@@ -269,6 +275,7 @@ func TestACallCanBeResumed(t *testing.T) {
 // TestALostAnswerIsSentAgain asks for what comes after the first event of a call
 // that has ended.
 func TestALostAnswerIsSentAgain(t *testing.T) {
+	t.Parallel()
 	r, header, _ := newVariety(t)
 	for _, tool := range []string{"plain", "slow", "log"} {
 		delete(header, "Last-Event-Id")
@@ -288,6 +295,7 @@ func TestALostAnswerIsSentAgain(t *testing.T) {
 
 // TestCallsOfASessionCross has a session make calls of all kinds at once.
 func TestCallsOfASessionCross(t *testing.T) {
+	t.Parallel()
 	r, header, _ := newVariety(t)
 	var all sync.WaitGroup
 	for worker := range 8 {
@@ -312,6 +320,7 @@ func TestCallsOfASessionCross(t *testing.T) {
 // TestAConnectionOutlastsItsAnswers calls a server that ends its streams a while
 // after the answer.
 func TestAConnectionOutlastsItsAnswers(t *testing.T) {
+	t.Parallel()
 	r, header, v := newVariety(t)
 	const calls = 20
 	for range calls {
