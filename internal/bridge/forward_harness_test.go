@@ -31,6 +31,8 @@ type script struct {
 	// answer answers the n-th request of a method, n from 1 on. It returns the
 	// result, or writes something else and returns nothing.
 	answer func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string
+	// answered is told of the clients' answers to what the server asks, if it asks.
+	answered func(m sentMessage)
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -78,6 +80,10 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if result = s.answer(w, r, m, n); result == "" {
 			return
 		}
+	case "":
+		s.answered(m)
+		w.WriteHeader(http.StatusAccepted)
+		return
 	default:
 		if m.ID == nil {
 			w.WriteHeader(http.StatusAccepted)

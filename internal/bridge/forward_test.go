@@ -5,8 +5,8 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -74,34 +74,31 @@ func TestOnlyFailuresAreRepeated(t *testing.T) {
 	}
 }
 
-// TestACallThatAskedIsNotRepeated has a program end in a call of a read-only tool, once after it
-// asked the client.
+// TestACallThatAskedIsNotRepeated has the connection break in a call of a read-only tool, once after
+// it asked the client.
 func TestACallThatAskedIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"ask": 1, "quiet": 3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runs := make(chan struct{}, 8)
-			s := emptyServer(nil)
-			s.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
-				func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-					runs <- struct{}{}
-					if name == "ask" {
-						if _, err := questions[message.MethodElicit](ctx, req.Session); err != nil {
-							return nil, err
-						}
-					}
-					go func() { _ = req.Session.Close() }()
-					<-ctx.Done()
-					return nil, ctx.Err()
-				})
-			server := newMemoryProgram(t, s, "legacy").Server
+			answered := make(chan struct{})
+			s := &script{annotations: readOnly, answer: func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
+				if name == "ask" {
+					w.Header().Set("Content-Type", "text/event-stream")
+					_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"it","requestedSchema":{"type":"object","properties":{}}}}`+"\n\n")
+					_ = http.NewResponseController(w).Flush()
+					<-answered
+				}
+				return failing(w, r, m, n)
+			}}
+			s.answered = func(sentMessage) { close(answered) }
+			server := s.serve(t)
 			server.Retry = thrice
-			r := newRig(t, fast, server)
+			r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
 			awaitLists(t, r.bridge)
 			_, err := r.connect(t, "legacy", asking("ann")).CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
-			if err == nil || len(runs) != want {
-				t.Errorf("the tool ran %d times, want %d; the error is %v", len(runs), want, err)
+			if got := s.count(message.MethodCallTool); err == nil || got != want {
+				t.Errorf("the tool ran %d times, want %d; the error is %v", got, want, err)
 			}
 		})
 	}
