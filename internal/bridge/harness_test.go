@@ -30,6 +30,7 @@ var fast = upstream.Timing{
 	Interval:   50 * time.Millisecond,
 	Timeout:    patience,
 	Connect:    patience,
+	Silence:    patience,
 	Wait:       patience,
 	Login:      patience,
 	Grace:      patience,
@@ -91,6 +92,16 @@ func newLoggedRig(t *testing.T, log *slog.Logger, t0 upstream.Timing, servers ..
 func newGuardedRig(t *testing.T, c mcpserver.Config) *rig {
 	t.Helper()
 	return newLoggedRigOf(t, slog.New(slog.DiscardHandler), fast, c)
+}
+
+// newPipedRig starts a bridge before programs of this process, for clients over stdio. It opens no
+// socket, so the test can have a clock of its own.
+func newPipedRig(t *testing.T, t0 upstream.Timing, programs ...mcpserver.Server) *rig {
+	t.Helper()
+	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Servers: programs}
+	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0, runs: runMemory})
+	t.Cleanup(b.Close)
+	return &rig{bridge: b}
 }
 
 func newLoggedRigOf(t *testing.T, log *slog.Logger, t0 upstream.Timing, c mcpserver.Config) *rig {

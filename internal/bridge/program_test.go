@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,14 +26,14 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
-// beProgram is a server over stdio, in a process of its own. It returns the
-// process's exit code.
-func beProgram(what string) int {
-	in := bufio.NewReader(os.Stdin)
+// beProgram is a server over stdio. It returns the exit code of its process.
+func beProgram(what string, stdin io.Reader, stdout io.WriteCloser) int {
+	in := bufio.NewReader(stdin)
 	var reader io.Reader = in
 	switch what {
 	case "strict", "stuck", "mute":
@@ -85,7 +86,7 @@ func beProgram(what string) int {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if err := s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(reader), Writer: os.Stdout}); err != nil {
+	if err := s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(reader), Writer: stdout}); err != nil {
 		return 2
 	}
 	return 0
@@ -101,6 +102,23 @@ func tell(t *testing.T, client *mcp.ClientSession, tool string, arguments any) s
 	return text(t, result)
 }
 
+// pipedProgram is a server over stdio in this process.
+type pipedProgram struct{ what string }
+
+func (p *pipedProgram) transport(stdio.Launch) mcp.Transport { return p }
+
+// Connect implements mcp.Transport.
+func (p *pipedProgram) Connect(ctx context.Context) (mcp.Connection, error) {
+	toProgram, fromBridge := io.Pipe()
+	toBridge, fromProgram := io.Pipe()
+	go func() {
+		beProgram(p.what, toProgram, fromProgram)
+		_ = toProgram.Close()
+		_ = fromProgram.Close()
+	}()
+	return (&mcp.IOTransport{Reader: toBridge, Writer: fromBridge}).Connect(ctx)
+}
+
 // TestAProgramThatKnowsOnlyTheOldProtocolWorks has programs that do something
 // else than to refuse the modern protocol's first question.
 func TestAProgramThatKnowsOnlyTheOldProtocolWorks(t *testing.T) {
@@ -113,23 +131,20 @@ func TestAProgramThatKnowsOnlyTheOldProtocolWorks(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			server := realProgram(t, what)
-			server.Timeouts.Connect = mcpserver.Duration(3 * time.Second)
-			if what == "modern" {
-				server.Timeouts.Connect = mcpserver.Duration(time.Minute)
-			}
-			r := newRig(t, fast, server)
-			client := r.connect(t, "modern", nil)
-			if got := tell(t, client, "process", nil); got == fmt.Sprint(os.Getpid()) {
-				t.Error("it is no other process")
-			}
-			u := r.bridge.set.only()
-			if got := u.Connector.Version(); got != pinned {
-				t.Errorf("the next connection begins with version %q, want %q", got, pinned)
-			}
-			if l := u.Peek(); (l.Era == message.Modern) != (what == "modern") {
-				t.Errorf("era = %v", l.Era)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				slow := upstream.DefaultTiming
+				slow.Wait = slow.Connect * 2 // One that is stuck is given up first.
+				r := newPipedRig(t, slow, programOf(t, &pipedProgram{what}))
+				client := r.connectStdio(t, "modern", nil)
+				tell(t, client, "process", nil)
+				u := r.bridge.set.only()
+				if got := u.Connector.Version(); got != pinned {
+					t.Errorf("the next connection begins with version %q, want %q", got, pinned)
+				}
+				if l := u.Peek(); (l.Era == message.Modern) != (what == "modern") {
+					t.Errorf("era = %v", l.Era)
+				}
+			})
 		})
 	}
 }
@@ -142,6 +157,9 @@ func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
 			r := newRig(t, fast, realProgram(t, "modern"))
 			client := r.connect(t, clientEra, nil)
 			first := tell(t, client, "process", nil)
+			if first == fmt.Sprint(os.Getpid()) {
+				t.Error("it is no other process")
+			}
 			if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "exit"}); err == nil {
 				t.Error("a call at whose end there is no program has an answer")
 			}
@@ -365,8 +383,7 @@ func (l *lateTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 func TestAContainerThatIsNotThereYetSaysNothingOfItsProgram(t *testing.T) {
 	t.Parallel()
 	p := newMemoryProgram(t, echoServer("one"), "modern")
-	memoryPrograms.Store(t.Name(), &lateProgram{memoryProgram: p})
-	r := newRig(t, fast, p.Server)
+	r := newRig(t, fast, programOf(t, &lateProgram{memoryProgram: p}))
 	if _, err := r.connect(t, "modern", nil).ListTools(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,9 @@ func TestEveryCallHasItsEntry(t *testing.T) {
 				t.Parallel()
 				s := &script{answer: tt.answer}
 				server := s.serve(t)
-				server.Timeouts.Call = mcpserver.Duration(200 * time.Millisecond)
+				if tt.want.Status == audit.Timeout {
+					server.Timeouts.Call = mcpserver.Duration(200 * time.Millisecond)
+				}
 				server.Tools.Allow = []string{"t"}
 				r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
 				awaitLists(t, r.bridge)

@@ -43,11 +43,11 @@ func newHouse(t *testing.T, servers ...mcpserver.Server) *house {
 	h.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		(*h.handler.Load()).ServeHTTP(w, r)
 	}))
-	transport := &http.Transport{}
+	// A connection that is kept may be one to the former process.
+	transport := &http.Transport{DisableKeepAlives: true}
 	h.url, h.http = h.front.URL+"/u/alice/mcp", &http.Client{Transport: transport}
 	h.move(t)
 	t.Cleanup(func() {
-		transport.CloseIdleConnections()
 		h.front.CloseClientConnections()
 		h.bridge.Close()
 		h.front.Close()
@@ -68,7 +68,6 @@ func (h *house) move(t *testing.T) {
 	h.handler.Store(&handler)
 	if before != nil {
 		h.front.CloseClientConnections()
-		h.http.CloseIdleConnections() // lest a request goes to one of them
 		if h.leaving != nil {
 			h.leaving()
 		}
@@ -96,6 +95,7 @@ func TestASessionSurvivesARestart(t *testing.T) {
 		"with one, and early": {{Name: "one", URL: upstream.URL}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := newHouse(t, servers...)
 			changed := make(chan struct{}, 16)
 			opts := asking("ann")

@@ -286,7 +286,6 @@ func TestAnSSEServersHeadersAndStream(t *testing.T) {
 		front.Close()
 	})
 	server := mcpserver.Server{Name: "one", Transport: mcpserver.SSE, URL: front.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}}
-	server.Timeouts.Connect = mcpserver.Duration(time.Second)
 	r := newRig(t, fast, server)
 	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "a-token"))
 	client := r.connect(t, "modern", nil)

@@ -94,8 +94,8 @@ func TestAProgramThatIsInstalledFirstHasLongerToConnect(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := connectTimeout(tt.server, DefaultTiming.Connect)
-			if got != tt.connect || silence(got) != tt.silence {
-				t.Errorf("%s to connect and %s for the first answer, want %s and %s", got, silence(got), tt.connect, tt.silence)
+			if got != tt.connect || DefaultTiming.silence(got) != tt.silence {
+				t.Errorf("%s to connect and %s for the first answer, want %s and %s", got, DefaultTiming.silence(got), tt.connect, tt.silence)
 			}
 		})
 	}
