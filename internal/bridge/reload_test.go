@@ -328,7 +328,6 @@ func subscribable() (s *mcp.Server, count *atomic.Int32, opts *mcp.ClientOptions
 // updates waits until an update of s reaches the client.
 func updates(t *testing.T, s *mcp.Server, updated chan string) {
 	t.Helper()
-	quietly(updated)
 	eventually(t, "an update", func() bool {
 		if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"}); err != nil {
 			t.Error(err)

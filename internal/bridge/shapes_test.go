@@ -381,11 +381,10 @@ func (s *shapeRig) notifyUnasked(method string, all []string) {
 	for _, params := range all {
 		conn.say(request("", method, params))
 	}
-	announced := !strings.HasSuffix(method, "/list_changed")
 	for _, params := range all {
 		got := string(s.nextNote(method).Params)
-		if !announced && got == `{}` && params != `{}` {
-			announced, got = true, string(s.nextNote(method).Params) // The bridge announced the list itself.
+		for strings.HasSuffix(method, "/list_changed") && got == `{}` && params != `{}` {
+			got = string(s.nextNote(method).Params) // The bridge announced the list itself.
 		}
 		s.compare(method, params, got)
 	}
