@@ -410,9 +410,9 @@ func hostiles(t *testing.T) (servers map[string]string) {
 }
 
 // TestNoServerEndsTheBridge runs the bridge program with the memory of a pod and with servers that
-// try to exceed it, and calls an honest server all the while.
+// try to exceed it, and calls an honest server all the while. It does not run beside other tests: the
+// bridge gives up a server that is too slow, as all are that lack a processor.
 func TestNoServerEndsTheBridge(t *testing.T) {
-	t.Parallel()
 	l := startLimited(t, hostiles(t))
 	if _, err := l.send("tools/list", "", ""); err != nil {
 		t.Fatal(err)
