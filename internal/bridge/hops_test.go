@@ -13,11 +13,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
@@ -56,10 +58,17 @@ func newStation(t *testing.T, uid string) *station {
 	return s
 }
 
-// open starts the bridge.
+// open starts the bridge. Bridges that serve each other wait for each other's first lists as long as
+// for any server, and then do without them.
 func (s *station) open(t *testing.T, servers ...mcpserver.Server) {
 	t.Helper()
-	t0 := fast
+	brief := fast
+	brief.Wait = 300 * time.Millisecond
+	s.openWith(t, brief, servers...)
+}
+
+func (s *station) openWith(t *testing.T, t0 upstream.Timing, servers ...mcpserver.Server) {
+	t.Helper()
 	c := mcpserver.Config{UserID: "alice", BridgeUID: s.uid, Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers}
 	s.bridge = New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0})
 	handler := s.bridge.Handler()
@@ -143,7 +152,7 @@ func TestBridgesBehindEachOther(t *testing.T) {
 	var chain []*station
 	for i := range message.MaxHops + 1 {
 		s := newStation(t, fmt.Sprint("uid-", i))
-		s.open(t, next)
+		s.openWith(t, fast, next)
 		next = s.server("one")
 		chain = append(chain, s)
 	}
