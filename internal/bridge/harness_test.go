@@ -96,9 +96,9 @@ func newGuardedRig(t *testing.T, c mcpserver.Config) *rig {
 
 // newPipedRig starts a bridge before programs of this process, for clients over stdio. It opens no
 // socket, so the test can have a clock of its own.
-func newPipedRig(t *testing.T, t0 upstream.Timing, programs ...mcpserver.Server) *rig {
+func newPipedRig(t *testing.T, t0 upstream.Timing, mode mcpserver.Mode, programs ...mcpserver.Server) *rig {
 	t.Helper()
-	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Servers: programs}
+	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Mode: mode, Servers: programs}
 	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0, runs: runMemory})
 	t.Cleanup(b.Close)
 	return &rig{bridge: b}

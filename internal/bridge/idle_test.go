@@ -34,7 +34,7 @@ func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, two := newMemoryProgram(t, echoServer("one"), "legacy"), newMemoryProgram(t, echoServer("two"), "modern")
 				p.Timeouts.Idle, two.Name = mcpserver.Duration(idleTime), "two"
-				r := newPipedRig(t, upstream.DefaultTiming, p.Server, two.Server)
+				r := newPipedRig(t, upstream.DefaultTiming, mcpserver.Direct, p.Server, two.Server)
 				client := r.connectStdio(t, clientEra, nil)
 				if err := called(t, client, "one_echo"); err != nil {
 					t.Fatal(err)
@@ -88,7 +88,7 @@ func TestAConnectionInUseIsNotIdle(t *testing.T) {
 		})
 		p := newMemoryProgram(t, s, "legacy")
 		p.Timeouts.Idle = mcpserver.Duration(idleTime)
-		r := newPipedRig(t, upstream.DefaultTiming, p.Server)
+		r := newPipedRig(t, upstream.DefaultTiming, mcpserver.Direct, p.Server)
 		client := r.connectStdio(t, "legacy", nil)
 		answers := outcomeOf(t, client)
 		time.Sleep(2 * idleTime)

@@ -134,7 +134,7 @@ func TestAProgramThatKnowsOnlyTheOldProtocolWorks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				slow := upstream.DefaultTiming
 				slow.Wait = slow.Connect * 2 // One that is stuck is given up first.
-				r := newPipedRig(t, slow, programOf(t, &pipedProgram{what}))
+				r := newPipedRig(t, slow, mcpserver.Direct, programOf(t, &pipedProgram{what}))
 				client := r.connectStdio(t, "modern", nil)
 				tell(t, client, "process", nil)
 				u := r.bridge.set.only()

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,17 +37,6 @@ func (r *rig) reconfigure(t *testing.T, change func(*mcpserver.Config)) {
 
 func TestConfigurationsThatChangeNothing(t *testing.T) {
 	t.Parallel()
-	one := newWitness(t, "one", "legacy", nil)
-	r := newRig(t, fast, one.Server)
-	opts, changed := changeCounter()
-	client := r.connect(t, "legacy", opts)
-	if err := called(t, client, "echo"); err != nil {
-		t.Fatal(err)
-	}
-	connected(t, r.bridge)
-	quietly(changed)
-	connects := one.connected()
-	good := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{one.Server}}
 	tests := map[string]struct {
 		change func(*mcpserver.Config)
 		fails  bool
@@ -64,21 +54,32 @@ func TestConfigurationsThatChangeNothing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, before := good, r.bridge.set.servers()
-			tt.change(&c)
-			if err := r.bridge.Reconfigure(c); (err != nil) != tt.fails {
-				t.Errorf("error = %v", err)
-			}
-			if !slices.Equal(before, r.bridge.set.servers()) {
-				t.Error("a server was replaced")
-			}
-			if err := called(t, client, "echo"); err != nil {
-				t.Error(err)
-			}
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				one := newMemoryProgram(t, echoServer("one"), "legacy")
+				r := newPipedRig(t, fast, mcpserver.Direct, one.Server)
+				opts, changed := changeCounter()
+				client := r.connectStdio(t, "legacy", opts)
+				if err := called(t, client, "echo"); err != nil {
+					t.Fatal(err)
+				}
+				quietly(changed)
+				c, before := r.bridge.set.settings, r.bridge.set.servers()
+				tt.change(&c)
+				if err := r.bridge.Reconfigure(c); (err != nil) != tt.fails {
+					t.Errorf("error = %v", err)
+				}
+				if !slices.Equal(before, r.bridge.set.servers()) {
+					t.Error("a server was replaced")
+				}
+				if err := called(t, client, "echo"); err != nil {
+					t.Error(err)
+				}
+				if got, heard := one.started(), quietly(changed); got != 1 || heard > 0 {
+					t.Errorf("%d connections, and clients heard of %d changes", got, heard)
+				}
+			})
 		})
-	}
-	if got, heard := one.connected(), quietly(changed); got != connects || heard > 0 {
-		t.Errorf("%d connections became %d, and clients heard of %d changes", connects, got, heard)
 	}
 }
 

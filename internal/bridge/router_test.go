@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -411,31 +412,35 @@ func TestClientsHearOfChangesOfTheOneTool(t *testing.T) {
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
 			t.Parallel()
-			one := echoServer("one")
-			r := newRouter(t, served(t, "one", one, "legacy"), served(t, "two", echoServer("two"), "modern"))
-			opts, changed := changeCounter()
-			client := r.connect(t, clientEra, opts)
-			connected(t, r.bridge)
-			eventually(t, "both servers' tools", func() bool {
-				return strings.Count(toolNamed(t, client).Description, "(1 tools)") == 2
+			synctest.Test(t, func(t *testing.T) {
+				one := echoServer("one")
+				two := newMemoryProgram(t, echoServer("two"), "modern")
+				two.Name = "two"
+				r := newPipedRig(t, fast, mcpserver.Router, newMemoryProgram(t, one, "legacy").Server, two.Server)
+				opts, changed := changeCounter()
+				client := r.connectStdio(t, clientEra, opts)
+				connected(t, r.bridge)
+				eventually(t, "both servers' tools", func() bool {
+					return strings.Count(toolNamed(t, client).Description, "(1 tools)") == 2
+				})
+				for len(changed) > 0 {
+					<-changed
+				}
+				rawTool(one, "more", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
+				next(t, changed, "list change")
+				eventually(t, "the new tool", func() bool {
+					return strings.Contains(toolNamed(t, client).Description, "one (2 tools): echo, more")
+				})
+				quietly(changed)
+				one.AddTool(&mcp.Tool{Name: "more", Description: "says more", InputSchema: map[string]any{"type": "object"}}, nil)
+				eventually(t, "the new description", func() bool {
+					list := told(t, wished(t, client, map[string]any{"action": "list", "server": "one"}))
+					return strings.Contains(fmt.Sprint(list), "says more")
+				})
+				if n := quietly(changed); n > 0 {
+					t.Errorf("clients heard of %d changes of a tool that they do not see", n)
+				}
 			})
-			for len(changed) > 0 {
-				<-changed
-			}
-			rawTool(one, "more", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
-			next(t, changed, "list change")
-			eventually(t, "the new tool", func() bool {
-				return strings.Contains(toolNamed(t, client).Description, "one (2 tools): echo, more")
-			})
-			quietly(changed)
-			one.AddTool(&mcp.Tool{Name: "more", Description: "says more", InputSchema: map[string]any{"type": "object"}}, nil)
-			eventually(t, "the new description", func() bool {
-				list := told(t, wished(t, client, map[string]any{"action": "list", "server": "one"}))
-				return strings.Contains(fmt.Sprint(list), "says more")
-			})
-			if n := quietly(changed); n > 0 {
-				t.Errorf("clients heard of %d changes of a tool that they do not see", n)
-			}
 		})
 	}
 }
