@@ -12,6 +12,7 @@ import (
 )
 
 func TestTheReferenceHasEveryFlag(t *testing.T) {
+	t.Parallel()
 	docs.ExpectFlags(t, "bridge", commandsOf(newRoot()))
 }
 

@@ -14,6 +14,7 @@ import (
 // TestWhatIsLockedIsNotMissing holds that nobody is told to set a secret again
 // that a locked keyring has, and that each missing one has its own command.
 func TestWhatIsLockedIsNotMissing(t *testing.T) {
+	t.Parallel()
 	server := mcpserver.Server{Name: "mail", URL: "https://mail.example.com", Secrets: []string{"A", "B", "C", "OAUTH_MAIL"},
 		Headers: []mcpserver.Header{{Name: "X", Value: "${A}${B}${C}"}},
 		OAuth:   &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, AuthorizationURL: "https://a", Token: "OAUTH_MAIL"}}

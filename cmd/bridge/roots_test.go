@@ -13,6 +13,7 @@ import (
 )
 
 func TestTheSystemsRootsAreUsedWhereThereAreSome(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, content := range map[string]string{"full": "-----BEGIN CERTIFICATE-----", "empty": ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
@@ -27,6 +28,7 @@ func TestTheSystemsRootsAreUsedWhereThereAreSome(t *testing.T) {
 }
 
 func TestPublicRootsAreTrusted(t *testing.T) {
+	t.Parallel()
 	pool := publicRoots()
 	n := 0
 	for root := range bundle.Roots() {

@@ -28,6 +28,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
+// patience is how long tests wait for what must come. It is far longer than anything takes, also
+// while other tests use the processors.
+const patience = 2 * time.Minute
+
 // programs are what the scripts run besides the bridge.
 var programs = map[string]func(){
 	"bridge":  main,
@@ -60,6 +64,7 @@ func (m leakless) Run() int {
 // TestScripts runs testdata/script: what the commands do on a person's machine,
 // to be read as documentation.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -92,6 +97,7 @@ func TestScripts(t *testing.T) {
 // TestTheQuickStartIsRunToTheLetter compares the commands of docs/laptop.md's
 // quick start with those of the script that runs them.
 func TestTheQuickStartIsRunToTheLetter(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/laptop.md")
 	if err != nil {
 		t.Fatal(err)
@@ -120,12 +126,15 @@ func TestTheQuickStartIsRunToTheLetter(t *testing.T) {
 
 // await waits until a file holds a text: await FILE TEXT.
 func await(ts *testscript.TestScript, _ bool, args []string) {
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	deadline := time.After(patience)
+	for {
 		content, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err == nil && strings.Contains(string(content), args[1]) {
 			return
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-deadline:
 			ts.Fatalf("%s never holds %s: %s", args[0], args[1], content)
 		}
 	}
@@ -285,7 +294,7 @@ func discoverable(mux *http.ServeMux, url string) {
 // visitor connects as a client does and prints the names of the tools, or calls
 // one: client http|sse|stdio|modern URL|PROGRAM [TOOL ARGS].
 func visitor() {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var transport mcp.Transport
 	switch os.Args[1] {

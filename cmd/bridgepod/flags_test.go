@@ -12,6 +12,7 @@ import (
 )
 
 func TestTheReferenceHasEveryFlag(t *testing.T) {
+	t.Parallel()
 	all := []docs.Command{{
 		Name: "/bridge", Summary: "The program of the image `bridge`. It has the following commands, which the operator starts.",
 		Flags: pflag.NewFlagSet("", pflag.ContinueOnError),

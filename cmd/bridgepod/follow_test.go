@@ -10,13 +10,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/process"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // TestThePodTakesANewConfiguration swaps the file as the kubelet does: by the
 // link to the folder that it is in.
 func TestThePodTakesANewConfiguration(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	put := func(version, content string) {
 		if err := os.Mkdir(filepath.Join(folder, version), 0o700); err != nil {
@@ -32,26 +36,32 @@ func TestThePodTakesANewConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put("v1", goodConfig)
-	log := &buffer{}
-	o := Defaults()
-	o.ConfigFile, o.KeybrokerCA = filepath.Join(folder, "..data", "config.json"), "pem"
-	if err := o.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	p := &pod{options: o, log: slog.New(slog.NewJSONHandler(log, nil))}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended, taken := make(chan struct{}), make(chan mcpserver.Config, 4)
-	go func() {
-		defer close(ended)
-		p.follow(ctx, func(c mcpserver.Config) error { taken <- c; return nil })
-	}()
-	put("v2", `{"x":1}`)
-	waitFor(t, "the log says what is wrong", func() bool { return strings.Contains(log.String(), "unknown field") })
-	put("v3", `{"userID":"alice","bridgeUID":"uid-1","mode":"router","servers":[]}`)
-	if c := <-taken; c.Mode != mcpserver.Router || len(taken) != 0 {
-		t.Errorf("took %+v", c)
-	}
-	cancel()
-	<-ended
+	synctest.Test(t, func(t *testing.T) {
+		put("v1", goodConfig)
+		log := &buffer{}
+		o := Defaults()
+		o.ConfigFile, o.KeybrokerCA = filepath.Join(folder, "..data", "config.json"), "pem"
+		if err := o.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		p := &pod{options: o, log: slog.New(slog.NewJSONHandler(log, nil))}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended, taken := make(chan struct{}), make(chan mcpserver.Config, 4)
+		go func() {
+			defer close(ended)
+			p.follow(ctx, func(c mcpserver.Config) error { taken <- c; return nil })
+		}()
+		put("v2", `{"x":1}`)
+		time.Sleep(process.FollowInterval)
+		synctest.Wait()
+		if !strings.Contains(log.String(), "unknown field") {
+			t.Errorf("the log does not say what is wrong: %s", log)
+		}
+		put("v3", `{"userID":"alice","bridgeUID":"uid-1","mode":"router","servers":[]}`)
+		if c := <-taken; c.Mode != mcpserver.Router || len(taken) != 0 {
+			t.Errorf("took %+v", c)
+		}
+		cancel()
+		<-ended
+	})
 }

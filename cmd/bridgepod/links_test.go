@@ -12,6 +12,7 @@ import (
 // TestTheBridgeStaysSmall holds what keeps a user's pod small and harmless: bridges run once
 // per user, shims once per server, and neither can speak to Kubernetes.
 func TestTheBridgeStaysSmall(t *testing.T) {
+	t.Parallel()
 	const own = "github.com/hostedbridge/hostedbridge/"
 	cluster := []string{"k8s.io/", "sigs.k8s.io/", "github.com/gin-gonic/", own + "api/", own + "controllers/"}
 	laptop := []string{own + "internal/laptop", own + "internal/catalog", "github.com/zalando/go-keyring", "github.com/spf13/cobra", "text/template"}

@@ -10,6 +10,7 @@ import (
 )
 
 func TestWhatIsTypedRunsACommand(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		args      []string
 		code      int
@@ -24,6 +25,7 @@ func TestWhatIsTypedRunsACommand(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var out, said bytes.Buffer
 			if code := execute(t.Context(), tt.args, &out, &said); code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)

@@ -15,6 +15,7 @@ import (
 const goodConfig = `{"userID":"alice","bridgeUID":"uid-1","servers":[]}`
 
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	file, broken, unknown := filepath.Join(folder, "good"), filepath.Join(folder, "broken"), filepath.Join(folder, "unknown")
 	for path, content := range map[string]string{file: goodConfig, broken: `{"userID":""}`, unknown: `{"x":1}`} {
@@ -38,6 +39,7 @@ func TestOptions(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			o := Defaults()
 			flags := pflag.NewFlagSet("bridge", pflag.ContinueOnError)
 			o.RegisterFlags(flags)

@@ -16,6 +16,7 @@ import (
 // TestAProbeWaitsALittleForReadiness asks at the beginning, and has what is
 // lacking come later, or the end.
 func TestAProbeWaitsALittleForReadiness(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		certificate, secrets, draining time.Duration // When; never where it is 0.
 		status                         int
@@ -30,6 +31,7 @@ func TestAProbeWaitsALittleForReadiness(t *testing.T) {
 		"it ends before it is ready":    {draining: 300 * time.Millisecond, status: 503, took: 300*time.Millisecond + readyLook},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var certificate, secrets atomic.Bool
 				r := &readiness{certificate: certificate.Load, secrets: secrets.Load}
@@ -53,6 +55,7 @@ func TestAProbeWaitsALittleForReadiness(t *testing.T) {
 
 // TestTheIngressIsToldAtOnce asks as the ingress does, and for what else there is.
 func TestTheIngressIsToldAtOnce(t *testing.T) {
+	t.Parallel()
 	yes, no := func() bool { return true }, func() bool { return false }
 	for name, tt := range map[string]struct {
 		certificate, secrets func() bool
@@ -65,6 +68,7 @@ func TestTheIngressIsToldAtOnce(t *testing.T) {
 		"it is on its way out": {yes, yes, true, 503},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := &readiness{certificate: tt.certificate, secrets: tt.secrets}
 				r.draining.Store(tt.draining)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestTheExitCodeTellsWhetherAnAddressIsReached(t *testing.T) {
+	t.Parallel()
 	open := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer open.Close()
 	closed := httptest.NewServer(http.NotFoundHandler())

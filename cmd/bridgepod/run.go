@@ -52,13 +52,14 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	}
 	defer probes.Close()
 	log.Info("bridge starts", "user", o.config.UserID, "servers", len(o.config.Servers), "listen", public.Addr().String())
-	return (&pod{options: o, log: log, source: source, secrets: keybroker}).serve(ctx, public, probes)
+	return (&pod{options: o, log: log, clock: clock.System{}, source: source, secrets: keybroker}).serve(ctx, public, probes)
 }
 
 // pod is the running bridge.
 type pod struct {
 	options Options
 	log     *slog.Logger
+	clock   clock.Clock
 	source  *client.Source
 	secrets secretsClient
 	ready   readiness
@@ -68,7 +69,7 @@ func (p *pod) serve(ctx context.Context, public, probes net.Listener) error {
 	// Calls in flight outlive ctx, which only begins the drain.
 	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	keeper := newKeeper(p.secrets, clock.System{}, nil, p.log)
+	keeper := newKeeper(p.secrets, p.clock, nil, p.log)
 	tracer, stopTraces, err := process.StartTraces(base)
 	if err != nil {
 		return err
@@ -100,7 +101,6 @@ func (p *pod) serve(ctx context.Context, public, probes net.Listener) error {
 	group.Go(func() error {
 		<-groupCtx.Done()
 		p.drain(base, b, front)
-		b.Close()
 		return errors.Join(front.Close(), kubelet.Close())
 	})
 	return group.Wait()
@@ -188,15 +188,15 @@ func (p *pod) awaitOne(ctx context.Context, what string, there <-chan struct{}) 
 	}
 }
 
-// drain goes on taking calls for the delay and then lets those in flight end.
+// drain goes on taking calls for the delay, lets those in flight end and closes the bridge.
 func (p *pod) drain(ctx context.Context, b *bridge.Bridge, front *http.Server) {
 	p.ready.draining.Store(true)
 	p.log.Info("draining", "delay", p.options.DrainDelay.String(), "timeout", p.options.DrainTimeout.String())
-	time.Sleep(p.options.DrainDelay)
+	<-p.clock.After(p.options.DrainDelay)
 	ctx, cancel := context.WithTimeout(ctx, p.options.DrainTimeout)
 	defer cancel()
-	// Shutdown closes the listener at once; that it also waits for clients that
-	// only listen is ended by Close.
+	// Shutdown closes the listener at once. It waits until each answer is written, and for clients that
+	// only listen, which the end of the bridge ends.
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -205,6 +205,6 @@ func (p *pod) drain(ctx context.Context, b *bridge.Bridge, front *http.Server) {
 	if left := b.Drain(ctx); left > 0 {
 		p.log.Warn("calls were cut off at the end of the drain", "calls", left)
 	}
-	cancel()
+	b.Close()
 	<-stopped
 }

@@ -157,15 +157,37 @@ func (k *authority) caller(t *testing.T, s pki.Subject) *http.Client {
 		VerifyConnection:   pki.VerifyPeer(roots, pki.BridgeURI(bridgeUID), x509.ExtKeyUsageServerAuth, time.Now),
 	}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	return &http.Client{Transport: transport, Timeout: patience}
 }
 
 // running is a bridge process.
 type running struct {
 	public, probes string
 	terminationLog string
-	stop           context.CancelFunc
+	terminate      context.CancelFunc // asks the process to end
+	closeFront     func()             // ends the time in which it takes new calls after that
 	ended          chan error
+}
+
+func (r *running) stop() {
+	r.terminate()
+	r.closeFront()
+}
+
+// drainClock is a clock whose time for a drain to begin is over when the test says so.
+type drainClock struct {
+	clock.System
+	over chan time.Time
+}
+
+const drainDelay = time.Hour
+
+// After implements clock.Clock.
+func (c *drainClock) After(d time.Duration) <-chan time.Time {
+	if d == drainDelay {
+		return c.over
+	}
+	return c.System.After(d)
 }
 
 func startBridge(t *testing.T, k *authority, upstream string) *running {
@@ -180,7 +202,7 @@ func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...
 		t.Fatal(err)
 	}
 	o := Defaults()
-	o.DrainDelay = 3 * time.Second // Enough for a call to come late on a busy machine.
+	o.DrainDelay = drainDelay
 	// The kubelet makes the file.
 	if o.TerminationLog = filepath.Join(t.TempDir(), "termination-log"); os.WriteFile(o.TerminationLog, nil, 0o600) != nil {
 		t.Fatal("no file for the termination message")
@@ -194,10 +216,14 @@ func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pod{options: o, log: log, source: client.NewSource(keybroker, clock.System{}), secrets: keybroker}
+	delay := &drainClock{over: make(chan time.Time)}
+	p := &pod{options: o, log: log, clock: delay, source: client.NewSource(keybroker, clock.System{}), secrets: keybroker}
 	public, probes := listen(t), listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{public: "https://" + public.Addr().String(), probes: "http://" + probes.Addr().String(), terminationLog: o.TerminationLog, stop: cancel, ended: make(chan error, 1)}
+	r := &running{
+		public: "https://" + public.Addr().String(), probes: "http://" + probes.Addr().String(), terminationLog: o.TerminationLog,
+		terminate: cancel, closeFront: sync.OnceFunc(func() { close(delay.over) }), ended: make(chan error, 1),
+	}
 	go func() { r.ended <- p.serve(ctx, public, probes) }()
 	return r
 }
@@ -283,16 +309,24 @@ func readyzOf(t *testing.T, c *http.Client, base string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
+// patience is how long tests wait for what must come. It is far longer than anything takes, also
+// while other tests use the processors.
+const patience = 2 * time.Minute
+
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	deadline := time.After(patience)
+	for !done() {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-deadline:
 			t.Fatalf("never: %s", what)
 		}
 	}
 }
 
 func TestTheLifeOfABridge(t *testing.T) {
+	t.Parallel()
 	k := newAuthority(t)
 	k.away.Store(true)
 	began, mayEnd := make(chan struct{}), make(chan struct{})
@@ -347,7 +381,7 @@ func TestTheLifeOfABridge(t *testing.T) {
 	waitFor(t, "the server is noted whose call is in flight", func() bool {
 		return terminationOf(t, r) == termination.Message{Server: "one", Cause: termination.InFlight}
 	})
-	r.stop()
+	r.terminate()
 	waitFor(t, "draining", func() bool { status, body := readyz(t, r); return status == 503 && strings.Contains(body, "draining") })
 	if status, body := readyzOf(t, ingress, r.public); status != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
 		t.Errorf("at the end the ingress is told %d %s", status, body)
@@ -355,6 +389,7 @@ func TestTheLifeOfABridge(t *testing.T) {
 	if late := k.caller(t, pki.IngressSubject()); healthOf(t, late, r).Status != health.Healthy {
 		t.Error("a call that the ingress sent before it heard of the end is not served")
 	}
+	r.closeFront()
 	close(mayEnd)
 	if answer := <-called; !strings.Contains(answer, `"done"`) {
 		t.Errorf("the call in flight: %s", answer)
@@ -364,7 +399,7 @@ func TestTheLifeOfABridge(t *testing.T) {
 		if err != nil {
 			t.Errorf("the process ends with %v", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the process does not end")
 	}
 	if noted := terminationOf(t, r); noted != (termination.Message{}) {

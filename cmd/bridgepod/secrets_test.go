@@ -133,7 +133,7 @@ func (k *kept) turn(t *testing.T, revision string, answer any) {
 		if got != revision {
 			t.Errorf("asked with revision %q, want %q", got, revision)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the keybroker is not asked")
 	}
 	k.answers <- answer
@@ -164,6 +164,7 @@ func given(revision string, unreadable ...string) *client.Secrets {
 }
 
 func TestSecretsAreFetchedAgainWhenSomebodyAsks(t *testing.T) {
+	t.Parallel()
 	k := keep(t)
 	if k.ready() {
 		t.Error("ready without secrets")
@@ -198,6 +199,7 @@ func TestSecretsAreFetchedAgainWhenSomebodyAsks(t *testing.T) {
 }
 
 func TestAKeybrokerThatGivesNoSecretsIsAskedAgain(t *testing.T) {
+	t.Parallel()
 	k := keep(t)
 	for i, err := range []error{errors.New("connection refused"), &client.Refusal{Status: 403, Code: "pod_unknown"}, &client.Refusal{Status: 409, Code: "salt_missing"}} {
 		k.turn(t, "", err)
@@ -236,6 +238,7 @@ func TestAKeybrokerThatGivesNoSecretsIsAskedAgain(t *testing.T) {
 }
 
 func TestSecretsThatDoNotOpenAreAskedForAgain(t *testing.T) {
+	t.Parallel()
 	k := keep(t)
 	k.turn(t, "", given("r1", "BROKEN"))
 	if got := (<-k.used).Unreadable(); len(got) != 1 || got[0] != "BROKEN" {
@@ -253,6 +256,7 @@ func TestSecretsThatDoNotOpenAreAskedForAgain(t *testing.T) {
 }
 
 func TestTheBridgeGetsItsSessionKeys(t *testing.T) {
+	t.Parallel()
 	k := keep(t)
 	first, second := []byte("k3y-one"), []byte("k3y-two")
 	k.turn(t, "", &client.Secrets{SessionKeys: [][]byte{first, second}})
@@ -274,6 +278,7 @@ func with(revision, login, other string) *client.Secrets {
 }
 
 func TestARefreshedLoginIsStored(t *testing.T) {
+	t.Parallel()
 	overtaken := &client.Refusal{Status: 412, Code: client.CodeRevisionChanged}
 	for _, test := range []struct {
 		name string
@@ -294,6 +299,7 @@ func TestARefreshedLoginIsStored(t *testing.T) {
 		{"not where what there is stays unknown", []error{overtaken}, []any{errors.ErrUnsupported}, errors.ErrUnsupported, "refreshed login not stored"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			k := keep(t)
 			k.turn(t, "", with("r1", "old", "0"))
 			<-k.first
@@ -324,11 +330,13 @@ func TestARefreshedLoginIsStored(t *testing.T) {
 }
 
 func TestALoginThatCannotBeStoredIsSaidOnce(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		code  string
 		final bool
 	}{{"secret_managed", true}, {"secret_not_writable", true}, {"secret_not_found", true}, {"busy", false}} {
 		t.Run(test.code, func(t *testing.T) {
+			t.Parallel()
 			k := keep(t)
 			k.turn(t, "", with("r1", "old", "0"))
 			<-k.first
@@ -370,6 +378,7 @@ func (w *waited) Done() <-chan struct{} {
 // A login that was refreshed while its user logged in anew is not the one that
 // is to be kept.
 func TestALoginThatAFetchReplacesIsNotStored(t *testing.T) {
+	t.Parallel()
 	k := keep(t)
 	k.turn(t, "", with("r1", "old", "0"))
 	<-k.first
@@ -400,6 +409,7 @@ func TestALoginThatAFetchReplacesIsNotStored(t *testing.T) {
 }
 
 func TestRefreshIsAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
 	k := newKeeper(nil, nil, nil, slog.New(slog.DiscardHandler))
 	served := 0
 	h := k.handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
@@ -498,6 +508,7 @@ func parrot(t *testing.T, form func(string) string) (string, *played) {
 // TestNoSecretLeavesTheProcess runs a bridge before servers that repeat their
 // secrets, and looks for the secret in all that it says.
 func TestNoSecretLeavesTheProcess(t *testing.T) {
+	t.Parallel()
 	forms := map[string]func(string) string{
 		"plain":       func(s string) string { return s },
 		"base64":      func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
@@ -577,6 +588,7 @@ func TestNoSecretLeavesTheProcess(t *testing.T) {
 }
 
 func TestANewSecretReachesItsServer(t *testing.T) {
+	t.Parallel()
 	k := newAuthority(t)
 	k.hand("r1", map[string][]byte{"TOKEN": []byte("first-token")})
 	at, how := parrot(t, func(string) string { return "" })

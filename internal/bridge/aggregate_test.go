@@ -54,9 +54,11 @@ func richServer(scheme string) (*mcp.Server, *mcp.Tool, *mcp.Prompt, *mcp.Resour
 }
 
 func TestPromptsResourcesAnnotationsAndOutputSchemasPassThroughAggregation(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				t.Parallel()
 				rich, tool, prompt, resource, template := richServer("one")
 				r := newRig(t, fast, served(t, "one", rich, serverEra), served(t, "two", emptyServer(nil), "legacy"))
 				client := r.connect(t, clientEra, nil)
@@ -119,9 +121,11 @@ func alike[T any](t *testing.T, what string, want, got T) {
 }
 
 func TestSubscriptionsAtSeveralServers(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for _, mode := range []mcpserver.Mode{mcpserver.Direct, mcpserver.Router} {
 			t.Run(clientEra+" client in mode "+string(mode), func(t *testing.T) {
+				t.Parallel()
 				subscribed := make(chan string, 16)
 				ended := make(chan string, 16)
 				build := func(name string) *mcp.Server {
@@ -181,6 +185,7 @@ func TestSubscriptionsAtSeveralServers(t *testing.T) {
 }
 
 func TestCompletionWithSeveralServersInModeRouter(t *testing.T) {
+	t.Parallel()
 	r := newRouter(t, served(t, "one", fullServer("one", "a"), "legacy"), served(t, "two", fullServer("two", "b"), "modern"))
 	for clientEra := range eraNames {
 		client := r.connect(t, clientEra, nil)

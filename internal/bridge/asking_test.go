@@ -31,6 +31,7 @@ var nameSchema = map[string]any{"type": "object", "properties": map[string]any{"
 // TestALegacyServerAsksTheClientThatCalled has two clients of one bridge call at
 // once; each must be asked what concerns it.
 func TestALegacyServerAsksTheClientThatCalled(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	rawTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: string(req.Params.Arguments), RequestedSchema: nameSchema})
@@ -82,6 +83,7 @@ func TestALegacyServerAsksTheClientThatCalled(t *testing.T) {
 // answers by sending the request again, and a legacy client is asked by the
 // bridge.
 func TestAModernServerAsksEveryClient(t *testing.T) {
+	t.Parallel()
 	build := func() *mcp.Server {
 		s := emptyServer(nil)
 		rawTool(s, "ask", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -106,10 +106,12 @@ func isOut(b *Bridge, server string) bool {
 // TestTheFingerprintIsOfAllThatTheServerLists has pages, a filter and prefixes
 // between the server's list and what clients see.
 func TestTheFingerprintIsOfAllThatTheServerLists(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			for _, others := range []int{0, 1} {
 				t.Run(fmt.Sprintf("%s client, %s server, %d others", clientEra, serverEra, others), func(t *testing.T) {
+					t.Parallel()
 					calls := make(chan string, 64)
 					s := pagedServer(calls, "a", "b", "c", "d", "e")
 					one := served(t, "one", s, serverEra)
@@ -128,10 +130,12 @@ func TestTheFingerprintIsOfAllThatTheServerLists(t *testing.T) {
 // TestAServerWithOtherToolsIsOut tries all ways to a tool of a server that has
 // other tools than were audited from the beginning.
 func TestAServerWithOtherToolsIsOut(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for _, kind := range kinds {
 			for _, setting := range []string{"alone", "with another", "router"} {
 				t.Run(clientEra+" client, "+string(kind)+", "+setting, func(t *testing.T) {
+					t.Parallel()
 					var seen trail
 					s := echoServer("one")
 					seen.follow(s)
@@ -200,6 +204,7 @@ func checkOut(t *testing.T, r *rig, client *mcp.ClientSession, setting string) {
 
 // TestDriftInMidSession adds a tool while a client is there, and takes it away.
 func TestDriftInMidSession(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			for _, kind := range kinds {
@@ -208,6 +213,7 @@ func TestDriftInMidSession(t *testing.T) {
 				}
 				for _, others := range []int{0, 1} {
 					t.Run(fmt.Sprintf("%s client, %s server over %s, %d others", clientEra, serverEra, kind, others), func(t *testing.T) {
+						t.Parallel()
 						s := echoServer("one")
 						one := serveOver(t, kind, s, serverEra)
 						one.ToolsHash = fingerprint(t, s)
@@ -258,6 +264,7 @@ func drift(t *testing.T, r *rig, clientEra string, s *mcp.Server, tool string) {
 // TestNothingIsCalledBeforeTheToolsWereCompared has connections of clients' own,
 // on which the server could show other tools than to the bridge.
 func TestNothingIsCalledBeforeTheToolsWereCompared(t *testing.T) {
+	t.Parallel()
 	rare := fast
 	rare.Interval = time.Hour
 	asks := &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -266,6 +273,7 @@ func TestNothingIsCalledBeforeTheToolsWereCompared(t *testing.T) {
 	for clientEra := range eraNames {
 		for _, lies := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s client, the server lies %t", clientEra, lies), func(t *testing.T) {
+				t.Parallel()
 				var seen trail
 				s := echoServer("one")
 				hash := fingerprint(t, s)
@@ -303,6 +311,7 @@ func TestNothingIsCalledBeforeTheToolsWereCompared(t *testing.T) {
 // TestAToolThatIsNotListedIsNotCalled has a server with a tool that nobody could
 // audit.
 func TestAToolThatIsNotListedIsNotCalled(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		var seen trail
 		s := echoServer("one")
@@ -333,8 +342,10 @@ func TestAToolThatIsNotListedIsNotCalled(t *testing.T) {
 // TestTheFingerprintIsComparedAfterAReload has the configuration name another
 // one, with an answer that is still kept.
 func TestTheFingerprintIsComparedAfterAReload(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			s := emptyServer(nil)
 			s.AddTool(&mcp.Tool{Name: "echo", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 				func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("hi"), nil })
@@ -366,8 +377,10 @@ func TestTheFingerprintIsComparedAfterAReload(t *testing.T) {
 // TestTheFingerprintIsComparedAfterAReconnection puts another server at the
 // address.
 func TestTheFingerprintIsComparedAfterAReconnection(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			var seen trail
 			good, bad := echoServer("one"), echoServer("one")
 			rawTool(bad, "late", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("late"), nil })

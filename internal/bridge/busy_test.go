@@ -17,12 +17,14 @@ import (
 // TestABridgeSaysThatItIsBusy has a call in flight by each way to a bridge. By
 // HTTP+SSE no request of the client is open meanwhile that shows it.
 func TestABridgeSaysThatItIsBusy(t *testing.T) {
+	t.Parallel()
 	for way, connect := range map[string]func(*rig) *mcp.ClientSession{
 		"a request without a session": func(r *rig) *mcp.ClientSession { return r.connect(t, "modern", nil) },
 		"a request in a session":      func(r *rig) *mcp.ClientSession { return r.connect(t, "legacy", nil) },
 		"HTTP+SSE":                    func(r *rig) *mcp.ClientSession { return r.connectSSE(t, "", nil) },
 	} {
 		t.Run(way, func(t *testing.T) {
+			t.Parallel()
 			goOn := make(chan struct{})
 			w := newSlowServer(t, "legacy", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				<-goOn
@@ -51,6 +53,7 @@ func TestABridgeSaysThatItIsBusy(t *testing.T) {
 // TestACallWhosePOSTBrokeIsInFlight has a client lose the stream of a call and
 // get the answer from another.
 func TestACallWhosePOSTBrokeIsInFlight(t *testing.T) {
+	t.Parallel()
 	server, began, release := hanging(t)
 	h := newHouse(t, server)
 	defer release()
@@ -78,6 +81,7 @@ func TestACallWhosePOSTBrokeIsInFlight(t *testing.T) {
 }
 
 func TestOnlySoManyLegacyCallsAreWorkedOn(t *testing.T) {
+	t.Parallel()
 	server, _, _ := hanging(t)
 	h := newHouse(t, server)
 	header := h.session(t)

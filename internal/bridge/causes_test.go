@@ -28,6 +28,7 @@ func closedPort(t *testing.T) string {
 // TestACauseIsNamedWhereverAUserLooks has servers that cannot be used, and looks at the health
 // report, the instructions and the error of a call.
 func TestACauseIsNamedWhereverAUserLooks(t *testing.T) {
+	t.Parallel()
 	status := func(code int) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
 		t.Cleanup(s.Close)

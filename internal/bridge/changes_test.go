@@ -18,12 +18,10 @@ import (
 )
 
 func TestListChangesReachTheClients(t *testing.T) {
-	var s *mcp.Server
-	build := func(*testing.T) *mcp.Server {
-		s = echoServer("one")
-		return s
-	}
-	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+	t.Parallel()
+	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
+		s := echoServer("one")
+		r := start(s)
 		changed := make(chan struct{}, 16)
 		client := r.connect(t, clientEra, &mcp.ClientOptions{
 			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
@@ -53,10 +51,10 @@ func connected(t *testing.T, b *Bridge) {
 }
 
 func TestResourceUpdatesReachSubscribersOnly(t *testing.T) {
-	var s *mcp.Server
-	subscribed := make(chan string, 16)
-	build := func(*testing.T) *mcp.Server {
-		s = emptyServer(&mcp.ServerOptions{
+	t.Parallel()
+	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
+		subscribed := make(chan string, 16)
+		s := emptyServer(&mcp.ServerOptions{
 			SubscribeHandler: func(_ context.Context, req *mcp.SubscribeRequest) error {
 				subscribed <- req.Params.URI
 				return nil
@@ -66,9 +64,7 @@ func TestResourceUpdatesReachSubscribersOnly(t *testing.T) {
 		for _, uri := range []string{"test://a", "test://b"} {
 			s.AddResource(&mcp.Resource{Name: uri, URI: uri}, nil)
 		}
-		return s
-	}
-	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		r := start(s)
 		updated := make(chan string, 16)
 		opts := &mcp.ClientOptions{
 			ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },
@@ -106,9 +102,11 @@ func TestResourceUpdatesReachSubscribersOnly(t *testing.T) {
 // TestSubscriptionsOutlastAChangeOfSecrets has a client do nothing but listen
 // while its server's secret changes, goes and comes back.
 func TestSubscriptionsOutlastAChangeOfSecrets(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				t.Parallel()
 				subscribed := make(chan struct{}, 64)
 				s := emptyServer(&mcp.ServerOptions{
 					SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error {
@@ -148,7 +146,8 @@ func TestSubscriptionsOutlastAChangeOfSecrets(t *testing.T) {
 }
 
 func TestLogMessagesReachTheClientThatCalled(t *testing.T) {
-	build := func(*testing.T) *mcp.Server {
+	t.Parallel()
+	build := func() *mcp.Server {
 		s := emptyServer(nil)
 		rawTool(s, "log", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			for _, level := range []mcp.LoggingLevel{"debug", "warning"} {
@@ -160,7 +159,8 @@ func TestLogMessagesReachTheClientThatCalled(t *testing.T) {
 		})
 		return s
 	}
-	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
+		r := start(build())
 		logged := make(chan *mcp.LoggingMessageParams, 16)
 		client := r.connect(t, clientEra, &mcp.ClientOptions{
 			LoggingMessageHandler: func(_ context.Context, req *mcp.LoggingMessageRequest) { logged <- req.Params },
@@ -184,8 +184,10 @@ func TestLogMessagesReachTheClientThatCalled(t *testing.T) {
 }
 
 func TestListChangesOfOneOfSeveralServers(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			one, two := echoServer("one"), echoServer("two")
 			first, second := serveMCP(t, one, "legacy"), serveMCP(t, two, "modern")
 			t.Cleanup(first.Close)
@@ -215,8 +217,10 @@ func TestListChangesOfOneOfSeveralServers(t *testing.T) {
 // TestASecondSubscriberWaitsForTheFirst has two clients subscribe to a resource
 // of which the server does not want to tell the first one, or nobody.
 func TestASecondSubscriberWaitsForTheFirst(t *testing.T) {
+	t.Parallel()
 	for name, refused := range map[string]int{"nobody is refused": 0, "the first is refused": 1, "both are refused": 2} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			asked, outcome := make(chan struct{}), make(chan error)
 			s := emptyServer(&mcp.ServerOptions{
 				SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error {
@@ -268,8 +272,10 @@ func TestASecondSubscriberWaitsForTheFirst(t *testing.T) {
 // TestAServerThatChangesWheneverItIsListed is listed again once, and after that
 // when the time has come.
 func TestAServerThatChangesWheneverItIsListed(t *testing.T) {
+	t.Parallel()
 	for _, several := range []bool{false, true} {
 		t.Run(fmt.Sprintf("with another server %v", several), func(t *testing.T) {
+			t.Parallel()
 			var lists atomic.Int32
 			s := echoServer("one")
 			s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

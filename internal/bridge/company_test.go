@@ -36,8 +36,10 @@ func (r *rig) named(t *testing.T, name string, opts *mcp.ClientOptions, roots ..
 }
 
 func TestAProgramRunsOnceForAllClients(t *testing.T) {
+	t.Parallel()
 	for serverEra := range eraNames {
 		t.Run(serverEra+" server", func(t *testing.T) {
+			t.Parallel()
 			p := newMemoryProgram(t, echoServer("one"), serverEra)
 			r := newRig(t, fast, p.Server)
 			var calling sync.WaitGroup
@@ -63,8 +65,10 @@ func TestAProgramRunsOnceForAllClients(t *testing.T) {
 
 // TestAProgramAsksTheClientThatCalled has two clients call in turn.
 func TestAProgramAsksTheClientThatCalled(t *testing.T) {
+	t.Parallel()
 	for method, ask := range questions {
 		t.Run(method, func(t *testing.T) {
+			t.Parallel()
 			s := emptyServer(nil)
 			rawTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				answer, err := ask(ctx, req.Session)
@@ -98,6 +102,7 @@ func TestAProgramAsksTheClientThatCalled(t *testing.T) {
 // TestAProgramsQuestionGoesToNoOtherClient has calls of two clients be in flight
 // when the program asks something for each. Once there is one call it asks again.
 func TestAProgramsQuestionGoesToNoOtherClient(t *testing.T) {
+	t.Parallel()
 	can, cannot := asking, func(string) *mcp.ClientOptions {
 		return &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}
 	}
@@ -114,6 +119,7 @@ func TestAProgramsQuestionGoesToNoOtherClient(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := newCrossing(t)
 			r := newRig(t, fast, newMemoryProgram(t, c.mcp, "legacy").Server)
 			ann, ben := r.named(t, "ann", tt.ann), r.connect(t, tt.era, tt.ben)
@@ -147,6 +153,7 @@ func TestAProgramsQuestionGoesToNoOtherClient(t *testing.T) {
 
 // TestAProgramAsksTheOneClientOfSeveralCalls has one client call twice at once.
 func TestAProgramAsksTheOneClientOfSeveralCalls(t *testing.T) {
+	t.Parallel()
 	c := newCrossing(t)
 	r := newRig(t, fast, newMemoryProgram(t, c.mcp, "legacy").Server)
 	client := r.named(t, "ann", asking("ann"))
@@ -205,8 +212,10 @@ func (c *crossing) call(t *testing.T, client *mcp.ClientSession, who string) str
 }
 
 func TestAProgramIsToldThatAClientCannotAnswer(t *testing.T) {
+	t.Parallel()
 	for method, ask := range questions {
 		t.Run(method, func(t *testing.T) {
+			t.Parallel()
 			s := emptyServer(nil)
 			rawTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				_, err := ask(ctx, req.Session)
@@ -228,6 +237,7 @@ func TestAProgramIsToldThatAClientCannotAnswer(t *testing.T) {
 // TestAProgramSeesNoRootsOutsideACall has the program ask while there are clients
 // with roots, none of which called.
 func TestAProgramSeesNoRootsOutsideACall(t *testing.T) {
+	t.Parallel()
 	told := make(chan struct{}, 16)
 	s := emptyServer(&mcp.ServerOptions{RootsListChangedHandler: func(context.Context, *mcp.RootsListChangedRequest) { told <- struct{}{} }})
 	rawTool(s, "call", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("called"), nil })
@@ -261,6 +271,7 @@ func TestAProgramSeesNoRootsOutsideACall(t *testing.T) {
 
 // TestSessionsShareASubscription counts what a program is asked for.
 func TestSessionsShareASubscription(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var asked []string
 	note := func(what, uri string) {
@@ -346,6 +357,7 @@ func TestSessionsShareASubscription(t *testing.T) {
 // TestEachClientHearsItsOwnLevel has a program log what the most curious client
 // wants to know.
 func TestEachClientHearsItsOwnLevel(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	log := func(ctx context.Context, ss *mcp.ServerSession, what string) error {
 		for _, level := range []mcp.LoggingLevel{"debug", "warning", "error"} {
@@ -399,8 +411,10 @@ func TestEachClientHearsItsOwnLevel(t *testing.T) {
 }
 
 func TestListChangesOfAProgramReachEverySession(t *testing.T) {
+	t.Parallel()
 	for _, several := range []bool{false, true} {
 		t.Run(fmt.Sprintf("with another server %v", several), func(t *testing.T) {
+			t.Parallel()
 			s := echoServer("one")
 			servers := []mcpserver.Server{newMemoryProgram(t, s, "legacy").Server}
 			if several {
@@ -429,8 +443,10 @@ func TestListChangesOfAProgramReachEverySession(t *testing.T) {
 
 // TestAServerHearsOfTheCallsThatEndWithTheBridge closes the bridge amid a call.
 func TestAServerHearsOfTheCallsThatEndWithTheBridge(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			began, cancelled := make(chan struct{}), make(chan struct{}, 1)
 			s := emptyServer(nil)
 			rawTool(s, "t", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -138,6 +138,7 @@ func visitor(asked chan *mcp.ElicitParams, goOn func() string) *mcp.ClientOption
 }
 
 func TestAModernClientSendsItsUserToThePageAndGoesOn(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*mcpserver.Config){
 		"to the one server": func(*mcpserver.Config) {},
 		"through the router": func(c *mcpserver.Config) {
@@ -145,6 +146,7 @@ func TestAModernClientSendsItsUserToThePageAndGoesOn(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			a := newAccount(t, fast, change)
 			// The tools of a server that nobody has logged in at are not known.
 			a.logIn()
@@ -180,8 +182,10 @@ func TestAModernClientSendsItsUserToThePageAndGoesOn(t *testing.T) {
 // TestAUserIsNotSentToThePageForEver has one who does not want to log in, and one
 // who says so and does not.
 func TestAUserIsNotSentToThePageForEver(t *testing.T) {
+	t.Parallel()
 	for _, action := range []string{"decline", "cancel", "accept"} {
 		t.Run(action, func(t *testing.T) {
+			t.Parallel()
 			soon := fast
 			soon.Login = 20 * time.Millisecond
 			a := newAccount(t, soon)
@@ -196,6 +200,7 @@ func TestAUserIsNotSentToThePageForEver(t *testing.T) {
 }
 
 func TestALegacyClientIsToldWhenItsUserHasLoggedIn(t *testing.T) {
+	t.Parallel()
 	a := newAccount(t, fast)
 	done := make(chan string, 4)
 	opts := visitor(make(chan *mcp.ElicitParams, 4), func() string { return "accept" })
@@ -244,10 +249,12 @@ func TestALegacyClientIsToldWhenItsUserHasLoggedIn(t *testing.T) {
 // TestAClientThatOpensNoPagesIsToldWhereItIs has clients that ask by forms alone,
 // and such that ask nothing.
 func TestAClientThatOpensNoPagesIsToldWhereItIs(t *testing.T) {
+	t.Parallel()
 	const said = `server "one" is not available: secret LOGIN is not set; the user has to log in at ` + connectPage
 	for clientEra := range eraNames {
 		for name, opts := range map[string]*mcp.ClientOptions{"asks nothing": nil, "asks by forms": asking("ann")} {
 			t.Run(clientEra+" that "+name, func(t *testing.T) {
+				t.Parallel()
 				a := newAccount(t, fast)
 				client := a.connect(t, clientEra, opts)
 				if got := client.InitializeResult().Instructions; !strings.Contains(got, connectPage) {
@@ -279,6 +286,7 @@ func TestAClientThatOpensNoPagesIsToldWhereItIs(t *testing.T) {
 }
 
 func TestHealthSaysWhereTheUserLogsIn(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		secret, want string
 	}{
@@ -290,6 +298,7 @@ func TestHealthSaysWhereTheUserLogsIn(t *testing.T) {
 		"who has another kind of token only": {`{"access_token":"c4n4ry","token_type":"mac"}`, "log in again: secret LOGIN holds no tokens of a login"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			a := newAccount(t, fast)
 			if tt.secret != "" {
 				a.use("LOGIN", tt.secret)
@@ -328,8 +337,10 @@ func TestHealthSaysWhereTheUserLogsIn(t *testing.T) {
 // TestALoginThatEndsDuringASessionIsAskedForAnew has the server refuse a token
 // that it took before.
 func TestALoginThatEndsDuringASessionIsAskedForAnew(t *testing.T) {
+	t.Parallel()
 	for _, clientEra := range []string{"legacy", "modern"} {
 		t.Run(clientEra, func(t *testing.T) {
+			t.Parallel()
 			slow := fast
 			slow.Interval = time.Hour // So that the call is the first to see it.
 			a := newAccount(t, slow)
@@ -351,6 +362,7 @@ func TestALoginThatEndsDuringASessionIsAskedForAnew(t *testing.T) {
 // TestAUserWhoseLoginEndsDuringASessionIsWaitedFor has a call be the first to see
 // that it has ended, and the user be at the page while the client goes on.
 func TestAUserWhoseLoginEndsDuringASessionIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	slow := fast
 	slow.Interval = time.Hour
 	a := newAccount(t, slow)
@@ -378,8 +390,10 @@ func TestAUserWhoseLoginEndsDuringASessionIsWaitedFor(t *testing.T) {
 }
 
 func TestTheRouterSaysWhereTheUserLogsIn(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra, func(t *testing.T) {
+			t.Parallel()
 			a := newAccount(t, fast, func(c *mcpserver.Config) { c.Mode = mcpserver.Router })
 			client := a.connect(t, clientEra, visitor(make(chan *mcp.ElicitParams, 4), func() string { return "decline" }))
 			if got := client.InitializeResult().Instructions; !strings.Contains(got, "# one\n\nThe user has to log in") {
@@ -403,6 +417,7 @@ func TestTheRouterSaysWhereTheUserLogsIn(t *testing.T) {
 
 // TestWithoutAPageThereIsNoneToName holds for a person's own machine.
 func TestWithoutAPageThereIsNoneToName(t *testing.T) {
+	t.Parallel()
 	a := newAccount(t, fast, func(c *mcpserver.Config) { c.Servers[0].ConnectURL = "" })
 	if got := a.bridge.Health().Servers["one"]; got.Reason != health.ReasonLoginRequired || got.ConnectURL != "" {
 		t.Errorf("health = %+v", got)

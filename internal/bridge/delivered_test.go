@@ -68,8 +68,10 @@ func callServer(t *testing.T, answer func(w http.ResponseWriter, id string), res
 // TestADeliveredCallIsNotSentAgain has a server take a call, break the stream of
 // its answer, and not know that stream when the rest is asked for.
 func TestADeliveredCallIsNotSentAgain(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			server, calls := callServer(t, func(w http.ResponseWriter, _ string) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = fmt.Fprint(w, "id: 1\nretry: 1\n\n")
@@ -92,8 +94,10 @@ func TestADeliveredCallIsNotSentAgain(t *testing.T) {
 // TestTheRestOfABrokenAnswerCounts has a server break the stream of its answer
 // and give the result to who asks for the rest.
 func TestTheRestOfABrokenAnswerCounts(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			var id atomic.Value
 			server, calls := callServer(t, func(w http.ResponseWriter, callID string) {
 				id.Store(callID)
@@ -120,6 +124,7 @@ func TestTheRestOfABrokenAnswerCounts(t *testing.T) {
 // TestAnAnswerIsNeverNothing has a server answer in ways that the SDK takes for
 // an answer.
 func TestAnAnswerIsNeverNothing(t *testing.T) {
+	t.Parallel()
 	const result = `"result":{"content":[{"type":"text","text":"done"}]}`
 	tests := map[string]struct {
 		mediaType, format, says string
@@ -130,6 +135,7 @@ func TestAnAnswerIsNeverNothing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server, calls := callServer(t, func(w http.ResponseWriter, id string) {
 				w.Header().Set("Content-Type", tt.mediaType)
 				_, _ = fmt.Fprintf(w, tt.format, id)

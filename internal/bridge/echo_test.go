@@ -37,9 +37,11 @@ func (l *sharedLog) String() string {
 // TestAClientIsNotToldWhatAServerEchoes has a server refuse calls and repeat
 // the secret that it was sent.
 func TestAClientIsNotToldWhatAServerEchoes(t *testing.T) {
+	t.Parallel()
 	const canary = `c4n4ry"t0ken`
 	for _, name := range []string{"one", "several"} {
 		t.Run(name+" behind the bridge", func(t *testing.T) {
+			t.Parallel()
 			server, calls := callServer(t, func(w http.ResponseWriter, id string) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":%q,"data":{"token":%q,"n":1}}}`, id, "bad token "+canary, canary)

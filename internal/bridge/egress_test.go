@@ -16,6 +16,7 @@ import (
 // TestAServerWithoutAPublicAddressSaysSo is the whole bridge before such a
 // server. It must say why it does not work and not where the server is.
 func TestAServerWithoutAPublicAddressSaysSo(t *testing.T) {
+	t.Parallel()
 	server, connections := countedServer(t, http.NotFoundHandler())
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	if err != nil {
@@ -50,6 +51,7 @@ func TestAServerWithoutAPublicAddressSaysSo(t *testing.T) {
 // TestSecretsGoUnencryptedToNoPublicServer names public addresses, which nothing
 // is sent to: they are refused before there is a connection.
 func TestSecretsGoUnencryptedToNoPublicServer(t *testing.T) {
+	t.Parallel()
 	header := []mcpserver.Header{{Name: "X-Key", Value: "${KEY}"}}
 	private, connections := countedServer(t, http.NotFoundHandler())
 	tests := map[string]struct {

@@ -16,9 +16,11 @@ import (
 // TestEveryClientReachesEveryServer lists and calls a tool in all four
 // combinations of the eras.
 func TestEveryClientReachesEveryServer(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				t.Parallel()
 				upstream := serveMCP(t, echoServer("one"), serverEra)
 				t.Cleanup(upstream.Close)
 				r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -52,10 +54,12 @@ func TestEveryClientReachesEveryServer(t *testing.T) {
 // TestOnlyServedCapabilitiesArePassedOn has a server with capabilities whose methods
 // the bridge does not forward.
 func TestOnlyServedCapabilitiesArePassedOn(t *testing.T) {
+	t.Parallel()
 	const ui = "io.modelcontextprotocol/ui"
 	for serverEra := range eraNames {
 		for clientEra := range eraNames {
 			t.Run(clientEra+" client, "+serverEra+" server", func(t *testing.T) {
+				t.Parallel()
 				s := emptyServer(&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{
 					Experimental: map[string]any{"tricks": map[string]any{}},
 					Extensions: map[string]any{

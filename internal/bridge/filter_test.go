@@ -30,6 +30,7 @@ func pagedServer(called chan<- string, tools ...string) *mcp.Server {
 }
 
 func TestFiltersHoldInModeDirect(t *testing.T) {
+	t.Parallel()
 	filters := map[string]struct {
 		tools mcpserver.Tools
 		want  []string
@@ -44,6 +45,7 @@ func TestFiltersHoldInModeDirect(t *testing.T) {
 			for serverEra := range eraNames {
 				for _, others := range []int{0, 1} {
 					t.Run(fmt.Sprintf("%s, %s client, %s server, %d others", name, clientEra, serverEra, others), func(t *testing.T) {
+						t.Parallel()
 						calls := make(chan string, 64)
 						one := served(t, "one", pagedServer(calls, "a", "b", "c", "d", "e"), serverEra)
 						one.Tools = f.tools
@@ -97,6 +99,7 @@ func checkFilter(t *testing.T, client *mcp.ClientSession, prefix string, want []
 }
 
 func TestPagesStayPages(t *testing.T) {
+	t.Parallel()
 	calls := make(chan string, 1)
 	one := served(t, "one", pagedServer(calls, "a", "b", "c", "d", "e"), "legacy")
 	one.Tools.Deny = []string{"a", "b", "d"}
@@ -121,6 +124,7 @@ func TestPagesStayPages(t *testing.T) {
 }
 
 func TestFiltersHoldInModeRouter(t *testing.T) {
+	t.Parallel()
 	calls := make(chan string, 64)
 	one := served(t, "one", pagedServer(calls, "read_mail", "delete_mail"), "legacy")
 	one.Tools.Deny = []string{"delete_mail"}
@@ -161,6 +165,7 @@ func TestFiltersHoldInModeRouter(t *testing.T) {
 }
 
 func TestAToolThatIsNewCanBeCalledBehindAFilter(t *testing.T) {
+	t.Parallel()
 	calls := make(chan string, 1)
 	s := pagedServer(calls, "a")
 	one := served(t, "one", s, "legacy")

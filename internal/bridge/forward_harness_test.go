@@ -15,7 +15,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,6 +31,8 @@ type script struct {
 	// answer answers the n-th request of a method, n from 1 on. It returns the
 	// result, or writes something else and returns nothing.
 	answer func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string
+	// answered is told of the clients' answers to what the server asks, if it asks.
+	answered func(m sentMessage)
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -79,6 +80,10 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if result = s.answer(w, r, m, n); result == "" {
 			return
 		}
+	case "":
+		s.answered(m)
+		w.WriteHeader(http.StatusAccepted)
+		return
 	default:
 		if m.ID == nil {
 			w.WriteHeader(http.StatusAccepted)
@@ -188,15 +193,8 @@ func newWay(t *testing.T, way, eraName string, server mcpserver.Server, o Option
 // awaitLists waits until all servers are connected, on which hints depend.
 func awaitLists(t testing.TB, b *Bridge) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
 	for _, u := range b.set.servers() {
-		for len(u.Lists.Items(message.MethodListTools)) == 0 {
-			select {
-			case <-time.After(time.Millisecond):
-			case <-deadline:
-				t.Fatalf("server %s lists nothing", u.Config.Name)
-			}
-		}
+		eventually(t, "the list of server "+u.Config.Name, func() bool { return len(u.Lists.Items(message.MethodListTools)) > 0 })
 	}
 }
 

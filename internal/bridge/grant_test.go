@@ -125,9 +125,11 @@ func toolNames(t *testing.T, client *mcp.ClientSession) []string {
 }
 
 func TestEveryRequestHasTheServersOwnHeaders(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				t.Parallel()
 				one := newWitness(t, "one", serverEra, bearer("ONE"), "ONE")
 				two := newWitness(t, "two", serverEra, []mcpserver.Header{{Name: "X-Key", Value: "${TWO:-none}/$$"}}, "TWO")
 				three := newWitness(t, "three", serverEra, []mcpserver.Header{{Name: "X-Key", Value: "${ONE:-none}"}}, "ONE")
@@ -153,6 +155,7 @@ func TestEveryRequestHasTheServersOwnHeaders(t *testing.T) {
 }
 
 func TestADefaultServesWhereASecretIsNotSet(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t, "one", "modern", []mcpserver.Header{{Name: "X-Key", Value: "${TOKEN:-none}"}}, "TOKEN")
 	r := newRig(t, fast, w.Server)
 	if w.connected() != 0 {
@@ -195,9 +198,11 @@ func changeCounter() (*mcp.ClientOptions, chan struct{}) {
 }
 
 func TestAServerWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
+	t.Parallel()
 	for faultName, f := range faults {
 		for clientEra := range eraNames {
 			t.Run(faultName+" for a "+clientEra+" client", func(t *testing.T) {
+				t.Parallel()
 				one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 				two := newWitness(t, "two", "modern", bearer("OTHER"), "OTHER")
 				r := newRig(t, fast, one.Server, two.Server)
@@ -251,6 +256,7 @@ func TestAServerWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 // TestNobodyConnectsToAServerWithoutItsSecret is what holds for a session that
 // begins to connect just before its server is taken out of service.
 func TestNobodyConnectsToAServerWithoutItsSecret(t *testing.T) {
+	t.Parallel()
 	w := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	r := newRig(t, fast, w.Server)
 	u := r.bridge.set.only()
@@ -271,6 +277,7 @@ func TestNobodyConnectsToAServerWithoutItsSecret(t *testing.T) {
 
 // TestAServerIsConnectingOnceItHasItsSecret has a server hold its answers back.
 func TestAServerIsConnectingOnceItHasItsSecret(t *testing.T) {
+	t.Parallel()
 	answer := make(chan struct{})
 	inner := mcpHandler(t, echoServer("one"), "legacy")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -289,8 +296,10 @@ func TestAServerIsConnectingOnceItHasItsSecret(t *testing.T) {
 }
 
 func TestTheOnlyServerWithoutItsSecret(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			w := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 			r := newRig(t, fast, w.Server)
 			r.bridge.UseSecrets(secretsOf(""))
@@ -318,9 +327,11 @@ func TestTheOnlyServerWithoutItsSecret(t *testing.T) {
 }
 
 func TestOnlyServersOfAChangedSecretAreConnectedToAnew(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				t.Parallel()
 				one := newWitness(t, "one", serverEra, bearer("TOKEN"), "TOKEN")
 				two := newWitness(t, "two", serverEra, bearer("OTHER"), "OTHER")
 				three := newWitness(t, "three", serverEra, nil)
@@ -361,6 +372,7 @@ func TestOnlyServersOfAChangedSecretAreConnectedToAnew(t *testing.T) {
 
 // TestSecretsChangeUnderLoad replaces secrets while clients call.
 func TestSecretsChangeUnderLoad(t *testing.T) {
+	t.Parallel()
 	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	two := newWitness(t, "two", "modern", nil)
 	r := newRig(t, fast, one.Server, two.Server)
@@ -402,6 +414,7 @@ func TestSecretsChangeUnderLoad(t *testing.T) {
 }
 
 func TestReplacedSecretsAreWiped(t *testing.T) {
+	t.Parallel()
 	first := []byte("first-token")
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1", Secrets: []string{"TOKEN"}})
 	r.bridge.UseSecrets(secret.NewSet("r1", map[string][]byte{"TOKEN": first}, nil))
@@ -423,6 +436,7 @@ func TestReplacedSecretsAreWiped(t *testing.T) {
 }
 
 func TestHeadersStayWithTheServer(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		server, request string
 		want            bool
@@ -438,6 +452,7 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			u, err := url.Parse(tt.request)
 			if err != nil {
 				t.Fatal(err)
@@ -452,6 +467,7 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 // TestARedirectTakesHeadersNowhereElse has a server redirect within its host
 // and then to another one.
 func TestARedirectTakesHeadersNowhereElse(t *testing.T) {
+	t.Parallel()
 	stranger := newWitness(t, "stranger", "legacy", bearer("TOKEN"))
 	w := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	var mu sync.Mutex

@@ -21,14 +21,19 @@ import (
 // eraNames are the two eras with the version that a client pins for each.
 var eraNames = map[string]string{"legacy": "2025-11-25", "modern": "2026-07-28"}
 
-// fast has short intervals. Its limits are long: other tests use the processors too.
+// patience is how long tests wait for what must come. It is far longer than anything takes, also
+// while other tests use the processors.
+const patience = 2 * time.Minute
+
+// fast has short intervals. Its limits are long.
 var fast = upstream.Timing{
 	Interval:   50 * time.Millisecond,
-	Timeout:    25 * time.Second,
-	Connect:    25 * time.Second,
-	Wait:       25 * time.Second,
-	Login:      25 * time.Second,
-	Grace:      20 * time.Second,
+	Timeout:    patience,
+	Connect:    patience,
+	Silence:    patience,
+	Wait:       patience,
+	Login:      patience,
+	Grace:      patience,
 	BackoffMin: 10 * time.Millisecond,
 	BackoffMax: 50 * time.Millisecond,
 }
@@ -89,6 +94,16 @@ func newGuardedRig(t *testing.T, c mcpserver.Config) *rig {
 	return newLoggedRigOf(t, slog.New(slog.DiscardHandler), fast, c)
 }
 
+// newPipedRig starts a bridge before programs of this process, for clients over stdio. It opens no
+// socket, so the test can have a clock of its own.
+func newPipedRig(t *testing.T, t0 upstream.Timing, mode mcpserver.Mode, programs ...mcpserver.Server) *rig {
+	t.Helper()
+	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Mode: mode, Servers: programs}
+	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0, runs: runMemory})
+	t.Cleanup(b.Close)
+	return &rig{bridge: b}
+}
+
 func newLoggedRigOf(t *testing.T, log *slog.Logger, t0 upstream.Timing, c mcpserver.Config) *rig {
 	t.Helper()
 	if err := c.Validate(); err != nil {
@@ -110,9 +125,7 @@ func newLoggedRigOf(t *testing.T, log *slog.Logger, t0 upstream.Timing, c mcpser
 func (r *rig) connect(t *testing.T, eraName string, opts *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, opts)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	session, err := client.Connect(ctx,
+	session, err := client.Connect(t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: r.url, HTTPClient: r.http},
 		&mcp.ClientSessionOptions{ProtocolVersion: eraNames[eraName]})
 	if err != nil {

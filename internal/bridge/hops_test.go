@@ -58,11 +58,12 @@ func newStation(t *testing.T, uid string) *station {
 	return s
 }
 
-// open starts the bridge, whose waits are those of a person who tries.
+// open starts the bridge. Bridges that serve each other wait for each other's first lists as long as
+// for any server, and then do without them.
 func (s *station) open(t *testing.T, servers ...mcpserver.Server) {
 	t.Helper()
 	brief := fast
-	brief.Connect, brief.Wait = 2*time.Second, time.Second
+	brief.Wait = 300 * time.Millisecond
 	s.openWith(t, brief, servers...)
 }
 
@@ -81,19 +82,17 @@ func (s *station) server(name string) mcpserver.Server {
 // TestTwoBridgesThatServeEachOtherAreRefused has nothing behind two bridges but
 // the other one.
 func TestTwoBridgesThatServeEachOtherAreRefused(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			a, b := newStation(t, "uid-a"), newStation(t, "uid-b")
 			a.open(t, b.server("b"))
 			b.open(t, a.server("a"))
 			client := a.connect(t, clientEra, nil)
-			began := time.Now()
 			_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 			if err == nil || !strings.Contains(err.Error(), "loop") {
 				t.Errorf("error = %v, want one that says that there is a loop", err)
-			}
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("it took %v", took)
 			}
 			eventually(t, "the state says why", func() bool {
 				return strings.Contains(a.bridge.Health().Servers["b"].Error, "loop")
@@ -110,6 +109,7 @@ func TestTwoBridgesThatServeEachOtherAreRefused(t *testing.T) {
 // TestTwoBridgesMayKnowEachOther has each bridge a server of its own besides the
 // other. The lists must not grow, and nothing may be asked in circles.
 func TestTwoBridgesMayKnowEachOther(t *testing.T) {
+	t.Parallel()
 	x := serveMCP(t, echoServer("x"), "legacy")
 	t.Cleanup(x.Close)
 	y := serveMCP(t, echoServer("y"), "modern")
@@ -145,13 +145,13 @@ func TestTwoBridgesMayKnowEachOther(t *testing.T) {
 
 // TestBridgesBehindEachOther calls through chains of bridges.
 func TestBridgesBehindEachOther(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	next := mcpserver.Server{Name: "one", URL: upstream.URL}
 	var chain []*station
 	for i := range message.MaxHops + 1 {
 		s := newStation(t, fmt.Sprint("uid-", i))
-		// Each waits for all behind it, which takes a while on a busy machine.
 		s.openWith(t, fast, next)
 		next = s.server("one")
 		chain = append(chain, s)
@@ -171,6 +171,7 @@ func TestBridgesBehindEachOther(t *testing.T) {
 }
 
 func TestHopsAreChecked(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -216,6 +217,7 @@ func TestHopsAreChecked(t *testing.T) {
 
 // TestHopsWithoutHeaders come in the metadata.
 func TestHopsWithoutHeaders(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -232,6 +234,7 @@ func TestHopsWithoutHeaders(t *testing.T) {
 
 // TestABridgeSeesNoThirdBridgesTools lists as a client and as a bridge.
 func TestABridgeSeesNoThirdBridgesTools(t *testing.T) {
+	t.Parallel()
 	x := serveMCP(t, echoServer("x"), "legacy")
 	t.Cleanup(x.Close)
 	y := serveMCP(t, echoServer("y"), "modern")

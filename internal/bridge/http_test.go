@@ -82,6 +82,7 @@ func modernHeader(method, name string) map[string]string {
 }
 
 func TestHTTPRules(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -129,6 +130,7 @@ func TestHTTPRules(t *testing.T) {
 // TestWhatNeedsASessionIsRefusedWithoutOne sends what only a session can answer
 // in every form that might pass for a modern request.
 func TestWhatNeedsASessionIsRefusedWithoutOne(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -164,6 +166,7 @@ func TestWhatNeedsASessionIsRefusedWithoutOne(t *testing.T) {
 }
 
 func TestStreamsAskProxiesNotToBuffer(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "modern")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -193,8 +196,10 @@ func TestStreamsAskProxiesNotToBuffer(t *testing.T) {
 
 // TestEqualIDsNeverMix has many clients send the same id at once, in both eras.
 func TestEqualIDsNeverMix(t *testing.T) {
+	t.Parallel()
 	for serverEra := range eraNames {
 		t.Run(serverEra+" server", func(t *testing.T) {
+			t.Parallel()
 			upstream := serveMCP(t, echoServer("one"), serverEra)
 			t.Cleanup(upstream.Close)
 			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -249,6 +254,7 @@ func wireServer(t *testing.T, results map[string]string) *httptest.Server {
 }
 
 func TestFieldsThatNobodyKnowsPass(t *testing.T) {
+	t.Parallel()
 	const (
 		tools = `{"tools":[{"name":"t","inputSchema":{"type":"object","z":1,"a":12345678901234567890},"execution":{"taskSupport":"optional"}}],"nextCursor":"more"}`
 		call  = `{"content":[{"type":"hologram","x":1}],"structuredContent":{"id":9007199254740993},"future":[true]}`
@@ -296,6 +302,7 @@ func fieldsOf(t *testing.T, object string) map[string]string {
 // TestArgumentHeaders checks the headers that repeat a tool's arguments: a
 // modern client's pass on, and for a legacy client the bridge writes them.
 func TestArgumentHeaders(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
 		"type":       "object",
@@ -328,6 +335,7 @@ func TestArgumentHeaders(t *testing.T) {
 }
 
 func TestHealthOverHTTP(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "modern")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})

@@ -11,110 +11,117 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
-// idleTime is after which time the connections of these tests are idle. A busy machine takes
-// less for the parts of one call.
-const idleTime = time.Second
+// idleTime is after which time the connections of these tests are idle.
+const idleTime = time.Minute
 
 // TestAnIdleConnectionEndsAndComesBack has nobody call for longer than the
 // configuration allows.
 func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
-			p := newMemoryProgram(t, echoServer("one"), "legacy")
-			p.Timeouts.Idle = mcpserver.Duration(idleTime)
-			two := newWitness(t, "two", "modern", nil)
-			r := newRig(t, fast, p.Server, two.Server)
-			client := r.connect(t, clientEra, nil)
-			if err := called(t, client, "one_echo"); err != nil {
-				t.Fatal(err)
-			}
-			program, _ := p.last(t)
-			ended := make(chan struct{})
-			go func() {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p, two := newMemoryProgram(t, echoServer("one"), "legacy"), newMemoryProgram(t, echoServer("two"), "modern")
+				p.Timeouts.Idle, two.Name = mcpserver.Duration(idleTime), "two"
+				r := newPipedRig(t, upstream.DefaultTiming, mcpserver.Direct, p.Server, two.Server)
+				client := r.connectStdio(t, clientEra, nil)
+				if err := called(t, client, "one_echo"); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(idleTime / 2)
+				if r.bridge.set.servers()[0].Peek() == nil {
+					t.Error("the connection ended too soon")
+				}
+				program, _ := p.last(t)
 				_ = program.Wait()
-				close(ended)
-			}()
-			next(t, ended, "end of the program")
-			eventually(t, "no connection", func() bool { return r.bridge.set.servers()[0].Peek() == nil })
-			starts := p.started() // It may have been idle before the first call.
-			if got := r.bridge.Health().Servers["one"]; got.Status != health.Healthy || got.Tools != 1 || got.Failures != 0 {
-				t.Errorf("health = %+v, want what it was", got)
-			}
-			if got := toolNames(t, client); len(got) != 2 {
-				t.Errorf("tools = %q, want both servers'", got)
-			}
-			if got := r.bridge.handshake.instructions(); got != "# one\n\nsay one\n\n# two\n\nsay two" {
-				t.Errorf("instructions = %q, want both servers'", got)
-			}
-			if got := p.started(); got != starts {
-				t.Errorf("a list started the program %d times more", got-starts)
-			}
-			if err := called(t, client, "one_echo"); err != nil {
-				t.Errorf("the next call: %v", err)
-			}
-			if got := p.started(); got != starts+1 {
-				t.Errorf("the next call started the program %d times", got-starts)
-			}
+				synctest.Wait()
+				if r.bridge.set.servers()[0].Peek() != nil {
+					t.Error("there is a connection")
+				}
+				if got := r.bridge.Health().Servers["one"]; got.Status != health.Healthy || got.Tools != 1 || got.Failures != 0 {
+					t.Errorf("health = %+v, want what it was", got)
+				}
+				if got := toolNames(t, client); len(got) != 2 {
+					t.Errorf("tools = %q, want both servers'", got)
+				}
+				if got := r.bridge.handshake.instructions(); got != "# one\n\nsay one\n\n# two\n\nsay two" {
+					t.Errorf("instructions = %q, want both servers'", got)
+				}
+				if got := p.started(); got != 1 {
+					t.Errorf("a list started the program: it was started %d times", got)
+				}
+				if err := called(t, client, "one_echo"); err != nil {
+					t.Errorf("the next call: %v", err)
+				}
+				if got := p.started(); got != 2 {
+					t.Errorf("after the next call the program was started %d times", got)
+				}
+			})
 		})
 	}
 }
 
 // TestAConnectionInUseIsNotIdle has a call and a subscription outlast the time.
 func TestAConnectionInUseIsNotIdle(t *testing.T) {
-	s := emptyServer(&mcp.ServerOptions{
-		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
-		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
-	})
-	s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
-	p := newMemoryProgram(t, s, "legacy")
-	p.Timeouts.Idle = mcpserver.Duration(idleTime)
-	r := newRig(t, fast, p.Server)
-	client := r.connect(t, "legacy", nil)
-	release := make(chan struct{})
-	rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		<-release
-		return said("done"), nil
-	})
-	answers := outcomeOf(t, client)
-	eventually(t, "the call", func() bool {
-		l := r.bridge.set.only().Peek()
-		return l != nil && l.Calls.Quiet(time.Now()) == 0
-	})
-	u := r.bridge.set.only()
-	for range 3 {
-		if u.Connector.IdleDeadline(u.Peek()) == nil {
-			t.Error("a connection with a call is idle")
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := emptyServer(&mcp.ServerOptions{
+			SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+			UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		})
+		s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
+		release := make(chan struct{})
+		rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			<-release
+			return said("done"), nil
+		})
+		p := newMemoryProgram(t, s, "legacy")
+		p.Timeouts.Idle = mcpserver.Duration(idleTime)
+		r := newPipedRig(t, upstream.DefaultTiming, mcpserver.Direct, p.Server)
+		client := r.connectStdio(t, "legacy", nil)
+		answers := outcomeOf(t, client)
+		time.Sleep(2 * idleTime)
+		if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
-		t.Fatal(err)
-	}
-	l, starts := u.Peek(), p.started() // It may have been idle before the call.
-	close(release)
-	if got := next(t, answers, "answer"); got != "done" {
-		t.Errorf("answer = %s", got)
-	}
-	eventually(t, "more than the time", func() bool { return l.Calls.Quiet(time.Now()) > idleTime+idleTime/2 })
-	if u.Peek() != l || p.started() != starts {
-		t.Error("the connection with a subscription ended")
-	}
-	if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "no connection", func() bool { return u.Peek() == nil })
+		close(release)
+		if got := next(t, answers, "answer"); got != "done" {
+			t.Errorf("answer = %s", got)
+		}
+		if got := p.started(); got != 1 {
+			t.Errorf("with a call the program was started %d times", got)
+		}
+		u := r.bridge.set.only()
+		l := u.Peek()
+		time.Sleep(2 * idleTime)
+		if l == nil || u.Peek() != l {
+			t.Error("the connection with a subscription ended")
+		}
+		if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * idleTime)
+		if u.Peek() != nil {
+			t.Error("there is a connection")
+		}
+	})
 }
 
 // TestAServersOwnTimeToConnect has a server that answers no question. What needs
 // no answer it takes: the SDK waits for that when it gives a connection up.
 func TestAServersOwnTimeToConnect(t *testing.T) {
+	t.Parallel()
 	hang := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -138,6 +145,7 @@ func TestAServersOwnTimeToConnect(t *testing.T) {
 }
 
 func TestTheProtocolVersionOfTheConfiguration(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		era, version, agreed, says string
 	}{
@@ -148,6 +156,7 @@ func TestTheProtocolVersionOfTheConfiguration(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newMemoryProgram(t, echoServer("one"), tt.era)
 			p.ProtocolVersion = tt.version
 			r := newRig(t, fast, p.Server)
@@ -164,6 +173,7 @@ func TestTheProtocolVersionOfTheConfiguration(t *testing.T) {
 }
 
 func TestAServerIsNotListenedToWhereTheConfigurationSaysSo(t *testing.T) {
+	t.Parallel()
 	for _, silent := range []bool{false, true} {
 		var gets atomic.Int32
 		inner := mcpHandler(t, echoServer("one"), "legacy")

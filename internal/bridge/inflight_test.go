@@ -88,8 +88,10 @@ var questions = map[string]func(context.Context, *mcp.ServerSession) (any, error
 // TestACallThatIsInFlightWhenItsSecretChangesMayAsk changes the secret between
 // the beginning of a call and the server's question.
 func TestACallThatIsInFlightWhenItsSecretChangesMayAsk(t *testing.T) {
+	t.Parallel()
 	for method, ask := range questions {
 		t.Run(method, func(t *testing.T) {
+			t.Parallel()
 			changed, logged := make(chan struct{}), make(chan any, 4)
 			w := newSlowServer(t, "legacy", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				<-changed
@@ -104,7 +106,7 @@ func TestACallThatIsInFlightWhenItsSecretChangesMayAsk(t *testing.T) {
 				select {
 				case <-logged:
 					return said("%v", answer), nil
-				case <-time.After(30 * time.Second):
+				case <-time.After(patience):
 					return said("the client got no log message"), nil
 				}
 			})
@@ -135,6 +137,7 @@ func TestACallThatIsInFlightWhenItsSecretChangesMayAsk(t *testing.T) {
 // TestAModernServerMayAskWhenItsSecretChanges changes the secret between the
 // rounds of a call.
 func TestAModernServerMayAskWhenItsSecretChanges(t *testing.T) {
+	t.Parallel()
 	changed := make(chan struct{})
 	w := newSlowServer(t, "modern", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if req.Params.RequestState == "" {
@@ -162,6 +165,7 @@ func TestAModernServerMayAskWhenItsSecretChanges(t *testing.T) {
 // TestAServerThatMayNotAskIsToldSoWhenItsSecretChanges has a legacy server ask a
 // modern client that answers nothing.
 func TestAServerThatMayNotAskIsToldSoWhenItsSecretChanges(t *testing.T) {
+	t.Parallel()
 	changed := make(chan struct{})
 	w := newSlowServer(t, "legacy", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		<-changed
@@ -182,8 +186,10 @@ func TestAServerThatMayNotAskIsToldSoWhenItsSecretChanges(t *testing.T) {
 }
 
 func TestAnIdleConnectionEndsWhenItsSecretChanges(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			w := newSlowServer(t, "legacy", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return said("done"), nil
 			})
@@ -199,6 +205,7 @@ func TestAnIdleConnectionEndsWhenItsSecretChanges(t *testing.T) {
 // TestACallDoesNotKeepAFormerSecretForEver has a call never end, once at the
 // server and once at the client that it asks.
 func TestACallDoesNotKeepAFormerSecretForEver(t *testing.T) {
+	t.Parallel()
 	brief := fast
 	brief.Grace = 50 * time.Millisecond
 	for _, where := range []string{"server", "client"} {
@@ -207,6 +214,7 @@ func TestACallDoesNotKeepAFormerSecretForEver(t *testing.T) {
 				continue // It is not asked by a legacy server.
 			}
 			t.Run("a "+clientEra+" client's at the "+where, func(t *testing.T) {
+				t.Parallel()
 				asked := make(chan struct{})
 				w := newSlowServer(t, "legacy", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					if where == "client" {

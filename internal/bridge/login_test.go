@@ -100,8 +100,10 @@ func (g *guardedServer) seen() (connects int, tokens string) {
 }
 
 func TestAServerWithOAuthGetsItsToken(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []mcpserver.Transport{mcpserver.StreamableHTTP, mcpserver.SSE} {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			tokens, given := authority(t)
 			g := newGuardedServer(t, kind)
 			g.OAuth = &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"}
@@ -137,6 +139,7 @@ func TestAServerWithOAuthGetsItsToken(t *testing.T) {
 // TestARefreshedLoginConnectsNothingAnew gives back to the bridge, as the user's
 // secrets, what it has stored, and then another login.
 func TestARefreshedLoginConnectsNothingAnew(t *testing.T) {
+	t.Parallel()
 	tokens, given := authority(t)
 	g := newGuardedServer(t, mcpserver.StreamableHTTP)
 	g.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
@@ -177,6 +180,7 @@ func TestARefreshedLoginConnectsNothingAnew(t *testing.T) {
 // TestAServerThatIsReplacedGoesOnWithItsLogin has the secrets say what they did
 // at first: a refresh token that was used, and that nobody may show again.
 func TestAServerThatIsReplacedGoesOnWithItsLogin(t *testing.T) {
+	t.Parallel()
 	for name, changes := range map[string][]func(*mcpserver.Config){
 		"by one with another timeout": {func(c *mcpserver.Config) { c.Servers[0].Timeouts.Connect = mcpserver.Duration(time.Minute) }},
 		"by one of another name":      {func(c *mcpserver.Config) { c.Servers[0].Name = "two" }},
@@ -191,6 +195,7 @@ func TestAServerThatIsReplacedGoesOnWithItsLogin(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			tokens, given := authority(t)
 			g := newGuardedServer(t, mcpserver.StreamableHTTP)
 			g.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
@@ -224,6 +229,7 @@ func TestAServerThatIsReplacedGoesOnWithItsLogin(t *testing.T) {
 }
 
 func TestALoginEndsWhenItsSecretIsRemoved(t *testing.T) {
+	t.Parallel()
 	tokens, given := authority(t)
 	g := newGuardedServer(t, mcpserver.StreamableHTTP)
 	g.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
@@ -244,6 +250,7 @@ func TestALoginEndsWhenItsSecretIsRemoved(t *testing.T) {
 // TestSecretsAreTakenOutOfErrorsAfterTheyWereReplaced has a call fail that began
 // with other secrets than there are, and were wiped.
 func TestSecretsAreTakenOutOfErrorsAfterTheyWereReplaced(t *testing.T) {
+	t.Parallel()
 	tokens, _ := authority(t)
 	began, release := make(chan struct{}, 1), make(chan struct{})
 	s := emptyServer(nil)
@@ -278,6 +285,7 @@ func TestSecretsAreTakenOutOfErrorsAfterTheyWereReplaced(t *testing.T) {
 }
 
 func TestATokenGoesNowhereElse(t *testing.T) {
+	t.Parallel()
 	var sent []string
 	record := func(what string) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(programVariable); what != "" {
-		os.Exit(beProgram(what))
+		os.Exit(beProgram(what, os.Stdin, os.Stdout))
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -142,6 +142,7 @@ func matrixClient(heard chan<- string) *mcp.ClientOptions {
 // TestEverythingThatAServerMaySay tries all of it for all eras, on all ways to
 // the bridge.
 func TestEverythingThatAServerMaySay(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct{ want, heard string }{
 		"form":     {"accept ann on it", ""},
 		"url":      {"accept <nil>", "https://example.com/login"},
@@ -151,9 +152,9 @@ func TestEverythingThatAServerMaySay(t *testing.T) {
 		"progress": {"done", "progress 0.5"},
 		"log":      {"done", "warning by the way"},
 	}
-	ended := make(chan error, 16)
-	build := func(t *testing.T) *mcp.Server { return matrixServer(t, ended) }
-	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, serverEra string) {
+	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, serverEra string) {
+		ended := make(chan error, 16)
+		r := start(matrixServer(t, ended))
 		connections := map[string]func(*mcp.ClientOptions) *mcp.ClientSession{
 			"http":  func(o *mcp.ClientOptions) *mcp.ClientSession { return rooted(t, r, clientEra, o) },
 			"stdio": func(o *mcp.ClientOptions) *mcp.ClientSession { return r.connectStdio(t, clientEra, o) },

@@ -22,6 +22,7 @@ func metricsOf(b *Bridge) string {
 }
 
 func TestMetricsSayHowCallsEnd(t *testing.T) {
+	t.Parallel()
 	s := &script{annotations: readOnly, answer: same(done)}
 	server := s.serve(t)
 	server.CacheTTL = anHour

@@ -48,9 +48,11 @@ func (m *mortal) rise(t *testing.T) {
 func (m *mortal) die() { _ = m.server.Close() }
 
 func TestAServerThatWentAwayComesBack(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				t.Parallel()
 				m := &mortal{build: func() http.Handler { return mcpHandler(t, echoServer("one"), serverEra) }}
 				m.rise(t)
 				t.Cleanup(func() { m.die() })
@@ -93,8 +95,10 @@ func TestAServerThatWentAwayComesBack(t *testing.T) {
 // TestAForgetfulServerCostsNoCall has a server forget its sessions between calls,
 // as one does that is restarted behind a proxy.
 func TestAForgetfulServerCostsNoCall(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			var current atomic.Pointer[http.Handler]
 			restart := func() {
 				h := mcpHandler(t, echoServer("one"), "legacy")
@@ -117,8 +121,10 @@ func TestAForgetfulServerCostsNoCall(t *testing.T) {
 }
 
 func TestABridgeStartsBeforeItsServer(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			m := &mortal{build: func() http.Handler { return mcpHandler(t, echoServer("one"), "legacy") }}
 			m.rise(t)
 			m.die()

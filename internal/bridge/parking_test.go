@@ -106,6 +106,7 @@ func newInquisitive(t *testing.T) *inquisitive {
 // TestAModernClientIsAskedByALegacyServer lets the SDK's client do what it does
 // by itself.
 func TestAModernClientIsAskedByALegacyServer(t *testing.T) {
+	t.Parallel()
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
 	progress := make(chan float64, 16)
@@ -211,6 +212,7 @@ func answering(state string, answers map[string]any) string {
 }
 
 func TestQuestionsThatComeTogetherAreAskedTogether(t *testing.T) {
+	t.Parallel()
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
 	asked := requiredOf(t, r.ask(t, "together", canAll, ""))
@@ -229,6 +231,7 @@ func TestQuestionsThatComeTogetherAreAskedTogether(t *testing.T) {
 
 // TestWhatStaysUnansweredIsAskedAgain answers one question of three at a time.
 func TestWhatStaysUnansweredIsAskedAgain(t *testing.T) {
+	t.Parallel()
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
 	asked := requiredOf(t, r.ask(t, "together", canAll, ""))
@@ -256,6 +259,7 @@ func TestWhatStaysUnansweredIsAskedAgain(t *testing.T) {
 // TestAnAnswerThatIsNotTheCallsIsRefused tries all wrong answers before the right
 // one, which must still be taken.
 func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
+	t.Parallel()
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
 	asked := requiredOf(t, r.ask(t, message.MethodElicit, canElicit, ""))
@@ -305,6 +309,7 @@ func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
 
 // TestAnEarlierRoundIsOver sends the answer of the first round in the second.
 func TestAnEarlierRoundIsOver(t *testing.T) {
+	t.Parallel()
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
 	first := requiredOf(t, r.ask(t, "rounds", canAll, ""))
@@ -316,6 +321,7 @@ func TestAnEarlierRoundIsOver(t *testing.T) {
 }
 
 func TestARestartedBridgeSaysSo(t *testing.T) {
+	t.Parallel()
 	q := newInquisitive(t)
 	h := newHouse(t, q.Server)
 	asked := requiredOf(t, h.ask(t, message.MethodElicit, canElicit, ""))
@@ -329,6 +335,7 @@ func TestARestartedBridgeSaysSo(t *testing.T) {
 // TestAClientThatDoesNotComeBackEndsItsCall does not wait as long as a person
 // may.
 func TestAClientThatDoesNotComeBackEndsItsCall(t *testing.T) {
+	t.Parallel()
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
 	r.bridge.delivery.suspended.Limit = 10 * time.Millisecond
@@ -343,6 +350,7 @@ func TestAClientThatDoesNotComeBackEndsItsCall(t *testing.T) {
 
 // TestTooManyCallsThatWaitAreRefused has as many wait as may.
 func TestTooManyCallsThatWaitAreRefused(t *testing.T) {
+	t.Parallel()
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
 	var asked required
@@ -367,6 +375,7 @@ func TestTooManyCallsThatWaitAreRefused(t *testing.T) {
 
 // TestACancelledRetryEndsTheCall leaves while the call goes on.
 func TestACancelledRetryEndsTheCall(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	again, ended := make(chan struct{}, 1), make(chan struct{}, 1)
 	rawTool(s, "t", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -395,6 +404,7 @@ func TestACancelledRetryEndsTheCall(t *testing.T) {
 
 // TestAServerMayStopWaiting has a server give its question up.
 func TestAServerMayStopWaiting(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	gave, stop := make(chan struct{}, 1), make(chan struct{})
 	rawTool(s, "t", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -422,6 +432,7 @@ func TestAServerMayStopWaiting(t *testing.T) {
 // TestAServerLearnsWhatEachClientCan has clients of different capabilities call
 // at once.
 func TestAServerLearnsWhatEachClientCan(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	rawTool(s, "caps", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		caps := req.Session.InitializeParams().Capabilities
@@ -452,6 +463,7 @@ func TestAServerLearnsWhatEachClientCan(t *testing.T) {
 // TestAnIdleConnectionForCapabilitiesIsClosed does not wait as long as others
 // do.
 func TestAnIdleConnectionForCapabilitiesIsClosed(t *testing.T) {
+	t.Parallel()
 	ended := make(chan struct{}, 1)
 	s := emptyServer(nil)
 	rawTool(s, "t", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -474,6 +486,7 @@ func TestAnIdleConnectionForCapabilitiesIsClosed(t *testing.T) {
 
 // TestAModernServersStateIsItsOwn has a state pass that the bridge did not give.
 func TestAModernServersStateIsItsOwn(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	rawTool(s, "t", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return said("state %s", req.Params.RequestState), nil
@@ -489,6 +502,7 @@ func TestAModernServersStateIsItsOwn(t *testing.T) {
 // TestWhatAClientCannotIsToldTheServer asks for what the client did not say that
 // it can.
 func TestWhatAClientCannotIsToldTheServer(t *testing.T) {
+	t.Parallel()
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
 	for tool, caps := range map[string]string{message.MethodCreateMessage: canElicit, message.MethodRoots: `{"sampling":{}}`, "url": `{"elicitation":{"form":{}}}`} {
@@ -503,6 +517,7 @@ func TestWhatAClientCannotIsToldTheServer(t *testing.T) {
 // TestProgressAndMessagesAreThoseOfTheRequestThatWaits sends each request of one
 // call with other wishes.
 func TestProgressAndMessagesAreThoseOfTheRequestThatWaits(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}})
 	rawTool(s, "t", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for i := range 5 {

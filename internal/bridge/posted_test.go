@@ -109,10 +109,12 @@ func (c *sseClient) told(resp *http.Response) (body string, calls []audit.Call) 
 // TestAMessageEndsWithItsRequest has several calls at once, in each mode, of which
 // each is told of by the POST that brought it, before its answer.
 func TestAMessageEndsWithItsRequest(t *testing.T) {
+	t.Parallel()
 	for mode, params := range map[mcpserver.Mode]string{
 		mcpserver.Direct: `"name":"t"`, mcpserver.Router: `"name":"mcp","arguments":{"tool":"t","params":{}}`,
 	} {
 		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
 			s := &script{answer: same(done)}
 			r := newPolicyRig(t, Options{}, mcpserver.Config{Mode: mode, Servers: []mcpserver.Server{s.serve(t)}})
 			awaitLists(t, r.bridge)
@@ -142,6 +144,7 @@ func TestAMessageEndsWithItsRequest(t *testing.T) {
 
 // TestAClientThatClosesItsStreamEndsItsMessages has a call under way.
 func TestAClientThatClosesItsStreamEndsItsMessages(t *testing.T) {
+	t.Parallel()
 	server, began, release := hanging(t)
 	t.Cleanup(release)
 	r := newRig(t, fast, server)
@@ -158,6 +161,7 @@ func TestAClientThatClosesItsStreamEndsItsMessages(t *testing.T) {
 
 // TestACallOfAMessageThatBrokeOffIsToldOfOnTheStream ends the ingress that sent it.
 func TestACallOfAMessageThatBrokeOffIsToldOfOnTheStream(t *testing.T) {
+	t.Parallel()
 	server, began, release := hanging(t)
 	t.Cleanup(release)
 	r := newRig(t, fast, server)
@@ -173,6 +177,7 @@ func TestACallOfAMessageThatBrokeOffIsToldOfOnTheStream(t *testing.T) {
 
 // TestACancelledRequestEndsItsMessage is of a client that gives a call up and stays.
 func TestACancelledRequestEndsItsMessage(t *testing.T) {
+	t.Parallel()
 	server, began, release := hanging(t)
 	t.Cleanup(release)
 	r := newRig(t, fast, server)

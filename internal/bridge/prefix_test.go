@@ -18,6 +18,7 @@ import (
 )
 
 func TestPrefixesInModeDirect(t *testing.T) {
+	t.Parallel()
 	resources := []health.Renamed{{Kind: "resource", Server: "two", Original: "test://shared"}}
 	tests := map[string]struct {
 		prefix  mcpserver.Prefix
@@ -42,6 +43,7 @@ func TestPrefixesInModeDirect(t *testing.T) {
 	for name, tt := range tests {
 		for clientEra := range eraNames {
 			t.Run(name+" for a "+clientEra+" client", func(t *testing.T) {
+				t.Parallel()
 				two := fullServer("two", "b")
 				rawTool(two, "own", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					return said("two's own"), nil
@@ -81,6 +83,7 @@ func TestPrefixesInModeDirect(t *testing.T) {
 }
 
 func TestOneServersNamesStayWhateverThePrefix(t *testing.T) {
+	t.Parallel()
 	for _, prefix := range []mcpserver.Prefix{mcpserver.PrefixAlways, mcpserver.PrefixAuto, mcpserver.PrefixNever} {
 		r := newRigOf(t, fast, mcpserver.Config{ToolPrefix: prefix, Servers: []mcpserver.Server{served(t, "one", fullServer("one", "a"), "legacy")}})
 		if diff := cmp.Diff([]string{"who"}, toolNames(t, r.connect(t, "modern", nil))); diff != "" {
@@ -90,8 +93,10 @@ func TestOneServersNamesStayWhateverThePrefix(t *testing.T) {
 }
 
 func TestNamesStayWhileAServerIsAway(t *testing.T) {
+	t.Parallel()
 	for _, prefix := range []mcpserver.Prefix{mcpserver.PrefixAuto, mcpserver.PrefixNever} {
 		t.Run(string(prefix), func(t *testing.T) {
+			t.Parallel()
 			upstream := serveMCP(t, echoServer("one"), "legacy")
 			t.Cleanup(upstream.Close)
 			r := newRigOf(t, fast, mcpserver.Config{ToolPrefix: prefix, Servers: []mcpserver.Server{
@@ -115,6 +120,7 @@ func TestNamesStayWhileAServerIsAway(t *testing.T) {
 }
 
 func TestACursorThatNobodyGaveIsRefused(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, fast, served(t, "one", fullServer("one", "a"), "legacy"), served(t, "two", fullServer("two", "b"), "modern"))
 	for clientEra := range eraNames {
 		client := r.connect(t, clientEra, nil)

@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -63,6 +64,15 @@ type memoryProgram struct {
 // memoryPrograms are those of all tests, by command.
 var memoryPrograms sync.Map
 
+// programOf is a server that runs a program of this process.
+func programOf(t *testing.T, p any) mcpserver.Server {
+	t.Helper()
+	command := fmt.Sprintf("%s %p", t.Name(), p)
+	memoryPrograms.Store(command, p)
+	t.Cleanup(func() { memoryPrograms.Delete(command) })
+	return mcpserver.Server{Name: "one", Transport: mcpserver.Stdio, Program: &mcpserver.Program{Command: []string{command}}}
+}
+
 // newMemoryProgram returns a program that is s in one era.
 func newMemoryProgram(t *testing.T, s *mcp.Server, eraName string) *memoryProgram {
 	t.Helper()
@@ -77,9 +87,7 @@ func newMemoryProgram(t *testing.T, s *mcp.Server, eraName string) *memoryProgra
 			}
 		})
 	}
-	p.Server = mcpserver.Server{Name: "one", Transport: mcpserver.Stdio, Program: &mcpserver.Program{Command: []string{t.Name()}}}
-	memoryPrograms.Store(t.Name(), p)
-	t.Cleanup(func() { memoryPrograms.Delete(t.Name()) })
+	p.Server = programOf(t, p)
 	return p
 }
 

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,14 +26,14 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
-// beProgram is a server over stdio, in a process of its own. It returns the
-// process's exit code.
-func beProgram(what string) int {
-	in := bufio.NewReader(os.Stdin)
+// beProgram is a server over stdio. It returns the exit code of its process.
+func beProgram(what string, stdin io.Reader, stdout io.WriteCloser) int {
+	in := bufio.NewReader(stdin)
 	var reader io.Reader = in
 	switch what {
 	case "strict", "stuck", "mute":
@@ -85,7 +86,7 @@ func beProgram(what string) int {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if err := s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(reader), Writer: os.Stdout}); err != nil {
+	if err := s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(reader), Writer: stdout}); err != nil {
 		return 2
 	}
 	return 0
@@ -101,9 +102,27 @@ func tell(t *testing.T, client *mcp.ClientSession, tool string, arguments any) s
 	return text(t, result)
 }
 
+// pipedProgram is a server over stdio in this process.
+type pipedProgram struct{ what string }
+
+func (p *pipedProgram) transport(stdio.Launch) mcp.Transport { return p }
+
+// Connect implements mcp.Transport.
+func (p *pipedProgram) Connect(ctx context.Context) (mcp.Connection, error) {
+	toProgram, fromBridge := io.Pipe()
+	toBridge, fromProgram := io.Pipe()
+	go func() {
+		beProgram(p.what, toProgram, fromProgram)
+		_ = toProgram.Close()
+		_ = fromProgram.Close()
+	}()
+	return (&mcp.IOTransport{Reader: toBridge, Writer: fromBridge}).Connect(ctx)
+}
+
 // TestAProgramThatKnowsOnlyTheOldProtocolWorks has programs that do something
 // else than to refuse the modern protocol's first question.
 func TestAProgramThatKnowsOnlyTheOldProtocolWorks(t *testing.T) {
+	t.Parallel()
 	for what, pinned := range map[string]string{
 		"strict": message.NewestLegacyVersion, // It exits.
 		"stuck":  message.NewestLegacyVersion, // It listens no more.
@@ -111,33 +130,36 @@ func TestAProgramThatKnowsOnlyTheOldProtocolWorks(t *testing.T) {
 		"modern": "",
 	} {
 		t.Run(what, func(t *testing.T) {
-			server := realProgram(t, what)
-			server.Timeouts.Connect = mcpserver.Duration(3 * time.Second)
-			if what == "modern" {
-				server.Timeouts.Connect = mcpserver.Duration(time.Minute)
-			}
-			r := newRig(t, fast, server)
-			client := r.connect(t, "modern", nil)
-			if got := tell(t, client, "process", nil); got == fmt.Sprint(os.Getpid()) {
-				t.Error("it is no other process")
-			}
-			u := r.bridge.set.only()
-			if got := u.Connector.Version(); got != pinned {
-				t.Errorf("the next connection begins with version %q, want %q", got, pinned)
-			}
-			if l := u.Peek(); (l.Era == message.Modern) != (what == "modern") {
-				t.Errorf("era = %v", l.Era)
-			}
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				slow := upstream.DefaultTiming
+				slow.Wait = slow.Connect * 2 // One that is stuck is given up first.
+				r := newPipedRig(t, slow, mcpserver.Direct, programOf(t, &pipedProgram{what}))
+				client := r.connectStdio(t, "modern", nil)
+				tell(t, client, "process", nil)
+				u := r.bridge.set.only()
+				if got := u.Connector.Version(); got != pinned {
+					t.Errorf("the next connection begins with version %q, want %q", got, pinned)
+				}
+				if l := u.Peek(); (l.Era == message.Modern) != (what == "modern") {
+					t.Errorf("era = %v", l.Era)
+				}
+			})
 		})
 	}
 }
 
 func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, fast, realProgram(t, "modern"))
 			client := r.connect(t, clientEra, nil)
 			first := tell(t, client, "process", nil)
+			if first == fmt.Sprint(os.Getpid()) {
+				t.Error("it is no other process")
+			}
 			if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "exit"}); err == nil {
 				t.Error("a call at whose end there is no program has an answer")
 			}
@@ -150,6 +172,7 @@ func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
 }
 
 func TestAFullDiskIsAnErrorThatNamesTheServer(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, fast, realProgram(t, "modern"))
 	client := r.connect(t, "modern", nil)
 	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "fill"})
@@ -166,6 +189,7 @@ func TestAFullDiskIsAnErrorThatNamesTheServer(t *testing.T) {
 }
 
 func TestAProgramThatCannotBeginIsUnhealthy(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, fast, realProgram(t, "brief"))
 	eventually(t, "unhealthy", func() bool {
 		s := r.bridge.Health().Servers["one"]
@@ -180,6 +204,7 @@ func TestAProgramThatCannotBeginIsUnhealthy(t *testing.T) {
 // TestAProgramThatDiesYoungIsNotStartedInALoop has a program end as soon as it is
 // connected to.
 func TestAProgramThatDiesYoungIsNotStartedInALoop(t *testing.T) {
+	t.Parallel()
 	s := echoServer("one")
 	p := newMemoryProgram(t, s, "legacy")
 	slow := fast
@@ -231,6 +256,7 @@ func TestAProgramHasItsOwnSecretsAlone(t *testing.T) {
 }
 
 func TestSecretsInAProgramsArgumentsAndFiles(t *testing.T) {
+	t.Parallel()
 	server := realProgram(t, "modern", "TOKEN", "config.json")
 	server.Program.Command = append(server.Program.Command, "--token=${TOKEN}", "--config", "${CONFIG_DIR}/settings.json")
 	server.Program.Files = []mcpserver.File{{Name: "settings.json", Content: `{"token":"${TOKEN}","more":${config.json}}`}}
@@ -249,6 +275,7 @@ func TestSecretsInAProgramsArgumentsAndFiles(t *testing.T) {
 // TestAProgramWithoutItsSecretIsOutOfServiceAlone covers each place in which a
 // program can name a secret.
 func TestAProgramWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
+	t.Parallel()
 	places := map[string]func(p *mcpserver.Program){
 		"an argument": func(p *mcpserver.Program) { p.Command = append(p.Command, "${TOKEN}") },
 		"a variable":  func(p *mcpserver.Program) { p.Env = append(p.Env, mcpserver.Variable{Name: "X", Value: "${TOKEN}"}) },
@@ -256,6 +283,7 @@ func TestAProgramWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 	}
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newMemoryProgram(t, echoServer("one"), "modern")
 			place(p.Program)
 			p.Secrets = []string{"TOKEN"}
@@ -288,8 +316,10 @@ func TestAProgramWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 // TestAProgramIsStartedAgainWithOtherSecrets has a client call before and after a
 // change of the secret.
 func TestAProgramIsStartedAgainWithOtherSecrets(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			p := newMemoryProgram(t, echoServer("one"), "legacy")
 			p.Program.Env = []mcpserver.Variable{{Name: "TOKEN", Value: "${TOKEN}"}}
 			p.Secrets = []string{"TOKEN"}
@@ -314,6 +344,7 @@ func TestAProgramIsStartedAgainWithOtherSecrets(t *testing.T) {
 
 // TestNoLogHoldsWhatAProgramPrints has a program that cannot begin say why.
 func TestNoLogHoldsWhatAProgramPrints(t *testing.T) {
+	t.Parallel()
 	log := &sharedLog{}
 	server := realProgram(t, "brief", "TOKEN")
 	server.Program.Command = append(server.Program.Command, "${TOKEN}")
@@ -350,9 +381,9 @@ func (l *lateTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 func TestAContainerThatIsNotThereYetSaysNothingOfItsProgram(t *testing.T) {
+	t.Parallel()
 	p := newMemoryProgram(t, echoServer("one"), "modern")
-	memoryPrograms.Store(t.Name(), &lateProgram{memoryProgram: p})
-	r := newRig(t, fast, p.Server)
+	r := newRig(t, fast, programOf(t, &lateProgram{memoryProgram: p}))
 	if _, err := r.connect(t, "modern", nil).ListTools(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,17 +36,7 @@ func (r *rig) reconfigure(t *testing.T, change func(*mcpserver.Config)) {
 }
 
 func TestConfigurationsThatChangeNothing(t *testing.T) {
-	one := newWitness(t, "one", "legacy", nil)
-	r := newRig(t, fast, one.Server)
-	opts, changed := changeCounter()
-	client := r.connect(t, "legacy", opts)
-	if err := called(t, client, "echo"); err != nil {
-		t.Fatal(err)
-	}
-	connected(t, r.bridge)
-	quietly(changed)
-	connects := one.connected()
-	good := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{one.Server}}
+	t.Parallel()
 	tests := map[string]struct {
 		change func(*mcpserver.Config)
 		fails  bool
@@ -63,27 +54,40 @@ func TestConfigurationsThatChangeNothing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, before := good, r.bridge.set.servers()
-			tt.change(&c)
-			if err := r.bridge.Reconfigure(c); (err != nil) != tt.fails {
-				t.Errorf("error = %v", err)
-			}
-			if !slices.Equal(before, r.bridge.set.servers()) {
-				t.Error("a server was replaced")
-			}
-			if err := called(t, client, "echo"); err != nil {
-				t.Error(err)
-			}
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				one := newMemoryProgram(t, echoServer("one"), "legacy")
+				r := newPipedRig(t, fast, mcpserver.Direct, one.Server)
+				opts, changed := changeCounter()
+				client := r.connectStdio(t, "legacy", opts)
+				if err := called(t, client, "echo"); err != nil {
+					t.Fatal(err)
+				}
+				quietly(changed)
+				c, before := r.bridge.set.settings, r.bridge.set.servers()
+				tt.change(&c)
+				if err := r.bridge.Reconfigure(c); (err != nil) != tt.fails {
+					t.Errorf("error = %v", err)
+				}
+				if !slices.Equal(before, r.bridge.set.servers()) {
+					t.Error("a server was replaced")
+				}
+				if err := called(t, client, "echo"); err != nil {
+					t.Error(err)
+				}
+				if got, heard := one.started(), quietly(changed); got != 1 || heard > 0 {
+					t.Errorf("%d connections, and clients heard of %d changes", got, heard)
+				}
+			})
 		})
-	}
-	if got, heard := one.connected(), quietly(changed); got != connects || heard > 0 {
-		t.Errorf("%d connections became %d, and clients heard of %d changes", connects, got, heard)
 	}
 }
 
 func TestAServerThatIsConfiguredAsBeforeKeepsItsConnections(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			one, two := newWitness(t, "one", "legacy", nil), newWitness(t, "two", "modern", nil)
 			r := newRig(t, fast, one.Server, two.Server)
 			client := r.connect(t, clientEra, nil)
@@ -126,6 +130,7 @@ func sessionsOf(s *mcp.Server) int {
 // TestACallInFlightOutlastsItsServer has a call be under way while its server is
 // changed or removed. It is answered, and only then is the server let go.
 func TestACallInFlightOutlastsItsServer(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			for what, change := range map[string]func(*mcpserver.Config){
@@ -136,6 +141,7 @@ func TestACallInFlightOutlastsItsServer(t *testing.T) {
 				},
 			} {
 				t.Run(clientEra+" client and "+serverEra+" server that is "+what, func(t *testing.T) {
+					t.Parallel()
 					began, release := make(chan struct{}, 4), make(chan struct{})
 					s := emptyServer(nil)
 					rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -168,6 +174,7 @@ func TestACallInFlightOutlastsItsServer(t *testing.T) {
 }
 
 func TestNoAnswerIsLostWhileServersAreReplaced(t *testing.T) {
+	t.Parallel()
 	one, two := served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern")
 	r := newRig(t, fast, one, two)
 	var calling sync.WaitGroup
@@ -197,9 +204,11 @@ func TestNoAnswerIsLostWhileServersAreReplaced(t *testing.T) {
 }
 
 func TestClientsHearOnceOfAnotherConfiguration(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for _, several := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s client, several servers: %v", clientEra, several), func(t *testing.T) {
+				t.Parallel()
 				servers := []mcpserver.Server{served(t, "one", fullServer("one", "a"), "legacy")}
 				if several {
 					servers = append(servers, served(t, "two", fullServer("two", "b"), "modern"))
@@ -247,9 +256,11 @@ func quietly[T any](heard <-chan T) int {
 // TestSessionsSurviveEveryShape takes one client through all the shapes that a
 // bridge can have.
 func TestSessionsSurviveEveryShape(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for _, beginning := range []string{"transparent", "several", "router"} {
 			t.Run(clientEra+" client that begins with "+beginning, func(t *testing.T) {
+				t.Parallel()
 				one, two := served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern")
 				shapes := map[string]mcpserver.Config{
 					"transparent": {Servers: []mcpserver.Server{one}},
@@ -318,7 +329,6 @@ func subscribable() (s *mcp.Server, count *atomic.Int32, opts *mcp.ClientOptions
 // updates waits until an update of s reaches the client.
 func updates(t *testing.T, s *mcp.Server, updated chan string) {
 	t.Helper()
-	quietly(updated)
 	eventually(t, "an update", func() bool {
 		if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"}); err != nil {
 			t.Error(err)
@@ -340,11 +350,13 @@ func (r *rig) replaced(t *testing.T, change func(*mcpserver.Config)) {
 }
 
 func TestSubscriptionsGoOnAtAServerThatWasChanged(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			for _, before := range kinds {
 				for _, after := range kinds {
 					t.Run(fmt.Sprintf("%s client and %s server over %s and then %s", clientEra, serverEra, before, after), func(t *testing.T) {
+						t.Parallel()
 						s, _, opts, updated := subscribable()
 						now := serveOver(t, before, s, serverEra)
 						later := now
@@ -379,8 +391,10 @@ func TestSubscriptionsGoOnAtAServerThatWasChanged(t *testing.T) {
 // TestACallAmidAReplacementLeavesNoConnection has a session use the new server
 // before it is told that it took another one's place.
 func TestACallAmidAReplacementLeavesNoConnection(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			s, subscriptions, opts, updated := subscribable()
 			one := serveOver(t, kind, s, "legacy")
 			two := one
@@ -410,6 +424,7 @@ func TestACallAmidAReplacementLeavesNoConnection(t *testing.T) {
 
 // TestServersThatWereReplacedLeaveNothing counts what the bridge's context holds.
 func TestServersThatWereReplacedLeaveNothing(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, fast, served(t, "one", echoServer("one"), "legacy"))
 	connected(t, r.bridge)
 	old := r.bridge.set.only()
@@ -420,8 +435,10 @@ func TestServersThatWereReplacedLeaveNothing(t *testing.T) {
 }
 
 func TestANewServerGetsTheSecretsInUse(t *testing.T) {
+	t.Parallel()
 	for _, revision := range []string{"before", "after"} {
 		t.Run("a change of the secrets "+revision, func(t *testing.T) {
+			t.Parallel()
 			one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 			r := newRig(t, fast)
 			r.bridge.UseSecrets(secretsOf("r1", "TOKEN", "first-token"))
@@ -444,6 +461,7 @@ func TestANewServerGetsTheSecretsInUse(t *testing.T) {
 // TestAToolIsKnownOnceTheSecretsThatItsServerWaitedForAreThere has the first
 // attempt to connect end before there is a secret.
 func TestAToolIsKnownOnceTheSecretsThatItsServerWaitedForAreThere(t *testing.T) {
+	t.Parallel()
 	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	r := newRig(t, fast, one.Server, served(t, "two", echoServer("two"), "modern"))
 	client := r.connect(t, "modern", nil)
@@ -460,6 +478,7 @@ func TestAToolIsKnownOnceTheSecretsThatItsServerWaitedForAreThere(t *testing.T) 
 }
 
 func TestANewServerWithoutItsSecretIsOutOfServiceAtOnce(t *testing.T) {
+	t.Parallel()
 	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	r := newRig(t, fast)
 	r.bridge.UseSecrets(secretsOf("r1"))
@@ -470,6 +489,7 @@ func TestANewServerWithoutItsSecretIsOutOfServiceAtOnce(t *testing.T) {
 }
 
 func TestEgressHoldsForConnectionsMadeLater(t *testing.T) {
+	t.Parallel()
 	one := newWitness(t, "one", "modern", nil)
 	r := newRig(t, fast, one.Server)
 	client := r.connect(t, "modern", nil)
@@ -483,6 +503,7 @@ func TestEgressHoldsForConnectionsMadeLater(t *testing.T) {
 }
 
 func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
+	t.Parallel()
 	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	two, three := served(t, "two", echoServer("two"), "modern"), served(t, "three", echoServer("three"), "legacy")
 	r := newRig(t, fast, one.Server, two)
@@ -526,6 +547,7 @@ func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
 // TestNewCallsGoToTheNewProgramAtOnce has a session's call keep the former
 // program while the server is changed.
 func TestNewCallsGoToTheNewProgramAtOnce(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	began, release := make(chan struct{}), make(chan struct{})
 	rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -4,8 +4,10 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,13 +22,21 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
-// counted serves s and counts the requests that come.
+// counted serves s and counts the requests that it has to answer. Streams and notifications of a new
+// connection may come later than what they belong to.
 func counted(t *testing.T, name string, s *mcp.Server, eraName string) (mcpserver.Server, *atomic.Int32) {
 	t.Helper()
 	var requests atomic.Int32
 	inner := mcpHandler(t, s, eraName)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		if method := r.Header.Get("Mcp-Method"); r.Method == http.MethodPost && method != "subscriptions/listen" && !bytes.Contains(body, []byte(`"method":"notifications/`)) {
+			requests.Add(1)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
@@ -40,10 +50,12 @@ func listed(t *testing.T, b *Bridge, tools int) {
 }
 
 func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
+	t.Parallel()
 	quiet := fast
 	quiet.Interval = time.Hour // no probe in between
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			var servers []mcpserver.Server
 			var counts []*atomic.Int32
 			for i, name := range []string{"one", "two"} {
@@ -59,13 +71,7 @@ func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
 			connected(t, r.bridge)
 			listed(t, r.bridge, 3)
 			sum := func() string { return fmt.Sprint(counts[0].Load(), counts[1].Load()) }
-			settled := ""
-			eventually(t, "quiet servers", func() bool {
-				before := settled
-				settled = sum()
-				time.Sleep(20 * time.Millisecond) // longer than the way to a server
-				return settled == before
-			})
+			settled := sum()
 			for _, in := range []map[string]any{{"tool": "echo"}, {"tool": "none"}, {"action": "schema", "tool": "only"}, {"action": "intent", "tool": "echo"}} {
 				wished(t, client, in)
 				if got := sum(); got != settled {
@@ -84,6 +90,7 @@ func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
 }
 
 func TestAnAmbiguousCallNamesTheCandidates(t *testing.T) {
+	t.Parallel()
 	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern"))
 	client := r.connect(t, "modern", nil)
 	listed(t, r.bridge, 2)
@@ -105,6 +112,7 @@ func TestAnAmbiguousCallNamesTheCandidates(t *testing.T) {
 }
 
 func TestWhatTheRouterTells(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	tool := &mcp.Tool{
 		Name: "send_mail", Title: "Send", Description: "Sends a mail. " + strings.Repeat("It is very good at that. ", 20),
@@ -157,6 +165,7 @@ func TestWhatTheRouterTells(t *testing.T) {
 }
 
 func TestTheRoutersStatus(t *testing.T) {
+	t.Parallel()
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close()
 	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), mcpserver.Server{Name: "dead", URL: dead.URL})

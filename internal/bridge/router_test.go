@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -84,9 +85,11 @@ func told(t *testing.T, r *mcp.CallToolResult) map[string]any {
 }
 
 func TestARouterShowsOneTool(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		for _, names := range [][]string{{}, {"one"}, {"one", "two"}} {
 			t.Run(fmt.Sprintf("%s client and %d servers", clientEra, len(names)), func(t *testing.T) {
+				t.Parallel()
 				var servers []mcpserver.Server
 				for i, name := range names {
 					s := served(t, name, fullServer(name, name), []string{"legacy", "modern"}[i])
@@ -171,6 +174,7 @@ func inRouters(t *testing.T, build func() *mcp.Server, test func(t *testing.T, r
 }
 
 func TestACallThroughTheRouterKeepsImagesAndStructuredContent(t *testing.T) {
+	t.Parallel()
 	_, want := nativeServer()
 	build := func() *mcp.Server {
 		s, _ := nativeServer()
@@ -188,6 +192,7 @@ func TestACallThroughTheRouterKeepsImagesAndStructuredContent(t *testing.T) {
 }
 
 func TestErrorsKeepTheirCodeThroughTheRouter(t *testing.T) {
+	t.Parallel()
 	want := &jsonrpc.Error{Code: -32042, Message: "not so", Data: []byte(`{"why":"because"}`)}
 	build := func() *mcp.Server {
 		s := emptyServer(nil)
@@ -208,6 +213,7 @@ func TestErrorsKeepTheirCodeThroughTheRouter(t *testing.T) {
 }
 
 func TestNoActionChangesTheConfigurationOrASecret(t *testing.T) {
+	t.Parallel()
 	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"))
 	for clientEra := range eraNames {
 		client := r.connect(t, clientEra, nil)
@@ -228,6 +234,7 @@ func TestNoActionChangesTheConfigurationOrASecret(t *testing.T) {
 }
 
 func TestRefusalsOfTheRouter(t *testing.T) {
+	t.Parallel()
 	one, two := echoServer("one"), echoServer("two")
 	rawTool(two, "other_thing", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("ok"), nil })
 	r := newRouter(t, served(t, "one", one, "legacy"), served(t, "two", two, "modern"))
@@ -268,8 +275,10 @@ func TestRefusalsOfTheRouter(t *testing.T) {
 }
 
 func TestPromptsAndResourcesInModeRouterAreThoseOfModeDirect(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			var servers []mcpserver.Server
 			for i, name := range []string{"my files", "my.files", "other"} {
 				servers = append(servers, served(t, name, fullServer(name, []string{"a", "b", "c"}[i]), []string{"legacy", "modern", "legacy"}[i]))
@@ -282,6 +291,7 @@ func TestPromptsAndResourcesInModeRouterAreThoseOfModeDirect(t *testing.T) {
 }
 
 func TestWhatACallNeedsPassesTheRouter(t *testing.T) {
+	t.Parallel()
 	ended := make(chan error, 4)
 	build := func() *mcp.Server {
 		s := emptyServer(nil)
@@ -343,6 +353,7 @@ func TestWhatACallNeedsPassesTheRouter(t *testing.T) {
 }
 
 func TestQuestionsPassTheRouter(t *testing.T) {
+	t.Parallel()
 	modern := emptyServer(nil)
 	rawTool(modern, "ask", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if req.Params.RequestState == "" {
@@ -373,6 +384,7 @@ func TestQuestionsPassTheRouter(t *testing.T) {
 }
 
 func TestTheRouterWritesTheHeadersOfArguments(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
 		"type": "object",
@@ -396,33 +408,39 @@ func TestTheRouterWritesTheHeadersOfArguments(t *testing.T) {
 }
 
 func TestClientsHearOfChangesOfTheOneTool(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
-			one := echoServer("one")
-			r := newRouter(t, served(t, "one", one, "legacy"), served(t, "two", echoServer("two"), "modern"))
-			opts, changed := changeCounter()
-			client := r.connect(t, clientEra, opts)
-			connected(t, r.bridge)
-			eventually(t, "both servers' tools", func() bool {
-				return strings.Count(toolNamed(t, client).Description, "(1 tools)") == 2
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				one := echoServer("one")
+				two := newMemoryProgram(t, echoServer("two"), "modern")
+				two.Name = "two"
+				r := newPipedRig(t, fast, mcpserver.Router, newMemoryProgram(t, one, "legacy").Server, two.Server)
+				opts, changed := changeCounter()
+				client := r.connectStdio(t, clientEra, opts)
+				connected(t, r.bridge)
+				eventually(t, "both servers' tools", func() bool {
+					return strings.Count(toolNamed(t, client).Description, "(1 tools)") == 2
+				})
+				for len(changed) > 0 {
+					<-changed
+				}
+				rawTool(one, "more", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
+				next(t, changed, "list change")
+				eventually(t, "the new tool", func() bool {
+					return strings.Contains(toolNamed(t, client).Description, "one (2 tools): echo, more")
+				})
+				quietly(changed)
+				one.AddTool(&mcp.Tool{Name: "more", Description: "says more", InputSchema: map[string]any{"type": "object"}}, nil)
+				eventually(t, "the new description", func() bool {
+					list := told(t, wished(t, client, map[string]any{"action": "list", "server": "one"}))
+					return strings.Contains(fmt.Sprint(list), "says more")
+				})
+				if n := quietly(changed); n > 0 {
+					t.Errorf("clients heard of %d changes of a tool that they do not see", n)
+				}
 			})
-			for len(changed) > 0 {
-				<-changed
-			}
-			rawTool(one, "more", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
-			next(t, changed, "list change")
-			eventually(t, "the new tool", func() bool {
-				return strings.Contains(toolNamed(t, client).Description, "one (2 tools): echo, more")
-			})
-			quietly(changed)
-			one.AddTool(&mcp.Tool{Name: "more", Description: "says more", InputSchema: map[string]any{"type": "object"}}, nil)
-			eventually(t, "the new description", func() bool {
-				list := told(t, wished(t, client, map[string]any{"action": "list", "server": "one"}))
-				return strings.Contains(fmt.Sprint(list), "says more")
-			})
-			if n := quietly(changed); n > 0 {
-				t.Errorf("clients heard of %d changes of a tool that they do not see", n)
-			}
 		})
 	}
 }
@@ -437,6 +455,7 @@ func toolNamed(t *testing.T, client *mcp.ClientSession) *mcp.Tool {
 }
 
 func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
+	t.Parallel()
 	var upstreams []*upstream.Server
 	for i := range 200 {
 		upstreams = append(upstreams, &upstream.Server{Config: mcpserver.Server{
@@ -464,6 +483,7 @@ func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
 
 // The users' console calls tools of a bridge in mode Router from their pages.
 func TestAPageFindsAndCallsAToolThroughTheRouter(t *testing.T) {
+	t.Parallel()
 	servers := []mcpserver.Server{served(t, "one", fullServer("one", "one"), "legacy"), served(t, "two", fullServer("two", "two"), "modern")}
 	exchangeWith := func(r *rig) func(httpapi.RPC) httpapi.Exchanged {
 		return func(rpc httpapi.RPC) httpapi.Exchanged {

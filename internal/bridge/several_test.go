@@ -36,8 +36,10 @@ func fullServer(name, scheme string) *mcp.Server {
 }
 
 func TestSeveralServersWithTheSameNames(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			var servers []mcpserver.Server
 			// The first two servers' names become equal.
 			for i, name := range []string{"my files", "my.files", "other"} {
@@ -137,8 +139,10 @@ func checkResources(t *testing.T, client *mcp.ClientSession) {
 }
 
 func TestABridgeWithoutServers(t *testing.T) {
+	t.Parallel()
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			client := newRig(t, fast).connect(t, clientEra, nil)
 			tools, err := client.ListTools(t.Context(), nil)
 			if err != nil || len(tools.Tools) != 0 {

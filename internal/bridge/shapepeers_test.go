@@ -111,7 +111,7 @@ func (c *mirrorConn) ask(t *testing.T, method, params string) rpcText {
 	select {
 	case m := <-answered:
 		return m
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Errorf("no answer to %s %s", method, params)
 		return rpcText{}
 	}
@@ -411,13 +411,7 @@ func (c *shapeClient) sendOnce(method, params string) rpcText {
 	var named struct{ Name, URI string }
 	_ = json.Unmarshal([]byte(params), &named)
 	c.post(request(id, method, params), method, named.Name+named.URI, c.hear)
-	select {
-	case m := <-answered:
-		return m
-	case <-time.After(30 * time.Second):
-		c.t.Fatalf("no answer to %s %s", method, params)
-		return rpcText{}
-	}
+	return next(c.t, answered, "answer to "+method+" "+params)
 }
 
 func openHTTP(t *testing.T, r *rig, era string) *shapeClient {

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,6 +36,7 @@ func (r *rig) connectSSE(t *testing.T, version string, opts *mcp.ClientOptions) 
 }
 
 func TestClientsOfHTTPAndSSE(t *testing.T) {
+	t.Parallel()
 	q := newInquisitive(t)
 	for name, version := range map[string]string{"the version of the transport": "2024-11-05", "a later one": "2025-11-25", "the newest, which falls back": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -61,6 +61,7 @@ func TestClientsOfHTTPAndSSE(t *testing.T) {
 
 // TestTheRulesOfHTTPAndSSE are those that clients probe for.
 func TestTheRulesOfHTTPAndSSE(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -108,6 +109,7 @@ func TestTheRulesOfHTTPAndSSE(t *testing.T) {
 
 // TestAModernRequestHasNoPlaceInHTTPAndSSE sends one all the same.
 func TestAModernRequestHasNoPlaceInHTTPAndSSE(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -124,6 +126,7 @@ func TestAModernRequestHasNoPlaceInHTTPAndSSE(t *testing.T) {
 // TestAClientThatLeavesEndsItsCalls closes the connection of each kind while a
 // tool works.
 func TestAClientThatLeavesEndsItsCalls(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	began, ended := make(chan struct{}, 1), make(chan struct{}, 1)
 	rawTool(s, "hang", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -173,13 +176,9 @@ func (r *rig) connectStdio(t *testing.T, eraName string, opts *mcp.ClientOptions
 	go func() { served <- r.bridge.ServeTransport(ctx, &mcp.IOTransport{Reader: toBridge, Writer: fromBridge}) }()
 	t.Cleanup(func() {
 		cancel()
-		select {
-		case err := <-served:
-			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
-				t.Errorf("serving ended with %v", err)
-			}
-		case <-time.After(30 * time.Second):
-			t.Error("serving does not end")
+		err := next(t, served, "end of serving")
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("serving ended with %v", err)
 		}
 	})
 	client := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, opts)
@@ -194,6 +193,7 @@ func (r *rig) connectStdio(t *testing.T, eraName string, opts *mcp.ClientOptions
 
 // TestClientsOverStdio do what they do over HTTP.
 func TestClientsOverStdio(t *testing.T) {
+	t.Parallel()
 	q := newInquisitive(t)
 	echo := serveMCP(t, echoServer("two"), "modern")
 	t.Cleanup(echo.Close)
@@ -224,6 +224,7 @@ func TestClientsOverStdio(t *testing.T) {
 // TestArgumentHeadersOverStdio has a server want headers that such a client does
 // not send.
 func TestArgumentHeadersOverStdio(t *testing.T) {
+	t.Parallel()
 	s := emptyServer(nil)
 	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
 		"type":       "object",
@@ -251,6 +252,7 @@ func TestArgumentHeadersOverStdio(t *testing.T) {
 
 // TestListChangesReachClientsOverEachConnection has a server change its list.
 func TestListChangesReachClientsOverEachConnection(t *testing.T) {
+	t.Parallel()
 	connections := map[string]func(*testing.T, *rig, *mcp.ClientOptions) *mcp.ClientSession{
 		"HTTP+SSE": func(t *testing.T, r *rig, o *mcp.ClientOptions) *mcp.ClientSession {
 			return r.connectSSE(t, "2024-11-05", o)
@@ -265,6 +267,7 @@ func TestListChangesReachClientsOverEachConnection(t *testing.T) {
 	for name, connect := range connections {
 		for _, servers := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s and %d servers", name, servers), func(t *testing.T) {
+				t.Parallel()
 				s := echoServer("one")
 				upstream := serveMCP(t, s, "legacy")
 				t.Cleanup(upstream.Close)

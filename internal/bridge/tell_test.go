@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
@@ -62,6 +61,7 @@ func expectOne(t *testing.T, calls []audit.Call, tool string) {
 }
 
 func TestAStreamTellsOfACallBeforeItsAnswer(t *testing.T) {
+	t.Parallel()
 	s := &script{answer: same(done)}
 	server := s.serve(t)
 	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
@@ -82,6 +82,7 @@ func TestAStreamTellsOfACallBeforeItsAnswer(t *testing.T) {
 }
 
 func TestTheOldTransportTellsOfACallBeforeItsAnswer(t *testing.T) {
+	t.Parallel()
 	s := &script{answer: same(done)}
 	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
@@ -128,6 +129,7 @@ func TestTheOldTransportTellsOfACallBeforeItsAnswer(t *testing.T) {
 // TestAnAnswerThatIsFetchedLaterIsToldOf has a client leave while its call runs,
 // and come back for the answer.
 func TestAnAnswerThatIsFetchedLaterIsToldOf(t *testing.T) {
+	t.Parallel()
 	server, began, release := hanging(t)
 	t.Cleanup(release)
 	r := newRig(t, fast, server)
@@ -156,12 +158,7 @@ func TestAnAnswerThatIsFetchedLaterIsToldOf(t *testing.T) {
 	<-began
 	leave()
 	_ = resp.Body.Close()
-	for deadline := time.Now().Add(30 * time.Second); r.bridge.audit.InProgress() > 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("the bridge does not notice that the client has left")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, "the bridge notices that the client has left", func() bool { return r.bridge.audit.InProgress() == 0 })
 	release()
 	header["Last-Event-Id"] = idOf(t, first+"\n")
 	_, rest := r.do(t, "GET", r.url, "", header)

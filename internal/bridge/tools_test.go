@@ -45,6 +45,7 @@ func (r *rig) toolsOf(t *testing.T) string {
 }
 
 func TestABridgeSaysWhichToolsClientsSeeAndWhichAreDenied(t *testing.T) {
+	t.Parallel()
 	calls := make(chan string, 1)
 	for name, tt := range map[string]struct {
 		mode mcpserver.Mode

@@ -41,6 +41,7 @@ func (s *script) traceSeen(t *testing.T) (meta, state, header string) {
 
 // TestATraceIsPassedOn calls with a trace in all ways that it can come.
 func TestATraceIsPassedOn(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		header, meta string
 		passed       bool
@@ -54,6 +55,7 @@ func TestATraceIsPassedOn(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := &script{answer: same(done)}
 			r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
 			header := r.session(t)
@@ -80,6 +82,7 @@ func TestATraceIsPassedOn(t *testing.T) {
 
 // TestSpansNameWhatRanAndNotWhatWasSaid exports the spans of a call that fails.
 func TestSpansNameWhatRanAndNotWhatWasSaid(t *testing.T) {
+	t.Parallel()
 	const canary = "canary-7f3a"
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))

@@ -18,9 +18,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
-// inAllEras runs a test for each combination of a client's and a server's era,
-// with a bridge before the server that build returns.
-func inAllEras(t *testing.T, build func(t *testing.T) *mcp.Server, test func(t *testing.T, r *rig, clientEra, serverEra string)) {
+// inAllEras runs a test for each combination of a client's and a server's era. The
+// test gives its server to start, which returns a bridge before it.
+func inAllEras(t *testing.T, test func(t *testing.T, start func(*mcp.Server) *rig, clientEra, serverEra string)) {
 	t.Helper()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
@@ -29,7 +29,8 @@ func inAllEras(t *testing.T, build func(t *testing.T) *mcp.Server, test func(t *
 					continue // There is no such transport.
 				}
 				t.Run(clientEra+" client and "+serverEra+" server over "+string(kind), func(t *testing.T) {
-					test(t, newRig(t, fast, serveOver(t, kind, build(t), serverEra)), clientEra, serverEra)
+					t.Parallel()
+					test(t, func(s *mcp.Server) *rig { return newRig(t, fast, serveOver(t, kind, s, serverEra)) }, clientEra, serverEra)
 				})
 			}
 		}
@@ -42,7 +43,7 @@ func next[T any](t *testing.T, c <-chan T, what string) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("no %s", what)
 		panic("unreachable")
 	}
@@ -62,6 +63,7 @@ func said(format string, args ...any) *mcp.CallToolResult {
 }
 
 func TestResultsPassUnchanged(t *testing.T) {
+	t.Parallel()
 	want := &mcp.CallToolResult{
 		Content: []mcp.Content{
 			&mcp.TextContent{Text: "<b>&</b>", Annotations: &mcp.Annotations{Audience: []mcp.Role{"user"}, Priority: 0.5}},
@@ -80,7 +82,7 @@ func TestResultsPassUnchanged(t *testing.T) {
 		Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true, Title: "All of it"},
 		Icons:        []mcp.Icon{{Source: "https://example.com/i.png"}},
 	}
-	build := func(*testing.T) *mcp.Server {
+	build := func() *mcp.Server {
 		s := emptyServer(nil)
 		s.AddTool(tool, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			copied := *want
@@ -88,7 +90,8 @@ func TestResultsPassUnchanged(t *testing.T) {
 		})
 		return s
 	}
-	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
+		r := start(build())
 		client := r.connect(t, clientEra, nil)
 		tools, err := client.ListTools(t.Context(), nil)
 		if err != nil {
@@ -111,14 +114,16 @@ func TestResultsPassUnchanged(t *testing.T) {
 }
 
 func TestErrorsPassUnchanged(t *testing.T) {
-	build := func(*testing.T) *mcp.Server {
+	t.Parallel()
+	build := func() *mcp.Server {
 		s := emptyServer(nil)
 		rawTool(s, "fail", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return nil, &jsonrpc.Error{Code: -32042, Message: "not so", Data: []byte(`{"why":"because"}`)}
 		})
 		return s
 	}
-	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
+		r := start(build())
 		client := r.connect(t, clientEra, nil)
 		for tool, want := range map[string]*jsonrpc.Error{
 			"fail": {Code: -32042, Message: "not so", Data: []byte(`{"why":"because"}`)},
@@ -139,8 +144,9 @@ func TestErrorsPassUnchanged(t *testing.T) {
 // TestProgressArrivesInOrderBeforeTheResult uses two clients with the same
 // token, which a shared connection must tell apart.
 func TestProgressArrivesInOrderBeforeTheResult(t *testing.T) {
+	t.Parallel()
 	const steps = 20
-	build := func(*testing.T) *mcp.Server {
+	build := func() *mcp.Server {
 		s := emptyServer(nil)
 		rawTool(s, "work", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			for i := range steps {
@@ -155,7 +161,8 @@ func TestProgressArrivesInOrderBeforeTheResult(t *testing.T) {
 		})
 		return s
 	}
-	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
+		r := start(build())
 		var wait sync.WaitGroup
 		for _, who := range []string{"a", "b"} {
 			var mu sync.Mutex
@@ -194,10 +201,13 @@ func TestProgressArrivesInOrderBeforeTheResult(t *testing.T) {
 }
 
 // eventually waits for what no channel tells.
-func eventually(t *testing.T, what string, done func() bool) {
+func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	deadline := time.After(patience)
+	for !done() {
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-deadline:
 			t.Errorf("never: %s", what)
 			return
 		}
@@ -205,8 +215,9 @@ func eventually(t *testing.T, what string, done func() bool) {
 }
 
 func TestCancellationReachesTheServer(t *testing.T) {
-	started, ended := make(chan struct{}, 4), make(chan error, 4)
-	build := func(*testing.T) *mcp.Server {
+	t.Parallel()
+	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
+		started, ended := make(chan struct{}, 1), make(chan error, 1)
 		s := emptyServer(nil)
 		rawTool(s, "hang", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			started <- struct{}{}
@@ -215,10 +226,7 @@ func TestCancellationReachesTheServer(t *testing.T) {
 			return nil, ctx.Err()
 		})
 		rawTool(s, "quick", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("ok"), nil })
-		return s
-	}
-	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
-		client := r.connect(t, clientEra, nil)
+		client := start(s).connect(t, clientEra, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		called := make(chan error, 1)
 		go func() {
@@ -240,7 +248,8 @@ func TestCancellationReachesTheServer(t *testing.T) {
 }
 
 func TestPromptsResourcesAndCompletion(t *testing.T) {
-	build := func(*testing.T) *mcp.Server {
+	t.Parallel()
+	build := func() *mcp.Server {
 		s := emptyServer(&mcp.ServerOptions{
 			CompletionHandler: func(_ context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 				return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{req.Params.Ref.Name + req.Params.Argument.Value}}}, nil
@@ -256,7 +265,8 @@ func TestPromptsResourcesAndCompletion(t *testing.T) {
 		s.AddResourceTemplate(&mcp.ResourceTemplate{Name: "any", URITemplate: "item://{id}"}, read)
 		return s
 	}
-	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
+		r := start(build())
 		ctx := t.Context()
 		client := r.connect(t, clientEra, nil)
 		prompt, err := client.GetPrompt(ctx, &mcp.GetPromptParams{Name: "hello", Arguments: map[string]string{"to": "you"}})

@@ -43,11 +43,11 @@ func newHouse(t *testing.T, servers ...mcpserver.Server) *house {
 	h.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		(*h.handler.Load()).ServeHTTP(w, r)
 	}))
-	transport := &http.Transport{}
+	// A connection that is kept may be one to the former process.
+	transport := &http.Transport{DisableKeepAlives: true}
 	h.url, h.http = h.front.URL+"/u/alice/mcp", &http.Client{Transport: transport}
 	h.move(t)
 	t.Cleanup(func() {
-		transport.CloseIdleConnections()
 		h.front.CloseClientConnections()
 		h.bridge.Close()
 		h.front.Close()
@@ -68,7 +68,6 @@ func (h *house) move(t *testing.T) {
 	h.handler.Store(&handler)
 	if before != nil {
 		h.front.CloseClientConnections()
-		h.http.CloseIdleConnections() // lest a request goes to one of them
 		if h.leaving != nil {
 			h.leaving()
 		}
@@ -78,6 +77,7 @@ func (h *house) move(t *testing.T) {
 
 // TestASessionSurvivesARestart has a client do nothing but go on.
 func TestASessionSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	s := echoServer("one")
 	rawTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		answer, err := questions[message.MethodElicit](ctx, req.Session)
@@ -95,6 +95,7 @@ func TestASessionSurvivesARestart(t *testing.T) {
 		"with one, and early": {{Name: "one", URL: upstream.URL}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := newHouse(t, servers...)
 			changed := make(chan struct{}, 16)
 			opts := asking("ann")
@@ -127,6 +128,7 @@ func TestASessionSurvivesARestart(t *testing.T) {
 
 // TestASessionIsRestoredOnce sends many requests with the same id at once.
 func TestASessionIsRestoredOnce(t *testing.T) {
+	t.Parallel()
 	sessions := make(chan string, 100)
 	s := emptyServer(&mcp.ServerOptions{InitializedHandler: func(_ context.Context, req *mcp.InitializedRequest) {
 		sessions <- req.Session.InitializeParams().ClientInfo.Name
@@ -167,6 +169,7 @@ func TestASessionIsRestoredOnce(t *testing.T) {
 }
 
 func TestOnlyAnIdOfThisBridgeIsRestored(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -212,6 +215,7 @@ func TestOnlyAnIdOfThisBridgeIsRestored(t *testing.T) {
 
 // TestASessionIsNotLostWhileTheBridgeShutsDown asks in between.
 func TestASessionIsNotLostWhileTheBridgeShutsDown(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -227,6 +231,7 @@ func TestASessionIsNotLostWhileTheBridgeShutsDown(t *testing.T) {
 
 // TestAnEndedSessionStaysEnded ends sessions that the process has and has not.
 func TestAnEndedSessionStaysEnded(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -250,6 +255,7 @@ func TestAnEndedSessionStaysEnded(t *testing.T) {
 // TestASessionThatWasIdleGoesOn has sessions end that send nothing, at the server
 // too, and a client come back.
 func TestASessionThatWasIdleGoesOn(t *testing.T) {
+	t.Parallel()
 	ended := make(chan struct{}, 16)
 	s := emptyServer(nil)
 	rawTool(s, "t", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -277,6 +283,7 @@ func TestASessionThatWasIdleGoesOn(t *testing.T) {
 
 // TestAnInitializeThatFailsLeavesNothing sends what looks like one.
 func TestAnInitializeThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -372,8 +379,10 @@ func hanging(t *testing.T) (server mcpserver.Server, began chan struct{}, releas
 // TestALostAnswerIsToldOfAtOnce restarts the bridge while it waits for a server.
 // The client cannot get the answer any more, and must not wait for it.
 func TestALostAnswerIsToldOfAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, requestID := range map[string]string{"a number": "42", "a text": `"call-é"`} {
 		t.Run("to a request whose id is "+name, func(t *testing.T) {
+			t.Parallel()
 			server, began, release := hanging(t)
 			h := newHouse(t, server)
 			h.leaving = release
@@ -402,6 +411,7 @@ func TestALostAnswerIsToldOfAtOnce(t *testing.T) {
 // TestAClientHearsThatItsAnswerIsLost is the same for the SDK's client, whose
 // session goes on.
 func TestAClientHearsThatItsAnswerIsLost(t *testing.T) {
+	t.Parallel()
 	server, began, release := hanging(t)
 	h := newHouse(t, server)
 	h.leaving = release
@@ -424,6 +434,7 @@ func TestAClientHearsThatItsAnswerIsLost(t *testing.T) {
 // TestAStreamOfMessagesGoesOnAfterARestart asks the new process for what comes
 // after an event of the former one.
 func TestAStreamOfMessagesGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
 	s := echoServer("one")
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
@@ -460,6 +471,7 @@ func TestAStreamOfMessagesGoesOnAfterARestart(t *testing.T) {
 
 // TestABrokenStreamGoesOn breaks the connection and not the bridge.
 func TestABrokenStreamGoesOn(t *testing.T) {
+	t.Parallel()
 	server, began, release := hanging(t)
 	h := newHouse(t, server)
 	header := h.session(t)
@@ -479,6 +491,7 @@ func TestABrokenStreamGoesOn(t *testing.T) {
 }
 
 func TestStreamsAndVersions(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})

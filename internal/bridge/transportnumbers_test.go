@@ -42,6 +42,7 @@ func awaitMessage(t *testing.T, events <-chan string, method string) (id, params
 // TestAnAnswerIsNotTakenForThatToAnotherQuestion has a user answer a dialog after
 // the bridge has restarted and asked something else.
 func TestAnAnswerIsNotTakenForThatToAnotherQuestion(t *testing.T) {
+	t.Parallel()
 	withdrawn, heard := make(chan context.CancelFunc, 4), make(chan struct{})
 	s := emptyServer(nil)
 	rawTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -31,6 +31,7 @@ const pingBody = `{"jsonrpc":"2.0","id":9,"method":"ping"}`
 
 // TestTheQuietestSessionMakesRoom begins more sessions than there may be.
 func TestTheQuietestSessionMakesRoom(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
@@ -63,6 +64,7 @@ func TestTheQuietestSessionMakesRoom(t *testing.T) {
 
 // TestASessionThatIsBusyMakesNoRoom has a call in progress.
 func TestASessionThatIsBusyMakesNoRoom(t *testing.T) {
+	t.Parallel()
 	server, began, release := hanging(t)
 	h := newHouse(t, server)
 	h.stays(func(s *session.Store) { s.Limit = 1 })
@@ -85,6 +87,7 @@ func TestASessionThatIsBusyMakesNoRoom(t *testing.T) {
 
 // TestWhoListensKeepsTheSession has one client listen and one do nothing.
 func TestWhoListensKeepsTheSession(t *testing.T) {
+	t.Parallel()
 	ended := make(chan struct{}, 16)
 	up := emptyServer(nil)
 	rawTool(up, "t", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -113,6 +116,7 @@ func TestWhoListensKeepsTheSession(t *testing.T) {
 
 // TestASessionThatIsEndedWhileItIsRestoredStaysEnded does both at once.
 func TestASessionThatIsEndedWhileItIsRestoredStaysEnded(t *testing.T) {
+	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
 	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL}, mcpserver.Server{Name: "two", URL: upstream.URL})
@@ -141,6 +145,7 @@ func TestASessionThatIsEndedWhileItIsRestoredStaysEnded(t *testing.T) {
 // TestASessionThatIsRestoredWhileTheBridgeClosesEnds opens one when Close has
 // seen those that there are.
 func TestASessionThatIsRestoredWhileTheBridgeClosesEnds(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, fast)
 	_, transport := mcp.NewInMemoryTransports()
 	ss, err := r.bridge.clients.server.Connect(t.Context(), transport, nil)

@@ -62,6 +62,7 @@ func awaitSaid(t *testing.T, events <-chan string, n int) {
 // TestTheNewestStreamTakesOver opens a session's stream again while the one
 // before is open, as for a bridge that has not heard yet that it is not.
 func TestTheNewestStreamTakesOver(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, chatty(t, 1))
 	header := h.listens(t)
 	_, former := h.events(t, "GET", "", header)
@@ -81,6 +82,7 @@ func TestTheNewestStreamTakesOver(t *testing.T) {
 
 // TestOneOfManyStreamsIsLeft opens a session's stream many times at once.
 func TestOneOfManyStreamsIsLeft(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, chatty(t, 1))
 	header := h.listens(t)
 	var wait sync.WaitGroup
@@ -123,6 +125,7 @@ func TestOneOfManyStreamsIsLeft(t *testing.T) {
 // TestAnAnswerGoesToTheNewestStream asks for the rest of an answer while its
 // POST, and another request for it, are open.
 func TestAnAnswerGoesToTheNewestStream(t *testing.T) {
+	t.Parallel()
 	server, began, release := hanging(t)
 	h := newHouse(t, server)
 	defer release()
@@ -151,6 +154,7 @@ func TestAnAnswerGoesToTheNewestStream(t *testing.T) {
 // TestAStreamIsTakenFromWhoReadsNothing opens a session's stream again while the
 // bridge writes to a client that is gone without a word.
 func TestAStreamIsTakenFromWhoReadsNothing(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, chatty(t, 1<<20))
 	header := h.listens(t)
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", h.front.Listener.Addr().String())
@@ -189,6 +193,7 @@ func TestAStreamIsTakenFromWhoReadsNothing(t *testing.T) {
 // TestAStreamIsOpenedWhoseBeginningIsGone opens it without naming an event, and
 // by one that is not kept any more.
 func TestAStreamIsOpenedWhoseBeginningIsGone(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, chatty(t, 1<<20))
 	header := h.listens(t)
 	_, events := h.events(t, "GET", "", header)

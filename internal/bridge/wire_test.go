@@ -163,9 +163,11 @@ func (s *dialogue) overSSE(t *testing.T) *httptest.Server {
 var wires = []mcpserver.Transport{mcpserver.SSE, mcpserver.Stdio}
 
 func TestWhatNobodyKnowsPassesOnEveryWire(t *testing.T) {
+	t.Parallel()
 	const call = `{"content":[{"type":"hologram","x":1}],"structuredContent":{"id":9007199254740993},"future":[true]}`
 	for _, kind := range wires {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			s := &dialogue{endpoint: "/messages", answer: func(m received, say func(string, ...any)) {
 				if m.Method == message.MethodCallTool {
 					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"odd":9007199254740993}}`, m.Params.Meta["progressToken"])
@@ -204,9 +206,11 @@ func TestWhatNobodyKnowsPassesOnEveryWire(t *testing.T) {
 // TestAnAnswerThatIsTooLargeEndsItsCallAlone has one call wait while another one
 // is answered with too much.
 func TestAnAnswerThatIsTooLargeEndsItsCallAlone(t *testing.T) {
+	t.Parallel()
 	large := `{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"` + strings.Repeat("x", eventstream.MaxMessage) + `"}]},"id":%s}`
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			waiting := make(chan struct{})
 			var mu sync.Mutex
 			var first json.RawMessage
@@ -249,6 +253,7 @@ func TestAnAnswerThatIsTooLargeEndsItsCallAlone(t *testing.T) {
 // TestMessagesOverSSEStayAtTheServer has a server name another one as the place
 // for its messages, which would be sent the user's.
 func TestMessagesOverSSEStayAtTheServer(t *testing.T) {
+	t.Parallel()
 	stranger, connections := countedServer(t, http.NotFoundHandler())
 	s := &dialogue{endpoint: stranger.URL + "/messages", answer: func(received, func(string, ...any)) {}}
 	server := s.serve(t, mcpserver.SSE)
@@ -265,6 +270,7 @@ func TestMessagesOverSSEStayAtTheServer(t *testing.T) {
 // headers, that the stream outlives the attempt to connect, and that a stream
 // which ends is made anew.
 func TestAnSSEServersHeadersAndStream(t *testing.T) {
+	t.Parallel()
 	s := echoServer("one")
 	inner := mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil)
 	var mu sync.Mutex
@@ -280,7 +286,6 @@ func TestAnSSEServersHeadersAndStream(t *testing.T) {
 		front.Close()
 	})
 	server := mcpserver.Server{Name: "one", Transport: mcpserver.SSE, URL: front.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}}
-	server.Timeouts.Connect = mcpserver.Duration(time.Second)
 	r := newRig(t, fast, server)
 	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "a-token"))
 	client := r.connect(t, "modern", nil)
@@ -314,10 +319,12 @@ func TestAnSSEServersHeadersAndStream(t *testing.T) {
 
 // TestServersLearnTheWayOfARequest looks at what each transport carries.
 func TestServersLearnTheWayOfARequest(t *testing.T) {
+	t.Parallel()
 	const came = "0123456789abcdef"
 	for _, kind := range kinds {
 		for clientEra := range eraNames {
 			t.Run(clientEra+" client, "+string(kind), func(t *testing.T) {
+				t.Parallel()
 				ways := make(chan [2]string, 64)
 				note := func(m received, header http.Header) {
 					if m.Method != message.MethodCallTool {
@@ -386,10 +393,12 @@ func TestServersLearnTheWayOfARequest(t *testing.T) {
 // TestAnErrorKeepsItsCodeWhateverItsTextSays has a server refuse in words that
 // sound as if the call had not arrived. It did, and is not made again.
 func TestAnErrorKeepsItsCodeWhateverItsTextSays(t *testing.T) {
+	t.Parallel()
 	const words = "timeout: connection aborted, network unreachable"
 	for _, kind := range kinds {
 		for clientEra := range eraNames {
 			t.Run(clientEra+" client, "+string(kind), func(t *testing.T) {
+				t.Parallel()
 				var calls atomic.Int32
 				s := emptyServer(nil)
 				rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -415,6 +424,7 @@ func TestAnErrorKeepsItsCodeWhateverItsTextSays(t *testing.T) {
 // TestACallTouchesNoOtherServer counts what comes to the server that is not
 // meant.
 func TestACallTouchesNoOtherServer(t *testing.T) {
+	t.Parallel()
 	slow := fast
 	slow.Interval = time.Hour
 	one := newWitness(t, "one", "modern", nil)

@@ -16,9 +16,11 @@ import (
 // TestAServerWithAFaultIsOutOfServiceAlone has the configuration take a server
 // out of service, and put it back.
 func TestAServerWithAFaultIsOutOfServiceAlone(t *testing.T) {
+	t.Parallel()
 	const says = "the bridge ended while it handled this server"
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
+			t.Parallel()
 			one, two := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN"), newWitness(t, "two", "modern", nil)
 			r := newRig(t, fast, one.Server, two.Server)
 			r.bridge.UseSecrets(secretsOf("r1", "TOKEN", "good-token"))
@@ -73,6 +75,7 @@ func TestAServerWithAFaultIsOutOfServiceAlone(t *testing.T) {
 // TestAServerWithAFaultIsNotConnectedToAtTheStart is what a new pod does with
 // the server that ended the one before.
 func TestAServerWithAFaultIsNotConnectedToAtTheStart(t *testing.T) {
+	t.Parallel()
 	one, two := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN"), newWitness(t, "two", "modern", nil)
 	one.Server.Fault = "it ends the bridge"
 	r := newRig(t, fast, one.Server, two.Server)

@@ -79,14 +79,15 @@ func ShimWithin(courtesy time.Duration, socket string, l Launch) Starter {
 	return &shim{socket: socket, launch: l, courtesy: courtesy}
 }
 
-// ServeInHaste is Serve with less time for a program's end, and another for the bridge's.
+// ServeInHaste is Serve with less time for a program's end, and another for the bridge's, which a
+// program has too when its bridge has left.
 func ServeInHaste(ctx context.Context, p Post, bridge time.Duration, log *slog.Logger) error {
 	where, err := container(p)
 	if err != nil {
 		return err
 	}
 	where.grace = short
-	where.grace.bridge = bridge
+	where.grace.bridge, where.grace.stdin = bridge, max(bridge, short.stdin)
 	return serve(ctx, p.Socket, &runner{server: p.Server, place: where, log: log})
 }
 

@@ -6,6 +6,7 @@ package stdio
 import "testing"
 
 func TestSecretsOfALaunchAreTakenOut(t *testing.T) {
+	t.Parallel()
 	const key = "{\"client\":{\"secret\":\"inner-value\",\"lines\":\"first-line\\nsecond-line\"},\"list\":[\"an-element\"],\"short\":\"oauth2\"}"
 	all := Launch{Env: []string{"A=env-value", "B=ab"}, Files: []File{{Name: "k", Content: []byte(key)}, {Name: "p", Content: []byte("-----BEGIN-----\nAAAABBBBCCCC\n")}}}
 	named := Launch{Env: []string{"A=env-value"}, Secrets: []string{"one-secret"}}
@@ -26,6 +27,7 @@ func TestSecretsOfALaunchAreTakenOut(t *testing.T) {
 		"where none are named": {none, "env-value", "env-value"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if got := tt.launch.Redactor().Redact(tt.in); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

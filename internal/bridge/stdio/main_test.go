@@ -43,6 +43,11 @@ func TestMain(m *testing.M) {
 		}
 		exit(0)
 	}
+	for _, name := range []string{"CANARY", "PARENTS_TOKEN"} {
+		if err := os.Setenv(name, canary); err != nil {
+			panic(err)
+		}
+	}
 	goleak.VerifyTestMain(m)
 }
 

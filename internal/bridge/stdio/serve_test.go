@@ -30,6 +30,7 @@ import (
 func socketOf(w way) string { return w.shim.Args[3] }
 
 func TestAnotherConnectionEndsTheFormersProgram(t *testing.T) {
+	t.Parallel()
 	w := startShim(t)
 	transport := w.transport(stdio.Launch{Command: helper("family", "token-of-the-former")})
 	former := connect(t, transport)
@@ -49,6 +50,7 @@ func TestAnotherConnectionEndsTheFormersProgram(t *testing.T) {
 // TestAChangedServerWaitsForTheFormersCalls has a server change while a call is in
 // flight.
 func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
+	t.Parallel()
 	w := startShim(t)
 	changed := func(courtesy time.Duration) mcp.Transport {
 		l := stdio.Launch{Command: helper("echo")}
@@ -57,7 +59,7 @@ func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
 	same := w.transport(stdio.Launch{Command: helper("echo")})
 	connect(t, same)
 	former := connect(t, same) // It waits for none of its own.
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	var waits *stdio.ProgramError
 	if _, err := changed(time.Hour).Connect(ctx); !errors.As(err, &waits) || !strings.Contains(err.Error(), "before it was changed") {
@@ -85,6 +87,7 @@ func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
 }
 
 func TestConnectionsAtTheSameTimeLeaveOneProgram(t *testing.T) {
+	t.Parallel()
 	w := startShim(t)
 	results := make(chan mcp.Connection)
 	const many = 5
@@ -117,6 +120,7 @@ func TestConnectionsAtTheSameTimeLeaveOneProgram(t *testing.T) {
 }
 
 func TestWhoeverIsNoBridgeEndsNoProgram(t *testing.T) {
+	t.Parallel()
 	w := startShim(t)
 	c := connect(t, w.transport(stdio.Launch{Command: helper("echo")}))
 	mustAsk(t, c, "tools/list")
@@ -134,6 +138,7 @@ func TestWhoeverIsNoBridgeEndsNoProgram(t *testing.T) {
 // TestAShimRunsItsOwnServersProgramAlone has a bridge reach the shim of another
 // server than it means to.
 func TestAShimRunsItsOwnServersProgramAlone(t *testing.T) {
+	t.Parallel()
 	w := startShim(t, "0s", "victim")
 	c := connect(t, w.transport(stdio.Launch{Server: "victim", Command: helper("echo", "token-of-the-victim")}))
 	mustAsk(t, c, "tools/list")
@@ -153,6 +158,7 @@ func TestAShimRunsItsOwnServersProgramAlone(t *testing.T) {
 // TestTheBridgeFollowsNoLink has a server put something else in the place of its
 // shim's socket.
 func TestTheBridgeFollowsNoLink(t *testing.T) {
+	t.Parallel()
 	w := startShim(t)
 	folder := t.TempDir()
 	link, file := filepath.Join(folder, "link.sock"), filepath.Join(folder, "file.sock")
@@ -174,6 +180,7 @@ func TestTheBridgeFollowsNoLink(t *testing.T) {
 }
 
 func TestAProgramThatDoesNotReadEndsWithItsBridge(t *testing.T) {
+	t.Parallel()
 	w := startShim(t)
 	conn, err := net.Dial("unix", socketOf(w))
 	if err != nil {
@@ -182,13 +189,14 @@ func TestAProgramThatDoesNotReadEndsWithItsBridge(t *testing.T) {
 	if err := stdio.WriteLaunch(conn, stdio.Launch{Command: helper("deaf", "token-of-the-deaf")}); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "the program runs", func() bool { return len(running(t, "token-of-the-deaf", w.root())) > 0 })
 	// More than the pipe and the socket hold.
 	_ = conn.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
 	if _, err := conn.Write(make([]byte, 8<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("8 MiB into a pipe that nobody reads: %v", err)
 	}
 	if len(running(t, "token-of-the-deaf", w.root())) == 0 {
-		t.Error("it does not run")
+		t.Error("it has ended")
 	}
 	conn.Close()
 	eventually(t, "no process", func() bool { return len(running(t, "token-of-the-deaf", w.root())) == 0 })
@@ -197,8 +205,9 @@ func TestAProgramThatDoesNotReadEndsWithItsBridge(t *testing.T) {
 // TestABridgeThatLeavesHasItsLastWordsRead has a program read slowly what the
 // bridge wrote before it left.
 func TestABridgeThatLeavesHasItsLastWordsRead(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "read")
-	w := startShim(t)
+	w := startShim(t, "1h")
 	conn, err := net.Dial("unix", socketOf(w))
 	if err != nil {
 		t.Fatal(err)
@@ -218,6 +227,7 @@ func TestABridgeThatLeavesHasItsLastWordsRead(t *testing.T) {
 }
 
 func TestFilesOfAFormerShimAreRemoved(t *testing.T) {
+	t.Parallel()
 	files := t.TempDir()
 	former := filepath.Join(files, "hosted-bridge-123")
 	other := filepath.Join(files, "other")
@@ -243,6 +253,7 @@ func TestFilesOfAFormerShimAreRemoved(t *testing.T) {
 }
 
 func TestAProgramEndsWithItsBridge(t *testing.T) {
+	t.Parallel()
 	w := startShim(t)
 	conn, err := net.Dial("unix", socketOf(w))
 	if err != nil {
@@ -257,8 +268,10 @@ func TestAProgramEndsWithItsBridge(t *testing.T) {
 }
 
 func TestAProgramEndsWithItsShim(t *testing.T) {
+	t.Parallel()
 	for name, sig := range map[string]syscall.Signal{"asked to end": syscall.SIGTERM, "killed": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := startShim(t)
 			token := fmt.Sprintf("token-of-%d", sig)
 			program := "family"
@@ -287,6 +300,7 @@ func TestAProgramEndsWithItsShim(t *testing.T) {
 }
 
 func TestABridgeFinishesWithAProgramWhoseShimIsToldToEnd(t *testing.T) {
+	t.Parallel()
 	w := startShim(t, "1h")
 	c := connect(t, w.transport(stdio.Launch{Command: helper("echo")}))
 	mustAsk(t, c, "tools/list")
@@ -307,6 +321,7 @@ func TestABridgeFinishesWithAProgramWhoseShimIsToldToEnd(t *testing.T) {
 }
 
 func TestOrphansThatEndAreNoZombies(t *testing.T) {
+	t.Parallel()
 	w := startShim(t)
 	c := connect(t, w.transport(stdio.Launch{Command: helper("orphan", "token-of-orphans")}))
 	mustAsk(t, c, "tools/list")
@@ -328,6 +343,7 @@ func TestOrphansThatEndAreNoZombies(t *testing.T) {
 }
 
 func TestWhereNoShimListens(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "shim.sock")
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 	defer cancel()
@@ -348,6 +364,7 @@ func TestWhereNoShimListens(t *testing.T) {
 }
 
 func TestOnlyTheSameUserIsAdmitted(t *testing.T) {
+	t.Parallel()
 	// A process of another user, which may open the socket all the same.
 	w := startShim(t)
 	socket := socketOf(w)
@@ -374,6 +391,7 @@ func TestOnlyTheSameUserIsAdmitted(t *testing.T) {
 }
 
 func TestInstallCopiesThisProgram(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "bridge")
 	for range 2 { // An init container that starts again finds the first copy.
@@ -404,6 +422,7 @@ func TestInstallCopiesThisProgram(t *testing.T) {
 // TestWhatWasInstalledByHalfIsRemoved has a program that answered leave what npx
 // installed, and one that said nothing.
 func TestWhatWasInstalledByHalfIsRemoved(t *testing.T) {
+	t.Parallel()
 	w := startShim(t)
 	tmp := stdio.Variable(w.shim.Env, "TMPDIR")
 	installed := filepath.Join(tmp, "home", ".npm", "_npx", "4f1e")

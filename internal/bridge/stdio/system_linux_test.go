@@ -14,6 +14,7 @@ import (
 )
 
 func TestTheStateOfAProcessIsRead(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		stat string
 		want process
@@ -32,12 +33,14 @@ func TestTheStateOfAProcessIsRead(t *testing.T) {
 }
 
 func TestAPeerMustBeTheSameUser(t *testing.T) {
+	t.Parallel()
 	if sameUser(65532, 65532) != nil || sameUser(0, 65532) == nil || sameUser(65532, 0) == nil {
 		t.Error("the wrong user is admitted, or the right one is not")
 	}
 }
 
 func TestTheSocket(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	file := filepath.Join(folder, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -25,6 +25,7 @@ var whole = Launch{
 }
 
 func TestALaunchArrivesAsItWas(t *testing.T) {
+	t.Parallel()
 	for name, l := range map[string]Launch{
 		"with everything":      whole,
 		"with a command alone": {Command: []string{"x"}},
@@ -34,6 +35,7 @@ func TestALaunchArrivesAsItWas(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var wire bytes.Buffer
 			if err := writeLaunch(&wire, l); err != nil {
 				t.Fatal(err)
@@ -56,6 +58,7 @@ func equal(a, b Launch) bool {
 }
 
 func TestWhatIsNoLaunchIsRefused(t *testing.T) {
+	t.Parallel()
 	var wire bytes.Buffer
 	if err := writeLaunch(&wire, whole); err != nil {
 		t.Fatal(err)
@@ -90,6 +93,7 @@ func TestWhatIsNoLaunchIsRefused(t *testing.T) {
 }
 
 func TestOutputAndItsEndArriveInChunks(t *testing.T) {
+	t.Parallel()
 	output := strings.Repeat("0123456789", maxChunk/4)
 	var wire bytes.Buffer
 	w := chunkWriter{&wire}
@@ -115,6 +119,7 @@ func TestOutputAndItsEndArriveInChunks(t *testing.T) {
 		"an end of no use": {kindEnding, 0, 0, 0, 1, 'x'},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := chunkReader{r: bytes.NewReader(in)}
 			if _, err := io.ReadAll(&r); err == nil || r.end != nil {
 				t.Errorf("end %v, error %v", r.end, err)
@@ -157,6 +162,7 @@ func FuzzChunks(f *testing.F) {
 }
 
 func TestNothingShowsALaunch(t *testing.T) {
+	t.Parallel()
 	const value = "s3cr3t"
 	l := Launch{
 		Server: value, Command: []string{value}, Env: []string{"A=" + value}, Dir: value,
@@ -167,6 +173,7 @@ func TestNothingShowsALaunch(t *testing.T) {
 		"a struct with one": struct{ L Launch }{l},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var out bytes.Buffer
 			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 				fmt.Fprintf(&out, verb+"\n", v)

@@ -54,7 +54,7 @@ func newWatched(t *testing.T) *watched {
 // await waits until the record is that one.
 func (w *watched) await(t *testing.T, want termination.Message) {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(2 * time.Minute)
 	for {
 		select {
 		case got := <-w.records:

@@ -190,7 +190,7 @@ func (l *Conn) transport() mcp.Transport {
 	u, g := l.Upstream, l.grant
 	switch u.Config.Kind() {
 	case mcpserver.Stdio:
-		return &streamTransport{next: g.Program(u.Runs, u.Config.Program, u.Log), link: l, patience: silence(u.Timing.Connect), hops: true}
+		return &streamTransport{next: g.Program(u.Runs, u.Config.Program, u.Log), link: l, patience: u.Timing.silence(u.Timing.Connect), hops: true}
 	case mcpserver.SSE:
 		confined := &egress.ConfinedTransport{Next: &inflight.HTTPObserver{Next: g.Network, OneStream: true, Questions: &l.asked.Questions}, Origin: egress.OriginOf(u.Config.URL)}
 		client := &http.Client{Transport: confined, CheckRedirect: egress.CheckRedirect}

@@ -18,6 +18,9 @@ type Timing struct {
 	Interval, Timeout time.Duration
 	// Connect limits one attempt to connect.
 	Connect time.Duration
+	// Silence is how long a program may leave the first request of the modern protocol without an
+	// answer, at most. It may not know the request.
+	Silence time.Duration
 	// Wait is how long a request waits for a server that is not connected.
 	Wait time.Duration
 	// Login limits how long a call waits for its user to log in.
@@ -36,6 +39,8 @@ var DefaultTiming = Timing{
 	Timeout:  health.Timeout,
 	// A server that starts on its first request may need some time.
 	Connect: 15 * time.Second,
+	// A third of the time to connect, without the time to install the program.
+	Silence: 5 * time.Second,
 	// Less than the 30 s after which common clients give up.
 	Wait: 10 * time.Second,
 	// A browser with an existing login needs a few seconds; the total must stay below those 30 s.
@@ -71,5 +76,5 @@ func connectTimeout(s mcpserver.Server, usual time.Duration) time.Duration {
 }
 
 // silence returns how long a program may leave the first request of the modern protocol without an
-// answer. It does not grow with the time to install: the program may not know the request.
-func silence(connect time.Duration) time.Duration { return min(connect, DefaultTiming.Connect) / 3 }
+// answer, if it has the time connect to connect.
+func (t Timing) silence(connect time.Duration) time.Duration { return min(connect/3, t.Silence) }

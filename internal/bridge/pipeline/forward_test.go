@@ -1,0 +1,234 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/breaker"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	errAnswer = &jsonrpc.Error{Code: -32000, Message: "network connection aborted: timeout"}
+	errMissed = io.ErrUnexpectedEOF
+	reads     = &mcp.ToolAnnotations{ReadOnlyHint: true}
+	thrice    = mcpserver.Retry{MaxAttempts: 3, Delay: mcpserver.Duration(time.Second)}
+)
+
+// world is a pipeline before a server that is connected. The test delivers its requests.
+type world struct {
+	*Pipeline
+	server *upstream.Server
+	calls  int // requests that were delivered
+}
+
+// newWorld returns a world in the bubble of a test. deliver answers the n-th request, n from 1 on.
+func newWorld(t *testing.T, s mcpserver.Server, tool *mcp.ToolAnnotations, deliver func(ctx context.Context, n int) (again bool, err error)) *world {
+	t.Helper()
+	program := mcp.NewServer(&mcp.Implementation{Name: "one", Version: "1"}, nil)
+	program.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: tool}, nil)
+	runs := func(*mcpserver.Program, stdio.Launch, *slog.Logger) mcp.Transport {
+		ours, theirs := mcp.NewInMemoryTransports()
+		if _, err := program.Connect(t.Context(), theirs, nil); err != nil {
+			t.Error(err)
+		}
+		return ours
+	}
+	s.Name, s.Program, s.Transport = "one", &mcpserver.Program{Command: []string{"one"}}, mcpserver.Stdio
+	life, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	w := &world{server: upstream.New(life, s, upstream.Options{
+		Timing: upstream.DefaultTiming, Network: &http.Transport{}, Log: message.DiscardLog, Runs: runs, Closing: &running,
+		Changed: func(*upstream.Server, string) {}, Resumed: func(*upstream.Server) {},
+	})}
+	w.Pipeline = New(life, callaudit.NewTrail(message.DiscardLog, nil, nil, nil), func() []*upstream.Server { return []*upstream.Server{w.server} },
+		func(ctx context.Context, _ *message.Request, _ *upstream.Server) (mcp.Result, bool, error) {
+			w.calls++
+			again, err := deliver(ctx, w.calls)
+			if err != nil {
+				return nil, again, err
+			}
+			return &mcp.CallToolResult{}, false, nil
+		})
+	running.Go(func() { w.server.Connector.Run(life) })
+	t.Cleanup(func() {
+		end()
+		running.Wait()
+	})
+	if _, err := w.server.Shared(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// call sends a request to the server through the pipeline.
+func (w *world) call(ctx context.Context, params mcp.Params) error {
+	method := message.MethodCallTool
+	switch params.(type) {
+	case *mcp.GetPromptParams:
+		method = message.MethodGetPrompt
+	case *mcp.ReadResourceParams:
+		method = message.MethodReadResource
+	}
+	_, err := w.Forward(ctx, &message.Request{Method: method, Params: params}, w.server)
+	return err
+}
+
+var toolCall = &mcp.CallToolParamsRaw{Name: "t"}
+
+// always fails every request.
+func always(again bool, err error) func(context.Context, int) (bool, error) {
+	return func(context.Context, int) (bool, error) { return again, err }
+}
+
+// TestOnlyWhatDoesNoHarmIsRepeated counts the requests that a server gets of one request of a
+// client.
+func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		params  mcp.Params
+		tool    *mcp.ToolAnnotations
+		deliver func(context.Context, int) (bool, error)
+		retry   mcpserver.Retry
+		want    int
+	}{
+		"a tool that only reads":                               {toolCall, reads, always(false, errMissed), thrice, 3},
+		"a tool that can be repeated":                          {toolCall, &mcp.ToolAnnotations{IdempotentHint: true}, always(false, errMissed), thrice, 3},
+		"a tool that says nothing":                             {toolCall, nil, always(false, errMissed), thrice, 1},
+		"a tool that says it must not be":                      {toolCall, &mcp.ToolAnnotations{}, always(false, errMissed), thrice, 1},
+		"a tool that says nothing and did not get the request": {toolCall, nil, always(true, errMissed), thrice, 3},
+		"a prompt":              {&mcp.GetPromptParams{Name: "p"}, nil, always(false, errMissed), thrice, 3},
+		"a resource":            {&mcp.ReadResourceParams{URI: "x:y"}, nil, always(false, errMissed), thrice, 3},
+		"nothing is configured": {toolCall, reads, always(false, errMissed), mcpserver.Retry{}, 1},
+		"nothing is configured, and it did not get it":         {toolCall, nil, always(true, errMissed), mcpserver.Retry{}, 2},
+		"one attempt is configured":                            {toolCall, reads, always(true, errMissed), mcpserver.Retry{MaxAttempts: 1}, 1},
+		"an error whose text speaks of timeout and connection": {toolCall, reads, always(false, errAnswer), thrice, 1},
+		"a server that asked its client": {toolCall, reads, func(ctx context.Context, _ int) (bool, error) {
+			QuestionObserver(ctx)()
+			return false, errMissed
+		}, thrice, 1},
+		"the second attempt succeeds": {toolCall, reads, func(_ context.Context, n int) (bool, error) {
+			return false, []error{errMissed, nil}[n-1]
+		}, thrice, 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, mcpserver.Server{Retry: tt.retry}, tt.tool, tt.deliver)
+				_ = w.call(t.Context(), tt.params)
+				if w.calls != tt.want {
+					t.Errorf("the server was called %d times, want %d", w.calls, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestACancelledCallIsNotRepeated has the client give up while the bridge pauses.
+func TestACancelledCallIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, mcpserver.Server{Retry: thrice}, reads, always(false, errMissed))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(thrice.Delay)/4) // The pause has at least half of it.
+		defer cancel()
+		if err := w.call(ctx, toolCall); err == nil || w.calls != 1 {
+			t.Errorf("error = %v after %d calls", err, w.calls)
+		}
+	})
+}
+
+// TestACallEndsInItsTime has a server that answers no call.
+func TestACallEndsInItsTime(t *testing.T) {
+	t.Parallel()
+	const limit = time.Minute
+	wait := func(ctx context.Context, _ int) (bool, error) {
+		<-ctx.Done()
+		return false, ctx.Err()
+	}
+	for name, tt := range map[string]struct {
+		retry mcpserver.Retry
+		calls int
+	}{"once": {mcpserver.Retry{}, 1}, "repeated": {mcpserver.Retry{MaxAttempts: 3, Delay: 1}, 3}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, mcpserver.Server{Retry: tt.retry, Timeouts: mcpserver.Timeouts{Call: mcpserver.Duration(limit)}}, reads, wait)
+				began := time.Now()
+				err := w.call(t.Context(), toolCall)
+				if codeOf(err) != "upstream_timeout" || w.calls != tt.calls {
+					t.Errorf("error = %v after %d calls", err, w.calls)
+				}
+				if took := time.Since(began).Round(time.Second); took != limit*time.Duration(tt.calls) {
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}
+
+// TestAServerThatIsNotReachedGetsARest follows a server's breaker: it opens, one call is tried
+// after the pause, and an answer closes it.
+func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var answer error = fault.ErrTimeout
+		w := newWorld(t, mcpserver.Server{}, nil, func(context.Context, int) (bool, error) { return false, answer })
+		for range UnreachedCalls {
+			_ = w.call(t.Context(), toolCall)
+		}
+		refused := func() {
+			t.Helper()
+			before := w.calls
+			err := w.call(t.Context(), toolCall)
+			if rpc, ok := errors.AsType[*jsonrpc.Error](err); !ok || codeOf(err) != "upstream_unavailable" || !strings.Contains(rpc.Message, "tried again in 1 s") ||
+				!strings.Contains(string(rpc.Data), `"retryAfterSeconds":1`) {
+				t.Errorf("error = %v, want one that says when to come back", err)
+			}
+			if w.calls != before {
+				t.Error("the server was called in its pause")
+			}
+		}
+		refused()
+		time.Sleep(upstream.DefaultTiming.BackoffMin)
+		_ = w.call(t.Context(), toolCall) // It fails and doubles the pause.
+		if got := w.BreakerState(w.server); w.calls != UnreachedCalls+1 || got != breaker.Open {
+			t.Errorf("%d calls, and the breaker is %v", w.calls, got)
+		}
+		answer = nil
+		time.Sleep(2 * upstream.DefaultTiming.BackoffMin)
+		if err := w.call(t.Context(), toolCall); err != nil || w.BreakerState(w.server) != breaker.Closed {
+			t.Errorf("error = %v, and the breaker is %v", err, w.BreakerState(w.server))
+		}
+	})
+}
+
+// codeOf returns the bridge's code of an error, empty for none.
+func codeOf(err error) string {
+	var data struct{ Code string }
+	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		_ = json.Unmarshal(rpc.Data, &data)
+	}
+	return data.Code
+}
