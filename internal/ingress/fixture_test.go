@@ -44,8 +44,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
-// patience ends a test that waits for what does not come.
-const patience = 30 * time.Second
+// patience ends a test that waits for what does not come. It is far longer than
+// anything takes on a busy machine.
+const patience = 2 * time.Minute
 
 // hosts are the loopback addresses on which bridges listen, all on one port,
 // as pods do on theirs. The first of all is not among them: connections begin
@@ -101,6 +102,30 @@ func defaults() Config {
 	return Config{Wait: patience, MaxHeldPerUser: 4, MaxHeld: 8, MaxBodyMemory: 16 << 20, LegacySSE: true}
 }
 
+// placed are the tests of which it is known whether they run beside others.
+var placed sync.Map
+
+// besideOthers has the test run beside others, once for all of its worlds, unless
+// it called alone.
+func besideOthers(t testing.TB) {
+	if test, ok := t.(*testing.T); ok && place(t) {
+		test.Parallel()
+	}
+}
+
+// alone keeps worlds from having their test run beside others. It is for tests that
+// measure the process or change what worlds have in common.
+func alone(t testing.TB) { place(t) }
+
+// place reports whether it is the first call for that test.
+func place(t testing.TB) bool {
+	_, known := placed.LoadOrStore(t, true)
+	if !known {
+		t.Cleanup(func() { placed.Delete(t) })
+	}
+	return !known
+}
+
 // newWorld returns a world without users; drain may set how it ends.
 func newWorld(t testing.TB, config Config, drain ...func(*graceful.Service)) *world {
 	t.Helper()
@@ -110,6 +135,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*graceful.Service)) *wo
 // newWorldWith is newWorld with other dependencies.
 func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func(*graceful.Service)) *world {
 	t.Helper()
+	besideOthers(t)
 	w := &world{
 		t: t, adminKey: []byte(adminKey), routes: newFakeRoutes(), reports: fakeReports{}, lastReport: nothingReported, servers: map[string]*http.Server{}, activity: &fakeActivity{},
 		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), index: &fakeIndex{}, inventory: &fakeInventory{}, logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
@@ -238,6 +264,7 @@ func (w *world) close() {
 	for _, l := range w.listeners {
 		_ = l.Close()
 	}
+	ports.Delete(w.port)
 }
 
 func listen(t testing.TB, addr string) net.Listener {
@@ -248,6 +275,10 @@ func listen(t testing.TB, addr string) net.Listener {
 	}
 	return l
 }
+
+// ports are those of all worlds. A world keeps its port while it listens there on
+// no address, so that no other world's bridge is found there.
+var ports sync.Map
 
 // listenOnOnePort listens on all hosts, on a port that is free on each.
 func listenOnOnePort(t testing.TB) (map[string]net.Listener, int) {
@@ -263,9 +294,10 @@ func listenOnOnePort(t testing.TB) (map[string]net.Listener, int) {
 			listeners[host] = l
 			_, port, _ = net.SplitHostPort(l.Addr().String())
 		}
-		if len(listeners) == len(hosts) {
-			n, _ := strconv.Atoi(port)
-			return listeners, n
+		if n, _ := strconv.Atoi(port); len(listeners) == len(hosts) {
+			if _, taken := ports.LoadOrStore(n, true); !taken {
+				return listeners, n
+			}
 		}
 		for _, l := range listeners {
 			_ = l.Close()

@@ -21,6 +21,7 @@ func TestBodiesThatAreOnlyDeclaredTakeNoMemory(t *testing.T) {
 	const connections, declared = 2000, 65535
 	for _, path := range []string{"/u/nobody/mcp", "/mcp"} {
 		t.Run(path, func(t *testing.T) {
+			alone(t) // The heap is the process's.
 			w := newWorld(t, defaults())
 			before := heapInUse()
 			var highest uint64
