@@ -61,10 +61,13 @@ type world struct {
 	t         testing.TB
 	authority *pki.Authority
 	roots     *x509.CertPool
-	listeners map[string]net.Listener
-	port      int
-	routes    *fakeRoutes
-	reports   fakeReports
+	// listenAt and dialContext are of the network on which everything of the world is.
+	listenAt    func(addr string) (net.Listener, error)
+	dialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	listeners   map[string]net.Listener
+	port        int
+	routes      *fakeRoutes
+	reports     fakeReports
 	// lastReport is what is known of bridges that do not run.
 	lastReport management.LastReport
 	servers    map[string]*http.Server
@@ -102,24 +105,24 @@ func defaults() Config {
 	return Config{Wait: patience, MaxHeldPerUser: 4, MaxHeld: 8, MaxBodyMemory: 16 << 20, LegacySSE: true}
 }
 
-// placed are the tests of which it is known whether they run beside others.
+// placed has for each test whether it is in a bubble.
 var placed sync.Map
 
 // besideOthers has the test run beside others, once for all of its worlds, unless
-// it called alone.
+// it called alone or is in a bubble.
 func besideOthers(t testing.TB) {
-	if test, ok := t.(*testing.T); ok && place(t) {
+	if test, ok := t.(*testing.T); ok && place(t, false) {
 		test.Parallel()
 	}
 }
 
 // alone keeps worlds from having their test run beside others. It is for tests that
 // measure the process or change what worlds have in common.
-func alone(t testing.TB) { place(t) }
+func alone(t testing.TB) { place(t, false) }
 
-// place reports whether it is the first call for that test.
-func place(t testing.TB) bool {
-	_, known := placed.LoadOrStore(t, true)
+// place notes where a test runs, and reports whether that was not known.
+func place(t testing.TB, bubble bool) bool {
+	_, known := placed.LoadOrStore(t, bubble)
 	if !known {
 		t.Cleanup(func() { placed.Delete(t) })
 	}
@@ -149,8 +152,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	}
 	w.roots = x509.NewCertPool()
 	w.roots.AppendCertsFromPEM(w.authority.CertificatePEM())
-	w.listeners, w.port = listenOnOnePort(t)
-	w.ways = bridgeclient.New(w, w.port)
+	w.connect()
 	deps := Deps{
 		Routes: w.routes, Bridges: w.ways, Activity: w.activity,
 		Quotas: w.quotas(), Tiers: func() quota.Tiers { return *w.tiers.Load() }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return w.adminKey },
@@ -174,7 +176,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 		d(service)
 	}
 	w.start(service)
-	w.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: patience}
+	w.client = &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: w.dialContext}, Timeout: patience}
 	t.Cleanup(w.close)
 	w.publish()
 	return w
@@ -244,7 +246,7 @@ func (w *world) quotas() limits.Counts {
 
 // start serves as cmd does.
 func (w *world) start(service *graceful.Service) {
-	public, probes := listen(w.t, "127.0.0.1:0"), listen(w.t, "127.0.0.1:0")
+	public, probes := w.listen("127.0.0.1:0"), w.listen("127.0.0.1:0")
 	w.addr, w.probeAddr = public.Addr().String(), probes.Addr().String()
 	service.Public = []graceful.Endpoint{{Server: w.server.HTTPServer(), Listener: public, OnDrain: w.server.Drain, Wait: w.server.Wait}}
 	service.Probes = graceful.Endpoint{Server: graceful.NewProbes(w.readiness, w.registry, w.server.observer.log), Listener: probes}
@@ -267,11 +269,28 @@ func (w *world) close() {
 	ports.Delete(w.port)
 }
 
-func listen(t testing.TB, addr string) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", addr)
+// connect gives the world the system's network, or one of its bubble.
+func (w *world) connect() {
+	w.t.Helper()
+	if bubble, _ := placed.Load(w.t); bubble != true {
+		w.listenAt, w.dialContext = func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }, (&net.Dialer{}).DialContext
+		w.listeners, w.port = listenOnOnePort(w.t)
+		w.ways = bridgeclient.New(w, w.port)
+		return
+	}
+	p := newPipes()
+	w.listenAt, w.dialContext, w.port, w.listeners = p.listen, p.dial, 8443, map[string]net.Listener{}
+	for _, host := range hosts {
+		w.listenAgain(host)
+	}
+	w.ways = bridgeclient.NewOver(w.dialContext, w, w.port)
+}
+
+func (w *world) listen(addr string) net.Listener {
+	w.t.Helper()
+	l, err := w.listenAt(addr)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	return l
 }
@@ -352,7 +371,7 @@ func (w *world) stopBridge(host string) {
 // listenAgain makes host's address free for another bridge.
 func (w *world) listenAgain(host string) {
 	w.t.Helper()
-	w.listeners[host] = listen(w.t, net.JoinHostPort(host, strconv.Itoa(w.port)))
+	w.listeners[host] = w.listen(net.JoinHostPort(host, strconv.Itoa(w.port)))
 }
 
 // addUser adds user's bridge without a pod and returns its key.
@@ -475,7 +494,7 @@ func (w *world) do(r *http.Request) reply {
 // nothing does before.
 func (w *world) dial() net.Conn {
 	w.t.Helper()
-	conn, err := net.Dial("tcp", w.addr)
+	conn, err := w.dialContext(w.t.Context(), "tcp", w.addr)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -328,18 +328,20 @@ func TestAnAnswerBeforeItsCallWasAcceptedHasOneEntry(t *testing.T) {
 func TestNoAnswerOfTheOldTransportIsOutWithoutItsEntry(t *testing.T) {
 	for name, told := range map[string]string{"told": toldIn(called("web", "search", audit.Success)), "not told": ""} {
 		t.Run(name, func(t *testing.T) {
-			bridge := newSessionBridge()
-			bridge.waits = time.Second
-			w, alice := oneUser(t, defaults(), bridge.serve)
-			endpoint, events, _ := w.openSession(alice)
-			w.do(w.request("POST", endpoint, alice, callOf("1", "search")))
-			w.audit.fail(io.ErrShortWrite)
-			bridge.stream <- told + eventOf(resultOf("1"))
-			for events.Scan() {
-				if strings.Contains(events.Text(), "result") {
-					t.Errorf("the client has %s", events.Text())
+			inBubble(t, func(t *testing.T) {
+				bridge := newSessionBridge()
+				bridge.waits = time.Second
+				w, alice := oneUser(t, defaults(), bridge.serve)
+				endpoint, events, _ := w.openSession(alice)
+				w.do(w.request("POST", endpoint, alice, callOf("1", "search")))
+				w.audit.fail(io.ErrShortWrite)
+				bridge.stream <- told + eventOf(resultOf("1"))
+				for events.Scan() {
+					if strings.Contains(events.Text(), "result") {
+						t.Errorf("the client has %s", events.Text())
+					}
 				}
-			}
+			})
 		})
 	}
 }
@@ -408,14 +410,16 @@ func TestCallsThatAreGivenUpHaveTheirEntry(t *testing.T) {
 
 // TestASessionOfTheOldTransportEndsWithItsToken is as TestStreamsEndWithTheirTokenAndCallsDoNot.
 func TestASessionOfTheOldTransportEndsWithItsToken(t *testing.T) {
-	w, tokens, _ := loginWorld(t)
-	w.servers[hosts[0]].Handler = http.HandlerFunc(newSessionBridge().serve)
-	ends := time.Now().Add(time.Second)
-	short := tokens.add("short", "alice", "/u/alice/sse", func(t *oauth.Token) { t.Expires = ends.Add(-oauth.Leeway) })
-	w.do(w.request(http.MethodGet, "/u/alice/sse", short, "")) // It returns when the stream ends.
-	if now := time.Now(); now.Before(ends) {
-		t.Errorf("the stream ended %v before its token", ends.Sub(now))
-	}
+	inBubble(t, func(t *testing.T) {
+		w, tokens, _ := loginWorld(t)
+		w.servers[hosts[0]].Handler = http.HandlerFunc(newSessionBridge().serve)
+		ends := time.Now().Add(time.Second)
+		short := tokens.add("short", "alice", "/u/alice/sse", func(t *oauth.Token) { t.Expires = ends.Add(-oauth.Leeway) })
+		w.do(w.request(http.MethodGet, "/u/alice/sse", short, "")) // It returns when the stream ends.
+		if now := time.Now(); now.Before(ends) {
+			t.Errorf("the stream ended %v before its token", ends.Sub(now))
+		}
+	})
 }
 
 // anotherReplica serves beside w: the same bridges, trail and quotas.

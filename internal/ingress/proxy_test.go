@@ -273,5 +273,5 @@ func (w *world) useHTTP2() {
 	w.client.CloseIdleConnections()
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
-	w.client = &http.Client{Transport: &http.Transport{Protocols: protocols}, Timeout: patience}
+	w.client = &http.Client{Transport: &http.Transport{Protocols: protocols, DialContext: w.dialContext}, Timeout: patience}
 }

@@ -72,33 +72,35 @@ func (w *world) begin(r *http.Request) <-chan int {
 }
 
 func TestEachAnswerTellsWhatIsLeft(t *testing.T) {
-	w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 30 }, servedBy("alice"))
-	for _, test := range []struct {
-		name, method, path, body string
-		status, left             int
-	}{
-		{"a request", "POST", "/mcp", rpcRequest, 200, 29},
-		{"a notification costs nothing", "POST", "/mcp", rpcNotification, 200, 29},
-		{"a response costs nothing", "POST", "/mcp", rpcResponse, 200, 29},
-		{"each of a batch costs", "POST", "/mcp", "[" + rpcRequest + "," + rpcNotification + "," + rpcRequest + "]", 200, 27},
-		{"a stream costs nothing", "GET", "/mcp", "", 200, 27},
-		{"the end of a session costs nothing", "DELETE", "/mcp", "", 200, 27},
-		{"health costs nothing", "GET", "/health", "", 200, 27},
-		{"secrets cost nothing", "GET", "/secrets", "", 200, 27},
-		{"a message of the old transport", "POST", "/sse?sessionid=s", rpcRequest, 200, 26},
-		{"what is refused", "PUT", "/mcp", "", 405, 26},
-	} {
-		got := w.do(w.request(test.method, "/u/alice"+test.path, alice, test.body))
-		if want := fmt.Sprintf(`"minute";r=%d;t=60, `, test.left); got.status != test.status || test.status != 405 && !strings.HasPrefix(got.header.Get("RateLimit"), want) {
-			t.Errorf("%s: %d %s, RateLimit %s, want %d and %s", test.name, got.status, got.body, got.header.Get("RateLimit"), test.status, want)
+	inBubble(t, func(t *testing.T) {
+		w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 30 }, servedBy("alice"))
+		for _, test := range []struct {
+			name, method, path, body string
+			status, left             int
+		}{
+			{"a request", "POST", "/mcp", rpcRequest, 200, 29},
+			{"a notification costs nothing", "POST", "/mcp", rpcNotification, 200, 29},
+			{"a response costs nothing", "POST", "/mcp", rpcResponse, 200, 29},
+			{"each of a batch costs", "POST", "/mcp", "[" + rpcRequest + "," + rpcNotification + "," + rpcRequest + "]", 200, 27},
+			{"a stream costs nothing", "GET", "/mcp", "", 200, 27},
+			{"the end of a session costs nothing", "DELETE", "/mcp", "", 200, 27},
+			{"health costs nothing", "GET", "/health", "", 200, 27},
+			{"secrets cost nothing", "GET", "/secrets", "", 200, 27},
+			{"a message of the old transport", "POST", "/sse?sessionid=s", rpcRequest, 200, 26},
+			{"what is refused", "PUT", "/mcp", "", 405, 26},
+		} {
+			got := w.do(w.request(test.method, "/u/alice"+test.path, alice, test.body))
+			if want := fmt.Sprintf(`"minute";r=%d;t=60, `, test.left); got.status != test.status || test.status != 405 && !strings.HasPrefix(got.header.Get("RateLimit"), want) {
+				t.Errorf("%s: %d %s, RateLimit %s, want %d and %s", test.name, got.status, got.body, got.header.Get("RateLimit"), test.status, want)
+			}
+			if policy := got.header.Get("RateLimit-Policy"); test.status != 405 && !strings.HasPrefix(policy, `"minute";q=30;w=60, `) {
+				t.Errorf("%s: RateLimit-Policy %s", test.name, policy)
+			}
 		}
-		if policy := got.header.Get("RateLimit-Policy"); test.status != 405 && !strings.HasPrefix(policy, `"minute";q=30;w=60, `) {
-			t.Errorf("%s: RateLimit-Policy %s", test.name, policy)
+		if got := w.do(w.request("POST", "/u/alice/mcp", "wrong", rpcRequest)).header; got.Get("RateLimit") != "" || got.Get("RateLimit-Policy") != "" {
+			t.Errorf("who is nobody has a quota: %v", got)
 		}
-	}
-	if got := w.do(w.request("POST", "/u/alice/mcp", "wrong", rpcRequest)).header; got.Get("RateLimit") != "" || got.Get("RateLimit-Policy") != "" {
-		t.Errorf("who is nobody has a quota: %v", got)
-	}
+	})
 }
 
 func TestABridgeCannotTellOfAQuota(t *testing.T) {
