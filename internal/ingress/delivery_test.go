@@ -216,10 +216,11 @@ func TestABridgeWithoutOurAuthorityIsNotServed(t *testing.T) {
 // eventually waits until condition holds.
 func eventually(t testing.TB, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); {
-		if time.Now().After(deadline) {
+	for late := time.After(patience); !condition(); {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-late:
 			t.Fatal("what was waited for did not come")
 		}
-		time.Sleep(time.Millisecond)
 	}
 }

@@ -115,49 +115,51 @@ func TestABridgeCannotTellOfAQuota(t *testing.T) {
 }
 
 func TestAUserOverHisQuotaIsToldWhenToComeBack(t *testing.T) {
-	asked := 0
-	w, alice := ofTier(t, func(t *quota.Tier) { t.PerHour = 2 }, func(http.ResponseWriter, *http.Request) { asked++ })
-	for range 2 {
-		if got := w.do(w.request("POST", "/u/alice/mcp", alice, rpcRequest)); got.status != 200 {
-			t.Fatalf("%d %s", got.status, got.body)
+	inBubble(t, func(t *testing.T) {
+		asked := 0
+		w, alice := ofTier(t, func(t *quota.Tier) { t.PerHour = 2 }, func(http.ResponseWriter, *http.Request) { asked++ })
+		for range 2 {
+			if got := w.do(w.request("POST", "/u/alice/mcp", alice, rpcRequest)); got.status != 200 {
+				t.Fatalf("%d %s", got.status, got.body)
+			}
 		}
-	}
-	got := w.do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":"x","method":"tools/list"}`))
-	var answer struct {
-		ID    string `json:"id"`
-		Error struct {
-			Code    int       `json:"code"`
-			Message string    `json:"message"`
-			Data    quotaData `json:"data"`
-		} `json:"error"`
-	}
-	if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
-		t.Fatal(err)
-	}
-	if got.status != 429 || answer.ID != "x" || answer.Error.Code != rpcRefused || answer.Error.Message != "The tier allows 2 requests each hour." {
-		t.Errorf("%d %s", got.status, got.body)
-	}
-	data := answer.Error.Data
-	if data.Code != "rate_limited" || data.Policy != "hour" || data.Limit != 2 || data.Remaining == nil || *data.Remaining != 0 {
-		t.Errorf("data %s", got.body)
-	}
-	wait := time.Until(data.ResetAt)
-	if hour := time.Hour.Milliseconds(); data.RetryAfterMs > hour || data.RetryAfterMs < hour-patience.Milliseconds() || wait > time.Hour || wait < time.Hour-2*patience {
-		t.Errorf("retry after %d ms, at %v", data.RetryAfterMs, data.ResetAt)
-	}
-	var seconds int
-	if _, err := fmt.Sscan(got.header.Get("Retry-After"), &seconds); err != nil || int64(seconds)*1000 < data.RetryAfterMs {
-		t.Errorf("Retry-After %s is before %d ms", got.header.Get("Retry-After"), data.RetryAfterMs)
-	}
-	if !strings.Contains(got.header.Get("RateLimit"), `"hour";r=0;t=`) {
-		t.Errorf("RateLimit %s", got.header.Get("RateLimit"))
-	}
-	if asked != 2 {
-		t.Errorf("the bridge was asked %d times", asked)
-	}
-	if got := w.do(w.request("POST", "/u/alice/mcp", alice, rpcNotification)); got.status != 200 {
-		t.Errorf("a notification: %d %s", got.status, got.body)
-	}
+		got := w.do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":"x","method":"tools/list"}`))
+		var answer struct {
+			ID    string `json:"id"`
+			Error struct {
+				Code    int       `json:"code"`
+				Message string    `json:"message"`
+				Data    quotaData `json:"data"`
+			} `json:"error"`
+		}
+		if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if got.status != 429 || answer.ID != "x" || answer.Error.Code != rpcRefused || answer.Error.Message != "The tier allows 2 requests each hour." {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		data := answer.Error.Data
+		if data.Code != "rate_limited" || data.Policy != "hour" || data.Limit != 2 || data.Remaining == nil || *data.Remaining != 0 {
+			t.Errorf("data %s", got.body)
+		}
+		wait := time.Until(data.ResetAt)
+		if data.RetryAfterMs != time.Hour.Milliseconds() || wait != time.Hour {
+			t.Errorf("retry after %d ms, at %v", data.RetryAfterMs, data.ResetAt)
+		}
+		var seconds int
+		if _, err := fmt.Sscan(got.header.Get("Retry-After"), &seconds); err != nil || int64(seconds)*1000 < data.RetryAfterMs {
+			t.Errorf("Retry-After %s is before %d ms", got.header.Get("Retry-After"), data.RetryAfterMs)
+		}
+		if !strings.Contains(got.header.Get("RateLimit"), `"hour";r=0;t=`) {
+			t.Errorf("RateLimit %s", got.header.Get("RateLimit"))
+		}
+		if asked != 2 {
+			t.Errorf("the bridge was asked %d times", asked)
+		}
+		if got := w.do(w.request("POST", "/u/alice/mcp", alice, rpcNotification)); got.status != 200 {
+			t.Errorf("a notification: %d %s", got.status, got.body)
+		}
+	})
 }
 
 // quotaData is a refusal's, as a client reads it.
@@ -171,15 +173,17 @@ type quotaData struct {
 }
 
 func TestABatchThatNeverFitsIsRefusedForGood(t *testing.T) {
-	w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 3 }, servedBy("alice"))
-	batch := "[" + rpcRequest + "," + rpcRequest + "," + rpcRequest + "," + rpcRequest + "]"
-	// The attempt costs one of the three.
-	if got := w.do(w.request("POST", "/u/alice/mcp", alice, batch)); got.status != 413 || !strings.Contains(got.body, "batch_too_large") || got.header.Get("Retry-After") != "" {
-		t.Errorf("%d %s", got.status, got.body)
-	}
-	if got := w.do(w.request("POST", "/u/alice/mcp", alice, "["+rpcRequest+","+rpcRequest+"]")); got.status != 200 {
-		t.Errorf("a smaller one: %d %s", got.status, got.body)
-	}
+	inBubble(t, func(t *testing.T) {
+		w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 3 }, servedBy("alice"))
+		batch := "[" + rpcRequest + "," + rpcRequest + "," + rpcRequest + "," + rpcRequest + "]"
+		// The attempt costs one of the three.
+		if got := w.do(w.request("POST", "/u/alice/mcp", alice, batch)); got.status != 413 || !strings.Contains(got.body, "batch_too_large") || got.header.Get("Retry-After") != "" {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		if got := w.do(w.request("POST", "/u/alice/mcp", alice, "["+rpcRequest+","+rpcRequest+"]")); got.status != 200 {
+			t.Errorf("a smaller one: %d %s", got.status, got.body)
+		}
+	})
 }
 
 func TestCallsAtATimeAreLimited(t *testing.T) {

@@ -67,10 +67,7 @@ func TestAThousandFirstCallsAreOneWakeAndAllAreAnswered(t *testing.T) {
 		const calls = 1000
 		config := defaults()
 		config.MaxHeldPerUser, config.MaxHeld, config.MaxBodyMemory = calls, calls, 64<<20
-		// With the race detector, beside other tests, it takes half a minute.
-		config.Wait = 3 * time.Minute
 		w := newWorld(t, config)
-		w.client.Timeout = config.Wait
 		alice := w.addUser("alice")
 		w.sleep("alice")
 		served := atomic.Int64{}
@@ -85,9 +82,7 @@ func TestAThousandFirstCallsAreOneWakeAndAllAreAnswered(t *testing.T) {
 			return nil
 		})
 		replies := w.send(calls, alice)
-		for deadline := time.Now().Add(config.Wait / 2); w.metric("requests_held") < calls && time.Now().Before(deadline); {
-			time.Sleep(10 * time.Millisecond)
-		}
+		w.waitForHeld(calls)
 		w.awake("alice", "alice-1", hosts[0])
 		for range calls {
 			if got := <-replies; got.status != http.StatusOK {
