@@ -248,7 +248,9 @@ func (w *world) quotas() limits.Counts {
 func (w *world) start(service *graceful.Service) {
 	public, probes := w.listen("127.0.0.1:0"), w.listen("127.0.0.1:0")
 	w.addr, w.probeAddr = public.Addr().String(), probes.Addr().String()
-	service.Public = []graceful.Endpoint{{Server: w.server.HTTPServer(), Listener: public, OnDrain: w.server.Drain, Wait: w.server.Wait}}
+	server := w.server.HTTPServer()
+	server.ReadHeaderTimeout = patience // A busy machine may take longer than clients do.
+	service.Public = []graceful.Endpoint{{Server: server, Listener: public, OnDrain: w.server.Drain, Wait: w.server.Wait}}
 	service.Probes = graceful.Endpoint{Server: graceful.NewProbes(w.readiness, w.registry, w.server.observer.log), Listener: probes}
 	service.Readiness, service.Log = w.readiness, w.server.observer.log
 	ctx, stop := context.WithCancel(context.Background())
