@@ -85,33 +85,31 @@ func TestAClientThatLeavesDuringTheHandshakeDropsNoRoute(t *testing.T) {
 }
 
 func TestAReusedAddressServesItsNewOwnerOnly(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		// Alice has live pooled connections when her pod's address goes to bob.
-		w := newWorld(t, impatient())
-		alice, bob := w.addUser("alice"), w.addUser("bob")
-		w.serveBridge(hosts[0], "uid-alice", servedBy("alice"))
-		w.setPod("alice", "alice-1", hosts[0])
-		if got := w.do(w.request("GET", "/u/alice/mcp", alice, "")); !strings.Contains(got.body, `"alice"`) {
-			t.Fatalf("alice got %s", got.body)
-		}
-		w.stopBridge(hosts[0])
-		w.listenAgain(hosts[0])
-		w.serveBridge(hosts[0], "uid-bob", servedBy("bob"))
-		w.setPod("bob", "bob-1", hosts[0])
-		// A GET: the transport may not have noticed yet that the pooled connection
-		// died, and a POST could then end as bridge_failed.
-		if got := w.do(w.request("GET", "/u/alice/mcp", alice, "")); got.status != http.StatusServiceUnavailable {
-			t.Errorf("alice on her old address: %d %s, want 503", got.status, got.body)
-		}
-		if got := w.do(w.request("POST", "/u/bob/mcp", bob, toolCall)); !strings.Contains(got.body, `"bob"`) {
-			t.Errorf("bob got %d %s", got.status, got.body)
-		}
-		w.serveBridge(hosts[2], "uid-alice", servedBy("alice"))
-		w.setPod("alice", "alice-2", hosts[2])
-		if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); !strings.Contains(got.body, `"alice"`) {
-			t.Errorf("alice on her new address: %d %s", got.status, got.body)
-		}
-	})
+	// Alice has live pooled connections when her pod's address goes to bob.
+	w := newWorld(t, impatient())
+	alice, bob := w.addUser("alice"), w.addUser("bob")
+	w.serveBridge(hosts[0], "uid-alice", servedBy("alice"))
+	w.setPod("alice", "alice-1", hosts[0])
+	if got := w.do(w.request("GET", "/u/alice/mcp", alice, "")); !strings.Contains(got.body, `"alice"`) {
+		t.Fatalf("alice got %s", got.body)
+	}
+	w.stopBridge(hosts[0])
+	w.listenAgain(hosts[0])
+	w.serveBridge(hosts[0], "uid-bob", servedBy("bob"))
+	w.setPod("bob", "bob-1", hosts[0])
+	// A GET: the transport may not have noticed yet that the pooled connection
+	// died, and a POST could then end as bridge_failed.
+	if got := w.do(w.request("GET", "/u/alice/mcp", alice, "")); got.status != http.StatusServiceUnavailable {
+		t.Errorf("alice on her old address: %d %s, want 503", got.status, got.body)
+	}
+	if got := w.do(w.request("POST", "/u/bob/mcp", bob, toolCall)); !strings.Contains(got.body, `"bob"`) {
+		t.Errorf("bob got %d %s", got.status, got.body)
+	}
+	w.serveBridge(hosts[2], "uid-alice", servedBy("alice"))
+	w.setPod("alice", "alice-2", hosts[2])
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); !strings.Contains(got.body, `"alice"`) {
+		t.Errorf("alice on her new address: %d %s", got.status, got.body)
+	}
 }
 
 func TestAnUndeliveredCallGoesToTheNextPod(t *testing.T) {
@@ -144,23 +142,21 @@ func TestAnUndeliveredCallGoesToTheNextPod(t *testing.T) {
 }
 
 func TestARestartedContainerIsFoundAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		// The pod keeps its UID and address, and the table notices nothing.
-		w, alice := oneUser(t, defaults(), servedBy("alice"))
-		if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != 200 {
-			t.Fatalf("status = %d", got.status)
-		}
-		w.stopBridge(hosts[0])
-		w.ways.CloseIdle()
-		done := make(chan reply, 1)
-		go func() { done <- w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)) }()
-		eventually(t, func() bool { return w.metric("requests_held") == 1 })
-		w.listenAgain(hosts[0])
-		w.serveBridge(hosts[0], "uid-alice", servedBy("alice"))
-		if got := <-done; got.status != 200 {
-			t.Errorf("after the restart: %d %s", got.status, got.body)
-		}
-	})
+	// The pod keeps its UID and address, and the table notices nothing.
+	w, alice := oneUser(t, defaults(), servedBy("alice"))
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != 200 {
+		t.Fatalf("status = %d", got.status)
+	}
+	w.stopBridge(hosts[0])
+	w.ways.CloseIdle()
+	done := make(chan reply, 1)
+	go func() { done <- w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)) }()
+	eventually(t, func() bool { return w.metric("requests_held") == 1 })
+	w.listenAgain(hosts[0])
+	w.serveBridge(hosts[0], "uid-alice", servedBy("alice"))
+	if got := <-done; got.status != 200 {
+		t.Errorf("after the restart: %d %s", got.status, got.body)
+	}
 }
 
 func TestADeliveredCallIsNotSentAgain(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 
 // inBubble runs a test on a clock of its own: time passes only while all of its
 // goroutines wait, however busy the machine is. Its worlds are connected by pipes,
-// because a goroutine that waits for a socket stops that clock.
+// because a goroutine that waits for a socket stops that clock. A bridge gets one
+// request on each pipe: tests of connections that are used again have sockets.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	besideOthers(t)
