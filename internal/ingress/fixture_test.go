@@ -117,7 +117,7 @@ func besideOthers(t testing.TB) {
 }
 
 // alone keeps worlds from having their test run beside others. It is for tests that
-// measure the process or change what worlds have in common.
+// measure the process, fill it, or change what worlds have in common.
 func alone(t testing.TB) { place(t, false) }
 
 // place notes where a test runs, and reports whether that was not known.

@@ -63,6 +63,7 @@ func (w *world) wakesUp(user, host string) {
 }
 
 func TestAThousandFirstCallsAreOneWakeAndAllAreAnswered(t *testing.T) {
+	alone(t) // A thousand handshakes leave no processor for tests beside it.
 	inBubble(t, func(t *testing.T) {
 		const calls = 1000
 		config := defaults()
