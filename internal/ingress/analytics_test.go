@@ -207,33 +207,35 @@ func TestWithoutAnIndexThereAreTotals(t *testing.T) {
 // TestCallsAreCountedForOneAtATime has a second question wait for the first, and
 // leave when nobody waits for it.
 func TestCallsAreCountedForOneAtATime(t *testing.T) {
-	w, _, _ := twoUsers(t)
-	begun, end := make(chan struct{}, 2), make(chan struct{})
-	w.index.count = func(ctx context.Context) error {
-		begun <- struct{}{}
-		select {
-		case <-end:
-		case <-ctx.Done():
+	inBubble(t, func(t *testing.T) {
+		w, _, _ := twoUsers(t)
+		begun, end := make(chan struct{}, 2), make(chan struct{})
+		w.index.count = func(ctx context.Context) error {
+			begun <- struct{}{}
+			select {
+			case <-end:
+			case <-ctx.Done():
+			}
+			return nil
 		}
-		return nil
-	}
-	first := make(chan int, 1)
-	go func() { first <- w.do(w.request("GET", "/admin/analytics", adminKey, "")).status }()
-	<-begun
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second/4)
-	defer cancel()
-	if res, err := w.client.Do(w.request("GET", "/admin/analytics", adminKey, "").WithContext(ctx)); err == nil {
-		res.Body.Close()
-		t.Errorf("a second question: %d", res.StatusCode)
-	}
-	if len(begun) != 0 {
-		t.Error("calls are counted for two at a time")
-	}
-	close(end)
-	if status := <-first; status != http.StatusOK {
-		t.Errorf("the first question: %d", status)
-	}
-	if status := w.do(w.request("GET", "/admin/analytics", adminKey, "")).status; status != http.StatusOK {
-		t.Errorf("the next question: %d", status)
-	}
+		first := make(chan int, 1)
+		go func() { first <- w.do(w.request("GET", "/admin/analytics", adminKey, "")).status }()
+		<-begun
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/4)
+		defer cancel()
+		if res, err := w.client.Do(w.request("GET", "/admin/analytics", adminKey, "").WithContext(ctx)); err == nil {
+			res.Body.Close()
+			t.Errorf("a second question: %d", res.StatusCode)
+		}
+		if len(begun) != 0 {
+			t.Error("calls are counted for two at a time")
+		}
+		close(end)
+		if status := <-first; status != http.StatusOK {
+			t.Errorf("the first question: %d", status)
+		}
+		if status := w.do(w.request("GET", "/admin/analytics", adminKey, "")).status; status != http.StatusOK {
+			t.Errorf("the next question: %d", status)
+		}
+	})
 }

@@ -60,24 +60,26 @@ func TestABatchHasSoManyMembersAndNoMore(t *testing.T) {
 		"one that is not JSON to an end": {strings.TrimSuffix(batchOf(jsonrpc.MaxBatch+1, call), "]"), 400, 1000, []outline{byIngress("", audit.Denied, "message_invalid")}, "mcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute, t.PerHour, t.PerDay = 1000, 1000, 1000 }, answer)
-			got := w.do(w.request("POST", "/u/alice/mcp", alice, tt.body))
-			if got.status != tt.status || (got.status == 413) != strings.Contains(got.body, "batch_too_large") {
-				t.Errorf("%d %.200s", got.status, got.body)
-			}
-			if left := minuteLeft(t, got); left != tt.left {
-				t.Errorf("%d are left, want %d", left, tt.left)
-			}
-			if tt.status == 200 {
-				return
-			}
-			entries := w.audit.all()
-			if diff := cmp.Diff(tt.want, outlines(entries)); diff != "" {
-				t.Error(diff)
-			}
-			if len(entries) > 0 && entries[0].Action != tt.action {
-				t.Errorf("action %q", entries[0].Action)
-			}
+			inBubble(t, func(t *testing.T) {
+				w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute, t.PerHour, t.PerDay = 1000, 1000, 1000 }, answer)
+				got := w.do(w.request("POST", "/u/alice/mcp", alice, tt.body))
+				if got.status != tt.status || (got.status == 413) != strings.Contains(got.body, "batch_too_large") {
+					t.Errorf("%d %.200s", got.status, got.body)
+				}
+				if left := minuteLeft(t, got); left != tt.left {
+					t.Errorf("%d are left, want %d", left, tt.left)
+				}
+				if tt.status == 200 {
+					return
+				}
+				entries := w.audit.all()
+				if diff := cmp.Diff(tt.want, outlines(entries)); diff != "" {
+					t.Error(diff)
+				}
+				if len(entries) > 0 && entries[0].Action != tt.action {
+					t.Errorf("action %q", entries[0].Action)
+				}
+			})
 		})
 	}
 }
@@ -85,31 +87,33 @@ func TestABatchHasSoManyMembersAndNoMore(t *testing.T) {
 // TestABatchThatIsRefusedCostsARequestAndHasOneEntry asks for more than there is
 // until there is nothing.
 func TestABatchThatIsRefusedCostsARequestAndHasOneEntry(t *testing.T) {
-	w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 6 }, answers(isJSON, "[]"))
-	do := func(body string) reply { return w.do(w.request("POST", "/u/alice/mcp", alice, body)) }
-	if got := do(batchOf(3, rpcRequest)); got.status != 200 || minuteLeft(t, got) != 3 {
-		t.Fatalf("%d %s", got.status, got.body)
-	}
-	batch := "[" + callOf("1", "first") + "," + callOf("2", "second") + "," + callOf("3", "x") + "," + callOf("4", "x") + "]"
-	for i, left := range []int{2, 1, 0, 0} {
-		if got := do(batch); got.status != http.StatusTooManyRequests || minuteLeft(t, got) != left {
-			t.Errorf("attempt %d: %d %s, RateLimit %s, want %d left", i, got.status, got.body, got.header.Get("RateLimit"), left)
+	inBubble(t, func(t *testing.T) {
+		w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 6 }, answers(isJSON, "[]"))
+		do := func(body string) reply { return w.do(w.request("POST", "/u/alice/mcp", alice, body)) }
+		if got := do(batchOf(3, rpcRequest)); got.status != 200 || minuteLeft(t, got) != 3 {
+			t.Fatalf("%d %s", got.status, got.body)
 		}
-		entries := w.audit.all()
-		if len(entries) != i+1 {
-			t.Fatalf("attempt %d: %d entries", i, len(entries))
+		batch := "[" + callOf("1", "first") + "," + callOf("2", "second") + "," + callOf("3", "x") + "," + callOf("4", "x") + "]"
+		for i, left := range []int{2, 1, 0, 0} {
+			if got := do(batch); got.status != http.StatusTooManyRequests || minuteLeft(t, got) != left {
+				t.Errorf("attempt %d: %d %s, RateLimit %s, want %d left", i, got.status, got.body, got.header.Get("RateLimit"), left)
+			}
+			entries := w.audit.all()
+			if len(entries) != i+1 {
+				t.Fatalf("attempt %d: %d entries", i, len(entries))
+			}
+			e := entries[i]
+			if e.Tool != "first" || e.Action != "batch of 4 calls" || e.Status != audit.RateLimited || e.ErrorType != "rate_limited" {
+				t.Errorf("attempt %d: %+v", i, e)
+			}
 		}
-		e := entries[i]
-		if e.Tool != "first" || e.Action != "batch of 4 calls" || e.Status != audit.RateLimited || e.ErrorType != "rate_limited" {
-			t.Errorf("attempt %d: %+v", i, e)
+		if got := do(callOf("5", "alone")); got.status != http.StatusTooManyRequests {
+			t.Errorf("%d", got.status)
 		}
-	}
-	if got := do(callOf("5", "alone")); got.status != http.StatusTooManyRequests {
-		t.Errorf("%d", got.status)
-	}
-	if e := w.audit.all()[4]; e.Tool != "alone" || e.Action != "" || e.Status != audit.RateLimited {
-		t.Errorf("%+v", e)
-	}
+		if e := w.audit.all()[4]; e.Tool != "alone" || e.Action != "" || e.Status != audit.RateLimited {
+			t.Errorf("%+v", e)
+		}
+	})
 }
 
 // TestWhatABatchIsToldToWaitIsEnough has a client that comes back when it was
@@ -215,12 +219,14 @@ func TestRefusalsBeforeTheBodyHaveTheirEntry(t *testing.T) {
 }
 
 func TestRefusalsBeforeTheBodyAreBounded(t *testing.T) {
-	w, alice := oneUser(t, defaults(), answers(isJSON, "{}"))
-	for range 5 * callaudit.MaxUnread {
-		w.do(w.request("POST", "/u/bob/mcp", alice, callOf("1", "a")))
-	}
-	// The minute may change meanwhile.
-	if n := len(w.audit.all()); n < callaudit.MaxUnread || n > 2*callaudit.MaxUnread || int(w.metric("audit_refusals_dropped_total")) != 5*callaudit.MaxUnread-n {
-		t.Errorf("%d entries, %v dropped", n, w.metric("audit_refusals_dropped_total"))
-	}
+	inBubble(t, func(t *testing.T) {
+		w, alice := oneUser(t, defaults(), answers(isJSON, "{}"))
+		for range 5 * callaudit.MaxUnread {
+			w.do(w.request("POST", "/u/bob/mcp", alice, callOf("1", "a")))
+		}
+		// The minute may change meanwhile.
+		if n := len(w.audit.all()); n < callaudit.MaxUnread || n > 2*callaudit.MaxUnread || int(w.metric("audit_refusals_dropped_total")) != 5*callaudit.MaxUnread-n {
+			t.Errorf("%d entries, %v dropped", n, w.metric("audit_refusals_dropped_total"))
+		}
+	})
 }

@@ -46,6 +46,7 @@ func TestABodyThatDoesNotComeHoldsNoConnection(t *testing.T) {
 		{"to secrets", "GET /u/alice/secrets", authorized, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			conn := w.open(fmt.Sprintf("%s HTTP/1.1\r\nHost: x\r\n%sContent-Length: 200000\r\n\r\n%s", test.line, test.header, test.body))
 			if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 				t.Fatal(err)
@@ -66,18 +67,20 @@ func TestAValueThatBreaksOffSetsNothing(t *testing.T) {
 	config.BodyTimeout = 100 * time.Millisecond
 	for name, header := range map[string]string{"of a known length": "Content-Length: 200", "in chunks": "Transfer-Encoding: chunked"} {
 		t.Run(name, func(t *testing.T) {
-			w, alice, _ := secretsWorld(t, config)
-			conn := w.open("PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + alice + "\r\n" + header + "\r\n\r\n3\r\nval\r\n")
-			if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
-				t.Fatal(err)
-			}
-			answer, err := io.ReadAll(conn)
-			if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400") || !strings.Contains(string(answer), `"body_unreadable"`) {
-				t.Errorf("%v: %s", err, answer)
-			}
-			if calls := w.secrets.calls(); len(calls) != 0 {
-				t.Errorf("the keybroker was asked %v", calls)
-			}
+			inBubble(t, func(t *testing.T) {
+				w, alice, _ := secretsWorld(t, config)
+				conn := w.open("PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + alice + "\r\n" + header + "\r\n\r\n3\r\nval\r\n")
+				if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+					t.Fatal(err)
+				}
+				answer, err := io.ReadAll(conn)
+				if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400") || !strings.Contains(string(answer), `"body_unreadable"`) {
+					t.Errorf("%v: %s", err, answer)
+				}
+				if calls := w.secrets.calls(); len(calls) != 0 {
+					t.Errorf("the keybroker was asked %v", calls)
+				}
+			})
 		})
 	}
 }

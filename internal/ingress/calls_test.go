@@ -105,10 +105,11 @@ func (s *stream) rest() string {
 	return string(b)
 }
 
-// protocols runs the test over both versions of HTTP.
+// protocols runs the test in bubbles over both versions of HTTP.
 func protocols(t *testing.T, test func(t *testing.T, use func(*world))) {
-	t.Run("HTTP/1.1", func(t *testing.T) { test(t, func(*world) {}) })
-	t.Run("HTTP/2", func(t *testing.T) { test(t, (*world).useHTTP2) })
+	for name, use := range map[string]func(*world){"HTTP/1.1": func(*world) {}, "HTTP/2": (*world).useHTTP2} {
+		t.Run(name, func(t *testing.T) { inBubble(t, func(t *testing.T) { test(t, use) }) })
+	}
 }
 
 func TestSilentStreamsAreKeptAliveBetweenEventsOnly(t *testing.T) {
@@ -145,66 +146,70 @@ func TestSilentStreamsAreKeptAliveBetweenEventsOnly(t *testing.T) {
 }
 
 func TestOtherAnswersGetNoComments(t *testing.T) {
-	config := defaults()
-	config.KeepAlive = time.Millisecond
-	bridge, release := newScript(), make(chan struct{})
-	w, alice := oneUser(t, config, func(rw http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Mcp-Name") == "" {
-			bridge.ServeHTTP(rw, r)
-			return
+	inBubble(t, func(t *testing.T) {
+		config := defaults()
+		config.KeepAlive = time.Millisecond
+		bridge, release := newScript(), make(chan struct{})
+		w, alice := oneUser(t, config, func(rw http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Mcp-Name") == "" {
+				bridge.ServeHTTP(rw, r)
+				return
+			}
+			rw.Header().Set("Content-Type", "text/plain")
+			fmt.Fprint(rw, "a\n\n")
+			_ = http.NewResponseController(rw).Flush()
+			<-release
+			fmt.Fprint(rw, "b")
+		})
+		r := w.request("GET", "/u/alice/mcp", alice, "")
+		r.Header.Set("Mcp-Name", "text")
+		res, err := w.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
 		}
-		rw.Header().Set("Content-Type", "text/plain")
-		fmt.Fprint(rw, "a\n\n")
-		_ = http.NewResponseController(rw).Flush()
-		<-release
-		fmt.Fprint(rw, "b")
+		defer res.Body.Close()
+		w.stream("GET", "/u/alice/mcp", alice).expect(strings.Repeat(inflight.KeepAliveComment, 3))
+		close(release)
+		if body, err := io.ReadAll(res.Body); string(body) != "a\n\nb" || err != nil {
+			t.Errorf("%q, %v", body, err)
+		}
 	})
-	r := w.request("GET", "/u/alice/mcp", alice, "")
-	r.Header.Set("Mcp-Name", "text")
-	res, err := w.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	w.stream("GET", "/u/alice/mcp", alice).expect(strings.Repeat(inflight.KeepAliveComment, 3))
-	close(release)
-	if body, err := io.ReadAll(res.Body); string(body) != "a\n\nb" || err != nil {
-		t.Errorf("%q, %v", body, err)
-	}
 }
 
 func TestAClientThatDoesNotReadIsLetGo(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
 		t.Run(protocol, func(t *testing.T) {
-			config := defaults()
-			config.WriteTimeout = 100 * time.Millisecond
-			gone := make(chan struct{})
-			w, alice := oneUser(t, config, func(rw http.ResponseWriter, r *http.Request) {
-				rw.Header().Set("Content-Type", "text/event-stream")
-				event := []byte("data: " + strings.Repeat("a", 32<<10) + "\n\n")
-				for r.Context().Err() == nil {
-					if _, err := rw.Write(event); err != nil {
-						break
+			inBubble(t, func(t *testing.T) {
+				config := defaults()
+				config.WriteTimeout = 100 * time.Millisecond
+				gone := make(chan struct{})
+				w, alice := oneUser(t, config, func(rw http.ResponseWriter, r *http.Request) {
+					rw.Header().Set("Content-Type", "text/event-stream")
+					event := []byte("data: " + strings.Repeat("a", 32<<10) + "\n\n")
+					for r.Context().Err() == nil {
+						if _, err := rw.Write(event); err != nil {
+							break
+						}
 					}
+					close(gone)
+				})
+				if protocol == "HTTP/2" {
+					w.useHTTP2()
+					w.stream("GET", "/u/alice/mcp", alice)
+				} else {
+					fmt.Fprintf(w.dial(), "GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", alice)
 				}
-				close(gone)
+				select {
+				case <-gone:
+				case <-time.After(patience):
+					t.Fatal("the bridge still writes")
+				}
+				eventually(t, func() bool { return w.metric("requests_in_flight") == 0 })
+				// HTTP/2 may give the whole connection up before its stream is looked at.
+				if n := w.metric("ended_total", "slow_reader"); n < 1 && protocol == "HTTP/1.1" {
+					t.Errorf("slow readers counted = %v", n)
+				}
 			})
-			if protocol == "HTTP/2" {
-				w.useHTTP2()
-				w.stream("GET", "/u/alice/mcp", alice)
-			} else {
-				fmt.Fprintf(w.dial(), "GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", alice)
-			}
-			select {
-			case <-gone:
-			case <-time.After(patience):
-				t.Fatal("the bridge still writes")
-			}
-			eventually(t, func() bool { return w.metric("requests_in_flight") == 0 })
-			// HTTP/2 may give the whole connection up before its stream is looked at.
-			if n := w.metric("ended_total", "slow_reader"); n < 1 && protocol == "HTTP/1.1" {
-				t.Errorf("slow readers counted = %v", n)
-			}
 		})
 	}
 }
@@ -225,9 +230,9 @@ var lost = map[string]struct {
 }
 
 func TestOpenRequestsEndWithTheirKeyAndTheirBridge(t *testing.T) {
-	protocols(t, func(t *testing.T, use func(*world)) {
-		for name, tt := range lost {
-			t.Run(name, func(t *testing.T) {
+	for name, tt := range lost {
+		t.Run(name, func(t *testing.T) {
+			protocols(t, func(t *testing.T, use func(*world)) {
 				bridge, arrived, canceled := newScript(), make(chan struct{}), make(chan struct{})
 				w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
 					if r.Header.Get("Mcp-Name") == "" {
@@ -253,7 +258,7 @@ func TestOpenRequestsEndWithTheirKeyAndTheirBridge(t *testing.T) {
 				}
 				got := <-waiting
 				if took := time.Since(start); took > time.Second {
-					t.Logf("it took %s", took)
+					t.Errorf("it took %s", took)
 				}
 				if got.status != tt.status || !strings.Contains(got.body, `"id":7,`) || !strings.Contains(got.body, `"code":"`+tt.code+`"`) {
 					t.Errorf("the call in flight: %d %s", got.status, got.body)
@@ -267,8 +272,8 @@ func TestOpenRequestsEndWithTheirKeyAndTheirBridge(t *testing.T) {
 					t.Errorf("ended = %v, want 3", n)
 				}
 			})
-		}
-	})
+		})
+	}
 }
 
 // slowCall sends a call that its bridge does not answer by itself.
@@ -283,15 +288,17 @@ func (w *world) slowCall(key string) <-chan reply {
 }
 
 func TestAStreamInTheMiddleOfAnEventIsCut(t *testing.T) {
-	bridge := newScript()
-	w, alice := oneUser(t, defaults(), bridge.ServeHTTP)
-	s := w.stream("GET", "/u/alice/mcp", alice)
-	bridge.send["GET"] <- "data: hal"
-	s.expect("data: hal")
-	w.changeBridge("alice", lost["the key is revoked"].edit)
-	if b, err := io.ReadAll(s.lines); err == nil {
-		t.Errorf("half an event ended as if it were whole, with %q", b)
-	}
+	inBubble(t, func(t *testing.T) {
+		bridge := newScript()
+		w, alice := oneUser(t, defaults(), bridge.ServeHTTP)
+		s := w.stream("GET", "/u/alice/mcp", alice)
+		bridge.send["GET"] <- "data: hal"
+		s.expect("data: hal")
+		w.changeBridge("alice", lost["the key is revoked"].edit)
+		if b, err := io.ReadAll(s.lines); err == nil {
+			t.Errorf("half an event ended as if it were whole, with %q", b)
+		}
+	})
 }
 
 func TestWhatMayNotGoOnEndsWithinASecond(t *testing.T) {
@@ -348,21 +355,23 @@ func TestADrainEndsStreamsWell(t *testing.T) {
 // TestADrainEndsStreamsOfTheNewestVersion has a drain that would last for a long
 // time.
 func TestADrainEndsStreamsOfTheNewestVersion(t *testing.T) {
-	config := defaults()
-	config.DrainTimeout = time.Hour
-	bridge := newScript()
-	w, alice := oneUser(t, config, bridge.ServeHTTP, func(s *graceful.Service) { s.DrainTimeout = config.DrainTimeout })
-	res, err := w.client.Do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	began := time.Now()
-	w.stop()
-	if got, err := io.ReadAll(res.Body); err != nil || len(got) > 0 {
-		t.Errorf("the stream ended with %q, %v", got, err)
-	}
-	if took := time.Since(began); took > config.DrainTimeout/2 {
-		t.Errorf("after %s", took)
-	}
+	inBubble(t, func(t *testing.T) {
+		config := defaults()
+		config.DrainTimeout = time.Hour
+		bridge := newScript()
+		w, alice := oneUser(t, config, bridge.ServeHTTP, func(s *graceful.Service) { s.DrainTimeout = config.DrainTimeout })
+		res, err := w.client.Do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		began := time.Now()
+		w.stop()
+		if got, err := io.ReadAll(res.Body); err != nil || len(got) > 0 {
+			t.Errorf("the stream ended with %q, %v", got, err)
+		}
+		if took := time.Since(began); took > config.DrainTimeout/2 {
+			t.Errorf("after %s", took)
+		}
+	})
 }

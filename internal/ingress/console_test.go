@@ -265,26 +265,28 @@ func TestAFormDoesWhatItSays(t *testing.T) {
 }
 
 func TestAFormWaitsForWhatItChanges(t *testing.T) {
-	w := newConsoleWorld(t, func(o *console.Options) { o.Patience = patience })
-	v := w.logged(w.alice)
-	for _, change := range []struct {
-		form   int
-		before selfservice.Server
-	}{
-		{0, selfservice.Server{Name: "docs", State: selfservice.ServerOff, Reason: selfservice.ReasonPending}},
-		{0, selfservice.Server{Name: "docs", State: health.Connecting}},
-		{2, selfservice.Server{Name: "github", State: health.Unhealthy, Secrets: []string{"GITHUB_TOKEN"}, Fix: &selfservice.Fix{Code: selfservice.FixSetSecret}}},
-	} {
-		f := consoleForms[change.form]
-		w.self.become(change.before)
-		// It has taken effect some time after the form was sent.
-		after := time.AfterFunc(time.Second/2, func() { w.self.become(selfservice.Server{Name: change.before.Name, State: health.Healthy}) })
-		v.submit(f.page, f.action, f.fields...)
-		if got := v.open("/servers/" + change.before.Name); !strings.Contains(got.body, "Works") || strings.Contains(got.body, "Changing") {
-			t.Errorf("after %s the page does not say that it works: %s", f.action, got.body)
+	inBubble(t, func(t *testing.T) {
+		w := newConsoleWorld(t, func(o *console.Options) { o.Patience = patience })
+		v := w.logged(w.alice)
+		for _, change := range []struct {
+			form   int
+			before selfservice.Server
+		}{
+			{0, selfservice.Server{Name: "docs", State: selfservice.ServerOff, Reason: selfservice.ReasonPending}},
+			{0, selfservice.Server{Name: "docs", State: health.Connecting}},
+			{2, selfservice.Server{Name: "github", State: health.Unhealthy, Secrets: []string{"GITHUB_TOKEN"}, Fix: &selfservice.Fix{Code: selfservice.FixSetSecret}}},
+		} {
+			f := consoleForms[change.form]
+			w.self.become(change.before)
+			// It has taken effect some time after the form was sent.
+			after := time.AfterFunc(time.Second/2, func() { w.self.become(selfservice.Server{Name: change.before.Name, State: health.Healthy}) })
+			v.submit(f.page, f.action, f.fields...)
+			if got := v.open("/servers/" + change.before.Name); !strings.Contains(got.body, "Works") || strings.Contains(got.body, "Changing") {
+				t.Errorf("after %s the page does not say that it works: %s", f.action, got.body)
+			}
+			after.Stop()
 		}
-		after.Stop()
-	}
+	})
 }
 
 func TestThePageOfAServerSaysWhatBecameOfTheRequest(t *testing.T) {
@@ -884,8 +886,10 @@ func TestASessionOfALoginEnds(t *testing.T) {
 }
 
 func TestAPersonWithoutTheBridgeGetsNoSession(t *testing.T) {
-	w := newConsoleWorld(t)
-	if v, got := w.logsIn("mallory"); got.status < 400 || v.open("/keys").status != http.StatusSeeOther {
-		t.Errorf("%d %s", got.status, got.body)
-	}
+	inBubble(t, func(t *testing.T) {
+		w := newConsoleWorld(t)
+		if v, got := w.logsIn("mallory"); got.status < 400 || v.open("/keys").status != http.StatusSeeOther {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	})
 }

@@ -28,24 +28,26 @@ func impatient() Config {
 }
 
 func TestAWrongPodFailsInTheHandshake(t *testing.T) {
-	// The table sends alice to bob's address, as after an address was reused.
-	w := newWorld(t, impatient())
-	alice := w.addUser("alice")
-	w.addUser("bob")
-	var reached atomic.Int64
-	w.serveBridge(hosts[1], "uid-bob", func(rw http.ResponseWriter, r *http.Request) { reached.Add(1) })
-	w.setPod("alice", "alice-1", hosts[1])
-	got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall))
-	want := `{"jsonrpc":"2.0","id":7,"error":{"code":-32050,"message":"The bridge could not be reached; the call did not run.","data":{"code":"bridge_unreachable","retryAfterSeconds":5}}}`
-	if got.status != http.StatusServiceUnavailable || got.body != want || got.header.Get("Retry-After") != "5" {
-		t.Errorf("got %d %s, want 503 %s", got.status, got.body, want)
-	}
-	if reached.Load() != 0 {
-		t.Error("bob's bridge got alice's request")
-	}
-	if n := w.metric("undelivered_total", bridgeclient.ReasonHandshake); n < 1 {
-		t.Errorf("handshakes that failed = %v, want at least one", n)
-	}
+	inBubble(t, func(t *testing.T) {
+		// The table sends alice to bob's address, as after an address was reused.
+		w := newWorld(t, impatient())
+		alice := w.addUser("alice")
+		w.addUser("bob")
+		var reached atomic.Int64
+		w.serveBridge(hosts[1], "uid-bob", func(rw http.ResponseWriter, r *http.Request) { reached.Add(1) })
+		w.setPod("alice", "alice-1", hosts[1])
+		got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall))
+		want := `{"jsonrpc":"2.0","id":7,"error":{"code":-32050,"message":"The bridge could not be reached; the call did not run.","data":{"code":"bridge_unreachable","retryAfterSeconds":5}}}`
+		if got.status != http.StatusServiceUnavailable || got.body != want || got.header.Get("Retry-After") != "5" {
+			t.Errorf("got %d %s, want 503 %s", got.status, got.body, want)
+		}
+		if reached.Load() != 0 {
+			t.Error("bob's bridge got alice's request")
+		}
+		if n := w.metric("undelivered_total", bridgeclient.ReasonHandshake); n < 1 {
+			t.Errorf("handshakes that failed = %v, want at least one", n)
+		}
+	})
 }
 
 // TestAClientThatLeavesDuringTheHandshakeDropsNoRoute has one client leave while
@@ -111,30 +113,32 @@ func TestAReusedAddressServesItsNewOwnerOnly(t *testing.T) {
 }
 
 func TestAnUndeliveredCallGoesToTheNextPod(t *testing.T) {
-	w := newWorld(t, defaults())
-	alice := w.addUser("alice")
-	// Nothing listens on the first address; the second serves.
-	_ = w.listeners[hosts[0]].Close()
-	var calls atomic.Int64
-	w.serveBridge(hosts[1], "uid-alice", func(rw http.ResponseWriter, r *http.Request) {
-		calls.Add(1)
-		body, _ := io.ReadAll(r.Body)
-		_, _ = rw.Write(body)
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, defaults())
+		alice := w.addUser("alice")
+		// Nothing listens on the first address; the second serves.
+		_ = w.listeners[hosts[0]].Close()
+		var calls atomic.Int64
+		w.serveBridge(hosts[1], "uid-alice", func(rw http.ResponseWriter, r *http.Request) {
+			calls.Add(1)
+			body, _ := io.ReadAll(r.Body)
+			_, _ = rw.Write(body)
+		})
+		w.setPod("alice", "alice-1", hosts[0])
+		done := make(chan reply, 1)
+		go func() { done <- w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)) }()
+		eventually(t, func() bool { return w.metric("requests_held") == 1 })
+		w.setPod("alice", "alice-2", hosts[1])
+		if got := <-done; got.status != 200 || got.body != toolCall {
+			t.Errorf("got %d %s", got.status, got.body)
+		}
+		if calls.Load() != 1 {
+			t.Errorf("the call ran %d times", calls.Load())
+		}
+		if n := w.metric("retries_total"); n != 1 {
+			t.Errorf("retries = %v, want 1", n)
+		}
 	})
-	w.setPod("alice", "alice-1", hosts[0])
-	done := make(chan reply, 1)
-	go func() { done <- w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)) }()
-	eventually(t, func() bool { return w.metric("requests_held") == 1 })
-	w.setPod("alice", "alice-2", hosts[1])
-	if got := <-done; got.status != 200 || got.body != toolCall {
-		t.Errorf("got %d %s", got.status, got.body)
-	}
-	if calls.Load() != 1 {
-		t.Errorf("the call ran %d times", calls.Load())
-	}
-	if n := w.metric("retries_total"); n != 1 {
-		t.Errorf("retries = %v, want 1", n)
-	}
 }
 
 func TestARestartedContainerIsFoundAgain(t *testing.T) {
@@ -185,31 +189,34 @@ func TestADeliveredCallIsNotSentAgain(t *testing.T) {
 }
 
 func TestABridgeWithoutOurAuthorityIsNotServed(t *testing.T) {
-	w := newWorld(t, impatient())
-	alice := w.addUser("alice")
-	authority, err := pki.NewAuthority([32]byte{9})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := &world{t: t, authority: authority}
-	server := &http.Server{Handler: servedBy("impostor"), ReadHeaderTimeout: patience, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
-	l := tls.NewListener(w.listeners[hosts[0]], &tls.Config{Certificates: []tls.Certificate{pkitest.Certificate(t, other.authority, pki.BridgeSubject("uid-alice"))}})
-	done := make(chan struct{})
-	go func() { defer close(done); _ = server.Serve(l) }()
-	t.Cleanup(func() { _ = server.Close(); <-done })
-	w.setPod("alice", "alice-1", hosts[0])
-	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != 503 || strings.Contains(got.body, "impostor") {
-		t.Errorf("got %d %s, want 503", got.status, got.body)
-	}
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, impatient())
+		alice := w.addUser("alice")
+		authority, err := pki.NewAuthority([32]byte{9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := &world{t: t, authority: authority}
+		server := &http.Server{Handler: servedBy("impostor"), ReadHeaderTimeout: patience, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+		l := tls.NewListener(w.listeners[hosts[0]], &tls.Config{Certificates: []tls.Certificate{pkitest.Certificate(t, other.authority, pki.BridgeSubject("uid-alice"))}})
+		done := make(chan struct{})
+		go func() { defer close(done); _ = server.Serve(l) }()
+		t.Cleanup(func() { _ = server.Close(); <-done })
+		w.setPod("alice", "alice-1", hosts[0])
+		if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != 503 || strings.Contains(got.body, "impostor") {
+			t.Errorf("got %d %s, want 503", got.status, got.body)
+		}
+	})
 }
 
 // eventually waits until condition holds.
 func eventually(t testing.TB, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); {
-		if time.Now().After(deadline) {
+	for late := time.After(patience); !condition(); {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-late:
 			t.Fatal("what was waited for did not come")
 		}
-		time.Sleep(time.Millisecond)
 	}
 }

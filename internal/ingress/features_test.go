@@ -198,68 +198,72 @@ func TestAWriteOfTheCatalogIsReadBoundedAndAudited(t *testing.T) {
 }
 
 func TestOneSourceReadsTheCatalogAtALimitedRate(t *testing.T) {
-	config := defaults()
-	config.CatalogReads = 1
-	w := newWorld(t, config)
-	refused := 0
-	for range 2 * limits.RateBurst {
-		got := w.do(w.request(http.MethodGet, "/recipes", "", ""))
-		if got.status == http.StatusTooManyRequests {
-			refused++
-			if got.header.Get("Retry-After") == "" || got.code(t) != "too_many_requests" {
-				t.Errorf("a refusal says %v %s", got.header, got.body)
+	inBubble(t, func(t *testing.T) {
+		config := defaults()
+		config.CatalogReads = 1
+		w := newWorld(t, config)
+		refused := 0
+		for range 2 * limits.RateBurst {
+			got := w.do(w.request(http.MethodGet, "/recipes", "", ""))
+			if got.status == http.StatusTooManyRequests {
+				refused++
+				if got.header.Get("Retry-After") == "" || got.code(t) != "too_many_requests" {
+					t.Errorf("a refusal says %v %s", got.header, got.body)
+				}
 			}
 		}
-	}
-	if refused == 0 {
-		t.Error("nothing was refused")
-	}
-	l := limits.NewRate(1)
-	now := time.Unix(1, 0)
-	for range limits.RateBurst {
-		if wait := l.Take(1, now); wait != 0 {
-			t.Fatalf("a read within the burst waits %v", wait)
+		if refused == 0 {
+			t.Error("nothing was refused")
 		}
-	}
-	if l.Take(1, now) == 0 || l.Take(1, now.Add(time.Second)) != 0 {
-		t.Error("the limit is not one in a second")
-	}
+		l := limits.NewRate(1)
+		now := time.Unix(1, 0)
+		for range limits.RateBurst {
+			if wait := l.Take(1, now); wait != 0 {
+				t.Fatalf("a read within the burst waits %v", wait)
+			}
+		}
+		if l.Take(1, now) == 0 || l.Take(1, now.Add(time.Second)) != 0 {
+			t.Error("the limit is not one in a second")
+		}
+	})
 }
 
 func TestOnePublisherWritesAtALimitedRate(t *testing.T) {
-	config := defaults()
-	config.CatalogWrites = 1
-	w := newWorld(t, config)
-	put := func(key string) reply {
-		r := w.request(http.MethodPut, "/recipes/notes", key, `{}`)
-		r.Header.Set("Content-Type", "application/json")
-		return w.do(r)
-	}
-	for range 2 * limits.RateBurst {
-		if got := put("wrong"); got.status != http.StatusUnauthorized {
-			t.Fatalf("a wrong key: %d", got.status)
+	inBubble(t, func(t *testing.T) {
+		config := defaults()
+		config.CatalogWrites = 1
+		w := newWorld(t, config)
+		put := func(key string) reply {
+			r := w.request(http.MethodPut, "/recipes/notes", key, `{}`)
+			r.Header.Set("Content-Type", "application/json")
+			return w.do(r)
 		}
-	}
-	refused := 0
-	for n := range 2 * limits.RateBurst {
-		got := put("right")
-		switch {
-		case got.status == http.StatusOK:
-		case got.status == http.StatusTooManyRequests && n >= limits.RateBurst && got.header.Get("Retry-After") != "" && got.code(t) == "too_many_requests":
-			refused++
-		default:
-			t.Fatalf("request %d: %d %v %s", n, got.status, got.header, got.body)
+		for range 2 * limits.RateBurst {
+			if got := put("wrong"); got.status != http.StatusUnauthorized {
+				t.Fatalf("a wrong key: %d", got.status)
+			}
 		}
-	}
-	if refused == 0 {
-		t.Error("nothing was refused")
-	}
-	if got := w.do(w.request(http.MethodGet, "/recipes", "", "")); got.status != http.StatusOK {
-		t.Errorf("a read: %d", got.status)
-	}
-	if c := (&featureCall{feature: w.server.paths.features[len(w.server.paths.features)-1]}); c.LimitRate("other") != nil || c.LimitRate("acme") == nil {
-		t.Error("another publisher's requests are counted with these")
-	}
+		refused := 0
+		for n := range 2 * limits.RateBurst {
+			got := put("right")
+			switch {
+			case got.status == http.StatusOK:
+			case got.status == http.StatusTooManyRequests && n >= limits.RateBurst && got.header.Get("Retry-After") != "" && got.code(t) == "too_many_requests":
+				refused++
+			default:
+				t.Fatalf("request %d: %d %v %s", n, got.status, got.header, got.body)
+			}
+		}
+		if refused == 0 {
+			t.Error("nothing was refused")
+		}
+		if got := w.do(w.request(http.MethodGet, "/recipes", "", "")); got.status != http.StatusOK {
+			t.Errorf("a read: %d", got.status)
+		}
+		if c := (&featureCall{feature: w.server.paths.features[len(w.server.paths.features)-1]}); c.LimitRate("other") != nil || c.LimitRate("acme") == nil {
+			t.Error("another publisher's requests are counted with these")
+		}
+	})
 }
 
 func TestBrowsersMayAskBeforeTheyReadTheCatalog(t *testing.T) {
@@ -394,33 +398,37 @@ func TestProgramsAndPagesOfALogin(t *testing.T) {
 }
 
 func TestLoginsOfOneSourceAreLimited(t *testing.T) {
-	config := defaults()
-	config.LoginRequests = 1
-	w := newWorldWith(t, config, withLogin)
-	for range limits.RateBurst {
-		if got := w.do(w.request(http.MethodGet, "/oauth/authorize", "", "")); got.status != http.StatusOK {
-			t.Fatalf("within the burst: %d %s", got.status, got.body)
+	inBubble(t, func(t *testing.T) {
+		config := defaults()
+		config.LoginRequests = 1
+		w := newWorldWith(t, config, withLogin)
+		for range limits.RateBurst {
+			if got := w.do(w.request(http.MethodGet, "/oauth/authorize", "", "")); got.status != http.StatusOK {
+				t.Fatalf("within the burst: %d %s", got.status, got.body)
+			}
 		}
-	}
-	if got := w.do(w.request(http.MethodGet, "/oauth/authorize", "", "")); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "1" {
-		t.Errorf("after the burst: %d %v", got.status, got.header)
-	}
+		if got := w.do(w.request(http.MethodGet, "/oauth/authorize", "", "")); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "1" {
+			t.Errorf("after the burst: %d %v", got.status, got.header)
+		}
+	})
 }
 
 func TestWhatIsRareIsLimitedByItself(t *testing.T) {
-	w := newWorldWith(t, defaults(), withLogin)
-	register := func() int { return w.do(w.request(http.MethodPost, "/oauth/register", "", "{}")).status }
-	for range rareBurst {
-		if got := register(); got != http.StatusOK {
-			t.Fatalf("within the burst: %d", got)
+	inBubble(t, func(t *testing.T) {
+		w := newWorldWith(t, defaults(), withLogin)
+		register := func() int { return w.do(w.request(http.MethodPost, "/oauth/register", "", "{}")).status }
+		for range rareBurst {
+			if got := register(); got != http.StatusOK {
+				t.Fatalf("within the burst: %d", got)
+			}
 		}
-	}
-	if got := register(); got != http.StatusTooManyRequests {
-		t.Errorf("after the burst: %d", got)
-	}
-	if got := w.do(w.request(http.MethodGet, "/oauth/authorize", "", "")); got.status != http.StatusOK {
-		t.Errorf("another request: %d", got.status)
-	}
+		if got := register(); got != http.StatusTooManyRequests {
+			t.Errorf("after the burst: %d", got)
+		}
+		if got := w.do(w.request(http.MethodGet, "/oauth/authorize", "", "")); got.status != http.StatusOK {
+			t.Errorf("another request: %d", got.status)
+		}
+	})
 }
 
 // Whoever announces bodies that do not come keeps their own address waiting, and that
@@ -459,27 +467,29 @@ func TestStrangersBodiesKeepNoTokenFromBeingRenewed(t *testing.T) {
 
 // TestASiteIsNotAsManySourcesAsItHasNetworks asks from the networks of one /48.
 func TestASiteIsNotAsManySourcesAsItHasNetworks(t *testing.T) {
-	config := defaults()
-	config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	w := newWorldWith(t, config, withLogin)
-	register := func(source string) int {
-		r := w.request(http.MethodPost, "/oauth/register", "", "{}")
-		r.Header.Set("X-Forwarded-For", source)
-		return w.do(r).status
-	}
-	passed := 0
-	for n := range 40 * rareBurst {
-		if register(fmt.Sprintf("2001:db8:0:%x::1", n%256*256)) == http.StatusOK {
-			passed++
+	inBubble(t, func(t *testing.T) {
+		config := defaults()
+		config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		w := newWorldWith(t, config, withLogin)
+		register := func(source string) int {
+			r := w.request(http.MethodPost, "/oauth/register", "", "{}")
+			r.Header.Set("X-Forwarded-For", source)
+			return w.do(r).status
 		}
-	}
-	// Networks may share a cell, and some time passes.
-	if passed < 12*rareBurst || passed > 32*rareBurst {
-		t.Errorf("%d pass", passed)
-	}
-	for _, source := range []string{"2001:db8:1::1", "192.0.2.1"} {
-		if got := register(source); got != http.StatusOK {
-			t.Errorf("from %s: status %d", source, got)
+		passed := 0
+		for n := range 40 * rareBurst {
+			if register(fmt.Sprintf("2001:db8:0:%x::1", n%256*256)) == http.StatusOK {
+				passed++
+			}
 		}
-	}
+		// Networks may share a cell.
+		if passed < 12*rareBurst || passed > 32*rareBurst {
+			t.Errorf("%d pass", passed)
+		}
+		for _, source := range []string{"2001:db8:1::1", "192.0.2.1"} {
+			if got := register(source); got != http.StatusOK {
+				t.Errorf("from %s: status %d", source, got)
+			}
+		}
+	})
 }

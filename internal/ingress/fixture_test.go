@@ -44,8 +44,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
-// patience ends a test that waits for what does not come.
-const patience = 30 * time.Second
+// patience ends a test that waits for what does not come. It is far longer than
+// anything takes on a busy machine.
+const patience = 2 * time.Minute
 
 // hosts are the loopback addresses on which bridges listen, all on one port,
 // as pods do on theirs. The first of all is not among them: connections begin
@@ -60,10 +61,13 @@ type world struct {
 	t         testing.TB
 	authority *pki.Authority
 	roots     *x509.CertPool
-	listeners map[string]net.Listener
-	port      int
-	routes    *fakeRoutes
-	reports   fakeReports
+	// listenAt and dialContext are of the network on which everything of the world is.
+	listenAt    func(addr string) (net.Listener, error)
+	dialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	listeners   map[string]net.Listener
+	port        int
+	routes      *fakeRoutes
+	reports     fakeReports
 	// lastReport is what is known of bridges that do not run.
 	lastReport management.LastReport
 	servers    map[string]*http.Server
@@ -101,6 +105,30 @@ func defaults() Config {
 	return Config{Wait: patience, MaxHeldPerUser: 4, MaxHeld: 8, MaxBodyMemory: 16 << 20, LegacySSE: true}
 }
 
+// placed has for each test whether it is in a bubble.
+var placed sync.Map
+
+// besideOthers has the test run beside others, once for all of its worlds, unless
+// it called alone or is in a bubble.
+func besideOthers(t testing.TB) {
+	if test, ok := t.(*testing.T); ok && place(t, false) {
+		test.Parallel()
+	}
+}
+
+// alone keeps worlds from having their test run beside others. It is for tests that
+// measure the process, fill it, or change what worlds have in common.
+func alone(t testing.TB) { place(t, false) }
+
+// place notes where a test runs, and reports whether that was not known.
+func place(t testing.TB, bubble bool) bool {
+	_, known := placed.LoadOrStore(t, bubble)
+	if !known {
+		t.Cleanup(func() { placed.Delete(t) })
+	}
+	return !known
+}
+
 // newWorld returns a world without users; drain may set how it ends.
 func newWorld(t testing.TB, config Config, drain ...func(*graceful.Service)) *world {
 	t.Helper()
@@ -110,6 +138,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*graceful.Service)) *wo
 // newWorldWith is newWorld with other dependencies.
 func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func(*graceful.Service)) *world {
 	t.Helper()
+	besideOthers(t)
 	w := &world{
 		t: t, adminKey: []byte(adminKey), routes: newFakeRoutes(), reports: fakeReports{}, lastReport: nothingReported, servers: map[string]*http.Server{}, activity: &fakeActivity{},
 		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), index: &fakeIndex{}, inventory: &fakeInventory{}, logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
@@ -123,8 +152,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	}
 	w.roots = x509.NewCertPool()
 	w.roots.AppendCertsFromPEM(w.authority.CertificatePEM())
-	w.listeners, w.port = listenOnOnePort(t)
-	w.ways = bridgeclient.New(w, w.port)
+	w.connect()
 	deps := Deps{
 		Routes: w.routes, Bridges: w.ways, Activity: w.activity,
 		Quotas: w.quotas(), Tiers: func() quota.Tiers { return *w.tiers.Load() }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return w.adminKey },
@@ -148,7 +176,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 		d(service)
 	}
 	w.start(service)
-	w.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: patience}
+	w.client = &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: w.dialContext}, Timeout: patience}
 	t.Cleanup(w.close)
 	w.publish()
 	return w
@@ -218,9 +246,11 @@ func (w *world) quotas() limits.Counts {
 
 // start serves as cmd does.
 func (w *world) start(service *graceful.Service) {
-	public, probes := listen(w.t, "127.0.0.1:0"), listen(w.t, "127.0.0.1:0")
+	public, probes := w.listen("127.0.0.1:0"), w.listen("127.0.0.1:0")
 	w.addr, w.probeAddr = public.Addr().String(), probes.Addr().String()
-	service.Public = []graceful.Endpoint{{Server: w.server.HTTPServer(), Listener: public, OnDrain: w.server.Drain, Wait: w.server.Wait}}
+	server := w.server.HTTPServer()
+	server.ReadHeaderTimeout = patience // A busy machine may take longer than clients do.
+	service.Public = []graceful.Endpoint{{Server: server, Listener: public, OnDrain: w.server.Drain, Wait: w.server.Wait}}
 	service.Probes = graceful.Endpoint{Server: graceful.NewProbes(w.readiness, w.registry, w.server.observer.log), Listener: probes}
 	service.Readiness, service.Log = w.readiness, w.server.observer.log
 	ctx, stop := context.WithCancel(context.Background())
@@ -238,16 +268,38 @@ func (w *world) close() {
 	for _, l := range w.listeners {
 		_ = l.Close()
 	}
+	ports.Delete(w.port)
 }
 
-func listen(t testing.TB, addr string) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", addr)
+// connect gives the world the system's network, or one of its bubble.
+func (w *world) connect() {
+	w.t.Helper()
+	if bubble, _ := placed.Load(w.t); bubble != true {
+		w.listenAt, w.dialContext = func(addr string) (net.Listener, error) { return net.Listen("tcp", addr) }, (&net.Dialer{}).DialContext
+		w.listeners, w.port = listenOnOnePort(w.t)
+		w.ways = bridgeclient.New(w, w.port)
+		return
+	}
+	p := newPipes()
+	w.listenAt, w.dialContext, w.port, w.listeners = p.listen, p.dial, 8443, map[string]net.Listener{}
+	for _, host := range hosts {
+		w.listenAgain(host)
+	}
+	w.ways = bridgeclient.NewOver(w.dialContext, w, w.port)
+}
+
+func (w *world) listen(addr string) net.Listener {
+	w.t.Helper()
+	l, err := w.listenAt(addr)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	return l
 }
+
+// ports are those of all worlds. A world keeps its port while it listens there on
+// no address, so that no other world's bridge is found there.
+var ports sync.Map
 
 // listenOnOnePort listens on all hosts, on a port that is free on each.
 func listenOnOnePort(t testing.TB) (map[string]net.Listener, int) {
@@ -263,9 +315,10 @@ func listenOnOnePort(t testing.TB) (map[string]net.Listener, int) {
 			listeners[host] = l
 			_, port, _ = net.SplitHostPort(l.Addr().String())
 		}
-		if len(listeners) == len(hosts) {
-			n, _ := strconv.Atoi(port)
-			return listeners, n
+		if n, _ := strconv.Atoi(port); len(listeners) == len(hosts) {
+			if _, taken := ports.LoadOrStore(n, true); !taken {
+				return listeners, n
+			}
 		}
 		for _, l := range listeners {
 			_ = l.Close()
@@ -320,7 +373,7 @@ func (w *world) stopBridge(host string) {
 // listenAgain makes host's address free for another bridge.
 func (w *world) listenAgain(host string) {
 	w.t.Helper()
-	w.listeners[host] = listen(w.t, net.JoinHostPort(host, strconv.Itoa(w.port)))
+	w.listeners[host] = w.listen(net.JoinHostPort(host, strconv.Itoa(w.port)))
 }
 
 // addUser adds user's bridge without a pod and returns its key.
@@ -443,7 +496,7 @@ func (w *world) do(r *http.Request) reply {
 // nothing does before.
 func (w *world) dial() net.Conn {
 	w.t.Helper()
-	conn, err := net.Dial("tcp", w.addr)
+	conn, err := w.dialContext(w.t.Context(), "tcp", w.addr)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -111,25 +111,27 @@ func TestHoldingEnds(t *testing.T) {
 		}, 401, "unauthorized"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			config := defaults()
-			config.Wait = 300 * time.Millisecond
-			if tt.change != nil {
-				config.Wait = patience
-			}
-			w, alice := startingUser(t, config)
-			replies := w.send(1, alice)
-			if tt.change != nil {
-				w.waitForHeld(1)
-				tt.change(w)
-			}
-			got := <-replies
-			if got.status != tt.status || !strings.Contains(got.body, tt.code) {
-				t.Errorf("got %d %s, want %d %s", got.status, got.body, tt.status, tt.code)
-			}
-			if retry := got.header.Get("Retry-After"); (retry == "5") != (tt.code == "bridge_starting") {
-				t.Errorf("Retry-After = %q", retry)
-			}
-			w.waitForHeld(0)
+			inBubble(t, func(t *testing.T) {
+				config := defaults()
+				config.Wait = 300 * time.Millisecond
+				if tt.change != nil {
+					config.Wait = patience
+				}
+				w, alice := startingUser(t, config)
+				replies := w.send(1, alice)
+				if tt.change != nil {
+					w.waitForHeld(1)
+					tt.change(w)
+				}
+				got := <-replies
+				if got.status != tt.status || !strings.Contains(got.body, tt.code) {
+					t.Errorf("got %d %s, want %d %s", got.status, got.body, tt.status, tt.code)
+				}
+				if retry := got.header.Get("Retry-After"); (retry == "5") != (tt.code == "bridge_starting") {
+					t.Errorf("Retry-After = %q", retry)
+				}
+				w.waitForHeld(0)
+			})
 		})
 	}
 }

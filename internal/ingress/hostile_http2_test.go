@@ -77,21 +77,23 @@ func http2Request(method, path, key string, more ...string) []string {
 }
 
 func TestHostileTargetsReachNobodyOverHTTP2(t *testing.T) {
-	w, alice, _ := twoUsers(t)
-	if status, body := w.rawHTTP2("", http2Request("GET", "/u/alice/mcp", alice)...); status != http.StatusOK || !strings.Contains(body, `"servedBy":"alice"`) {
-		t.Fatalf("the way itself: %d %s", status, body)
-	}
-	for name, target := range hostileTargets {
-		for _, method := range []string{"GET", "POST", "CONNECT", "OPTIONS"} {
-			status, body := w.rawHTTP2("", http2Request(method, target, alice, "content-type", "application/json")...)
-			if strings.Contains(body, "servedBy") {
-				t.Errorf("%s %s: a bridge answered: %s", method, name, body)
-			}
-			if status != http.StatusNotFound && status != http.StatusBadRequest && status != refusedFrame {
-				t.Errorf("%s %s: status %d, want a refusal", method, name, status)
+	inBubble(t, func(t *testing.T) {
+		w, alice, _ := twoUsers(t)
+		if status, body := w.rawHTTP2("", http2Request("GET", "/u/alice/mcp", alice)...); status != http.StatusOK || !strings.Contains(body, `"servedBy":"alice"`) {
+			t.Fatalf("the way itself: %d %s", status, body)
+		}
+		for name, target := range hostileTargets {
+			for _, method := range []string{"GET", "POST", "CONNECT", "OPTIONS"} {
+				status, body := w.rawHTTP2("", http2Request(method, target, alice, "content-type", "application/json")...)
+				if strings.Contains(body, "servedBy") {
+					t.Errorf("%s %s: a bridge answered: %s", method, name, body)
+				}
+				if status != http.StatusNotFound && status != http.StatusBadRequest && status != refusedFrame {
+					t.Errorf("%s %s: status %d, want a refusal", method, name, status)
+				}
 			}
 		}
-	}
+	})
 }
 
 func TestHostileMessagesReachNobodyOverHTTP2(t *testing.T) {

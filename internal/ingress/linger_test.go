@@ -87,24 +87,26 @@ func TestALargeBodyThatIsRefusedIsAnsweredWithAStatus(t *testing.T) {
 // TestABodyThatIsRefusedHoldsNothing keeps the rest of refused bodies back. Their users' memory and
 // calls are free, and the connections end soon.
 func TestABodyThatIsRefusedHoldsNothing(t *testing.T) {
-	config := defaults()
-	config.BodyTimeout = 200 * time.Millisecond
-	w, alice := oneUser(t, config, servedBy("alice"))
-	conn := w.open("POST /u/alice/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + alice + "\r\nContent-Length: 9999999\r\n\r\n" + strings.Repeat("x", maxPeek))
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	answer := bufio.NewReader(conn)
-	if line, err := answer.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 413") {
-		t.Fatalf("the answer is %q, %v", line, err)
-	}
-	if held := w.server.router.bounds.bodies.Held(); held != 0 {
-		t.Errorf("%d bytes are reserved", held)
-	}
-	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != http.StatusOK {
-		t.Errorf("a call beside it: %d %s", got.status, got.body)
-	}
-	if _, err := io.Copy(io.Discard, answer); err != nil {
-		t.Errorf("the connection ends with %v", err)
-	}
+	inBubble(t, func(t *testing.T) {
+		config := defaults()
+		config.BodyTimeout = 200 * time.Millisecond
+		w, alice := oneUser(t, config, servedBy("alice"))
+		conn := w.open("POST /u/alice/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + alice + "\r\nContent-Length: 9999999\r\n\r\n" + strings.Repeat("x", maxPeek))
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		answer := bufio.NewReader(conn)
+		if line, err := answer.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 413") {
+			t.Fatalf("the answer is %q, %v", line, err)
+		}
+		if held := w.server.router.bounds.bodies.Held(); held != 0 {
+			t.Errorf("%d bytes are reserved", held)
+		}
+		if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != http.StatusOK {
+			t.Errorf("a call beside it: %d %s", got.status, got.body)
+		}
+		if _, err := io.Copy(io.Discard, answer); err != nil {
+			t.Errorf("the connection ends with %v", err)
+		}
+	})
 }
 
 // TestEndlessBodiesEnd sends more than is dropped.

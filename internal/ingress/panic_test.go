@@ -38,7 +38,7 @@ func TestAPanicAfterTheFirstByteBreaksTheAnswerOff(t *testing.T) {
 		panic("broken")
 	})
 	server := w.server.HTTPServer()
-	l := listen(t, "127.0.0.1:0")
+	l := w.listen("127.0.0.1:0")
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(l) }()
 	defer func() { _ = server.Close(); <-done }()

@@ -21,6 +21,7 @@ func TestBodiesThatAreOnlyDeclaredTakeNoMemory(t *testing.T) {
 	const connections, declared = 2000, 65535
 	for _, path := range []string{"/u/nobody/mcp", "/mcp"} {
 		t.Run(path, func(t *testing.T) {
+			alone(t) // The heap is the process's.
 			w := newWorld(t, defaults())
 			before := heapInUse()
 			var highest uint64
@@ -55,33 +56,35 @@ func heapInUse() uint64 {
 // TestARefusalHasTheIdWhereThereIsRoomToReadIt has one source fill what it may of
 // the memory in which the ids of refused calls are looked for.
 func TestARefusalHasTheIdWhereThereIsRoomToReadIt(t *testing.T) {
-	w := newWorld(t, defaults())
-	refused := func() string {
-		got := w.do(w.request("POST", "/mcp", "", toolCall))
-		if got.status != http.StatusUnauthorized {
-			t.Errorf("%d %s", got.status, got.body)
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, defaults())
+		refused := func() string {
+			got := w.do(w.request("POST", "/mcp", "", toolCall))
+			if got.status != http.StatusUnauthorized {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+			return got.body
 		}
-		return got.body
-	}
-	if body := refused(); !strings.Contains(body, `"id":7`) {
-		t.Errorf("with room: %s", body)
-	}
-	header := fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", maxPeek)
-	held := func() int64 {
-		return w.server.router.bounds.peeks.Held()
-	}
-	const share = maxPeekMemory / 16
-	for range share / maxPeek {
-		w.open(header)
-	}
-	eventually(t, func() bool { return held() == share })
-	if body := refused(); strings.Contains(body, `"id"`) {
-		t.Errorf("without: %s", body)
-	}
-	eventually(t, func() bool { return held() == 0 })
-	if body := refused(); !strings.Contains(body, `"id":7`) {
-		t.Errorf("with room again: %s", body)
-	}
+		if body := refused(); !strings.Contains(body, `"id":7`) {
+			t.Errorf("with room: %s", body)
+		}
+		header := fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", maxPeek)
+		held := func() int64 {
+			return w.server.router.bounds.peeks.Held()
+		}
+		const share = maxPeekMemory / 16
+		for range share / maxPeek {
+			w.open(header)
+		}
+		eventually(t, func() bool { return held() == share })
+		if body := refused(); strings.Contains(body, `"id"`) {
+			t.Errorf("without: %s", body)
+		}
+		eventually(t, func() bool { return held() == 0 })
+		if body := refused(); !strings.Contains(body, `"id":7`) {
+			t.Errorf("with room again: %s", body)
+		}
+	})
 }
 
 // TestABodyThatComesInPiecesIsWhole is of sizes around those at which room is

@@ -328,18 +328,20 @@ func TestAnAnswerBeforeItsCallWasAcceptedHasOneEntry(t *testing.T) {
 func TestNoAnswerOfTheOldTransportIsOutWithoutItsEntry(t *testing.T) {
 	for name, told := range map[string]string{"told": toldIn(called("web", "search", audit.Success)), "not told": ""} {
 		t.Run(name, func(t *testing.T) {
-			bridge := newSessionBridge()
-			bridge.waits = time.Second
-			w, alice := oneUser(t, defaults(), bridge.serve)
-			endpoint, events, _ := w.openSession(alice)
-			w.do(w.request("POST", endpoint, alice, callOf("1", "search")))
-			w.audit.fail(io.ErrShortWrite)
-			bridge.stream <- told + eventOf(resultOf("1"))
-			for events.Scan() {
-				if strings.Contains(events.Text(), "result") {
-					t.Errorf("the client has %s", events.Text())
+			inBubble(t, func(t *testing.T) {
+				bridge := newSessionBridge()
+				bridge.waits = time.Second
+				w, alice := oneUser(t, defaults(), bridge.serve)
+				endpoint, events, _ := w.openSession(alice)
+				w.do(w.request("POST", endpoint, alice, callOf("1", "search")))
+				w.audit.fail(io.ErrShortWrite)
+				bridge.stream <- told + eventOf(resultOf("1"))
+				for events.Scan() {
+					if strings.Contains(events.Text(), "result") {
+						t.Errorf("the client has %s", events.Text())
+					}
 				}
-			}
+			})
 		})
 	}
 }
@@ -347,42 +349,44 @@ func TestNoAnswerOfTheOldTransportIsOutWithoutItsEntry(t *testing.T) {
 // TestCallsOfTheOldTransportAtATimeAreLimited holds for as long as they run, not
 // for as long as their messages are taken.
 func TestCallsOfTheOldTransportAtATimeAreLimited(t *testing.T) {
-	bridge := newSessionBridge()
-	w, alice := ofTier(t, func(t *quota.Tier) { t.ConcurrentCalls = 2 }, bridge.serve)
-	endpoint, events, leave := w.openSession(alice)
-	post := func(body string) int { return w.do(w.request("POST", endpoint, alice, body)).status }
-	for _, step := range []struct {
-		name, stream, body string
-		want               int
-	}{
-		{"the first", "", callOf("1", "a"), 202},
-		{"the second", "", callOf(`"two"`, "b"), 202},
-		{"one too many", "", callOf("3", "c"), 429},
-		{"an answer to the bridge", "", rpcResponse, 202},
-		{"after the first was answered", eventOf(resultOf("1")), callOf("4", "d"), 202},
-		{"again one too many", "", callOf("5", "e"), 429},
-		{"the second is given up", "", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"two"}}`, 202},
-		{"one in its place", "", callOf("6", "f"), 202},
-		{"and one too many", "", callOf("7", "g"), 429},
-		{"what is no tool call counts too", eventOf(resultOf("6")), `{"jsonrpc":"2.0","id":8,"method":"tools/list"}`, 202},
-		{"so that there is no room", "", callOf("9", "h"), 429},
-	} {
-		if step.stream != "" {
-			bridge.stream <- step.stream
-			readUntil(t, events, "result")
+	inBubble(t, func(t *testing.T) {
+		bridge := newSessionBridge()
+		w, alice := ofTier(t, func(t *quota.Tier) { t.ConcurrentCalls = 2 }, bridge.serve)
+		endpoint, events, leave := w.openSession(alice)
+		post := func(body string) int { return w.do(w.request("POST", endpoint, alice, body)).status }
+		for _, step := range []struct {
+			name, stream, body string
+			want               int
+		}{
+			{"the first", "", callOf("1", "a"), 202},
+			{"the second", "", callOf(`"two"`, "b"), 202},
+			{"one too many", "", callOf("3", "c"), 429},
+			{"an answer to the bridge", "", rpcResponse, 202},
+			{"after the first was answered", eventOf(resultOf("1")), callOf("4", "d"), 202},
+			{"again one too many", "", callOf("5", "e"), 429},
+			{"the second is given up", "", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"two"}}`, 202},
+			{"one in its place", "", callOf("6", "f"), 202},
+			{"and one too many", "", callOf("7", "g"), 429},
+			{"what is no tool call counts too", eventOf(resultOf("6")), `{"jsonrpc":"2.0","id":8,"method":"tools/list"}`, 202},
+			{"so that there is no room", "", callOf("9", "h"), 429},
+		} {
+			if step.stream != "" {
+				bridge.stream <- step.stream
+				readUntil(t, events, "result")
+			}
+			if got := post(step.body); got != step.want {
+				t.Errorf("%s: %d, want %d", step.name, got, step.want)
+			}
 		}
-		if got := post(step.body); got != step.want {
-			t.Errorf("%s: %d, want %d", step.name, got, step.want)
+		leave()
+		eventually(t, func() bool { return w.metric("requests_in_flight") == 0 })
+		endpoint, _, _ = w.openSession(alice)
+		for i, want := range []int{202, 202, 429} {
+			if got := post(callOf(fmt.Sprint(i), "a")); got != want {
+				t.Errorf("call %d of the next session: %d, want %d", i, got, want)
+			}
 		}
-	}
-	leave()
-	eventually(t, func() bool { return w.metric("requests_in_flight") == 0 })
-	endpoint, _, _ = w.openSession(alice)
-	for i, want := range []int{202, 202, 429} {
-		if got := post(callOf(fmt.Sprint(i), "a")); got != want {
-			t.Errorf("call %d of the next session: %d, want %d", i, got, want)
-		}
-	}
+	})
 }
 
 // TestCallsThatAreGivenUpHaveTheirEntry is of calls whose stream goes on.
@@ -408,14 +412,16 @@ func TestCallsThatAreGivenUpHaveTheirEntry(t *testing.T) {
 
 // TestASessionOfTheOldTransportEndsWithItsToken is as TestStreamsEndWithTheirTokenAndCallsDoNot.
 func TestASessionOfTheOldTransportEndsWithItsToken(t *testing.T) {
-	w, tokens, _ := loginWorld(t)
-	w.servers[hosts[0]].Handler = http.HandlerFunc(newSessionBridge().serve)
-	ends := time.Now().Add(time.Second)
-	short := tokens.add("short", "alice", "/u/alice/sse", func(t *oauth.Token) { t.Expires = ends.Add(-oauth.Leeway) })
-	w.do(w.request(http.MethodGet, "/u/alice/sse", short, "")) // It returns when the stream ends.
-	if now := time.Now(); now.Before(ends) {
-		t.Errorf("the stream ended %v before its token", ends.Sub(now))
-	}
+	inBubble(t, func(t *testing.T) {
+		w, tokens, _ := loginWorld(t)
+		w.servers[hosts[0]].Handler = http.HandlerFunc(newSessionBridge().serve)
+		ends := time.Now().Add(time.Second)
+		short := tokens.add("short", "alice", "/u/alice/sse", func(t *oauth.Token) { t.Expires = ends.Add(-oauth.Leeway) })
+		w.do(w.request(http.MethodGet, "/u/alice/sse", short, "")) // It returns when the stream ends.
+		if now := time.Now(); now.Before(ends) {
+			t.Errorf("the stream ended %v before its token", ends.Sub(now))
+		}
+	})
 }
 
 // anotherReplica serves beside w: the same bridges, trail and quotas.

@@ -150,40 +150,42 @@ func TestAnEventArrivesBeforeTheStreamEnds(t *testing.T) {
 }
 
 func TestALeavingClientCancelsTheCall(t *testing.T) {
-	arrived, canceled := make(chan struct{}), make(chan struct{})
-	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		if r.Method == http.MethodGet {
-			_ = http.NewResponseController(rw).Flush()
-		}
-		arrived <- struct{}{}
-		<-r.Context().Done()
-		canceled <- struct{}{}
-	})
-	for i, method := range []string{"POST", "GET", "POST", "GET"} {
-		if i == 2 {
-			w.useHTTP2()
-		}
-		ctx, leave := context.WithCancel(t.Context())
-		go func() {
-			<-arrived
+	inBubble(t, func(t *testing.T) {
+		arrived, canceled := make(chan struct{}), make(chan struct{})
+		w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if r.Method == http.MethodGet {
+				_ = http.NewResponseController(rw).Flush()
+			}
+			arrived <- struct{}{}
+			<-r.Context().Done()
+			canceled <- struct{}{}
+		})
+		for i, method := range []string{"POST", "GET", "POST", "GET"} {
+			if i == 2 {
+				w.useHTTP2()
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			go func() {
+				<-arrived
+				leave()
+			}()
+			res, err := w.client.Do(w.request(method, "/u/alice/mcp", alice, map[string]string{"POST": "{}"}[method]).WithContext(ctx))
+			if err == nil {
+				_, err = io.ReadAll(res.Body)
+				res.Body.Close()
+			}
+			if err == nil {
+				t.Errorf("%s ended without an error", method)
+			}
+			select {
+			case <-canceled:
+			case <-time.After(patience):
+				t.Fatalf("%s: the bridge's context did not end", method)
+			}
 			leave()
-		}()
-		res, err := w.client.Do(w.request(method, "/u/alice/mcp", alice, map[string]string{"POST": "{}"}[method]).WithContext(ctx))
-		if err == nil {
-			_, err = io.ReadAll(res.Body)
-			res.Body.Close()
 		}
-		if err == nil {
-			t.Errorf("%s ended without an error", method)
-		}
-		select {
-		case <-canceled:
-		case <-time.After(patience):
-			t.Fatalf("%s: the bridge's context did not end", method)
-		}
-		leave()
-	}
+	})
 }
 
 func TestAnAnswerThatBreaksOffIsNotTakenForComplete(t *testing.T) {
@@ -273,5 +275,5 @@ func (w *world) useHTTP2() {
 	w.client.CloseIdleConnections()
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
-	w.client = &http.Client{Transport: &http.Transport{Protocols: protocols}, Timeout: patience}
+	w.client = &http.Client{Transport: &http.Transport{Protocols: protocols, DialContext: w.dialContext}, Timeout: patience}
 }

@@ -25,6 +25,7 @@ type fleet struct {
 
 func newFleet(t testing.TB, server *redisserver.Server, tier quota.Tier) *fleet {
 	t.Helper()
+	alone(t) // All worlds have the same variable.
 	sharedQuotas = server.URL()
 	t.Cleanup(func() { sharedQuotas = "" })
 	f := &fleet{}

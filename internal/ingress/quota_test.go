@@ -72,33 +72,35 @@ func (w *world) begin(r *http.Request) <-chan int {
 }
 
 func TestEachAnswerTellsWhatIsLeft(t *testing.T) {
-	w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 30 }, servedBy("alice"))
-	for _, test := range []struct {
-		name, method, path, body string
-		status, left             int
-	}{
-		{"a request", "POST", "/mcp", rpcRequest, 200, 29},
-		{"a notification costs nothing", "POST", "/mcp", rpcNotification, 200, 29},
-		{"a response costs nothing", "POST", "/mcp", rpcResponse, 200, 29},
-		{"each of a batch costs", "POST", "/mcp", "[" + rpcRequest + "," + rpcNotification + "," + rpcRequest + "]", 200, 27},
-		{"a stream costs nothing", "GET", "/mcp", "", 200, 27},
-		{"the end of a session costs nothing", "DELETE", "/mcp", "", 200, 27},
-		{"health costs nothing", "GET", "/health", "", 200, 27},
-		{"secrets cost nothing", "GET", "/secrets", "", 200, 27},
-		{"a message of the old transport", "POST", "/sse?sessionid=s", rpcRequest, 200, 26},
-		{"what is refused", "PUT", "/mcp", "", 405, 26},
-	} {
-		got := w.do(w.request(test.method, "/u/alice"+test.path, alice, test.body))
-		if want := fmt.Sprintf(`"minute";r=%d;t=60, `, test.left); got.status != test.status || test.status != 405 && !strings.HasPrefix(got.header.Get("RateLimit"), want) {
-			t.Errorf("%s: %d %s, RateLimit %s, want %d and %s", test.name, got.status, got.body, got.header.Get("RateLimit"), test.status, want)
+	inBubble(t, func(t *testing.T) {
+		w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 30 }, servedBy("alice"))
+		for _, test := range []struct {
+			name, method, path, body string
+			status, left             int
+		}{
+			{"a request", "POST", "/mcp", rpcRequest, 200, 29},
+			{"a notification costs nothing", "POST", "/mcp", rpcNotification, 200, 29},
+			{"a response costs nothing", "POST", "/mcp", rpcResponse, 200, 29},
+			{"each of a batch costs", "POST", "/mcp", "[" + rpcRequest + "," + rpcNotification + "," + rpcRequest + "]", 200, 27},
+			{"a stream costs nothing", "GET", "/mcp", "", 200, 27},
+			{"the end of a session costs nothing", "DELETE", "/mcp", "", 200, 27},
+			{"health costs nothing", "GET", "/health", "", 200, 27},
+			{"secrets cost nothing", "GET", "/secrets", "", 200, 27},
+			{"a message of the old transport", "POST", "/sse?sessionid=s", rpcRequest, 200, 26},
+			{"what is refused", "PUT", "/mcp", "", 405, 26},
+		} {
+			got := w.do(w.request(test.method, "/u/alice"+test.path, alice, test.body))
+			if want := fmt.Sprintf(`"minute";r=%d;t=60, `, test.left); got.status != test.status || test.status != 405 && !strings.HasPrefix(got.header.Get("RateLimit"), want) {
+				t.Errorf("%s: %d %s, RateLimit %s, want %d and %s", test.name, got.status, got.body, got.header.Get("RateLimit"), test.status, want)
+			}
+			if policy := got.header.Get("RateLimit-Policy"); test.status != 405 && !strings.HasPrefix(policy, `"minute";q=30;w=60, `) {
+				t.Errorf("%s: RateLimit-Policy %s", test.name, policy)
+			}
 		}
-		if policy := got.header.Get("RateLimit-Policy"); test.status != 405 && !strings.HasPrefix(policy, `"minute";q=30;w=60, `) {
-			t.Errorf("%s: RateLimit-Policy %s", test.name, policy)
+		if got := w.do(w.request("POST", "/u/alice/mcp", "wrong", rpcRequest)).header; got.Get("RateLimit") != "" || got.Get("RateLimit-Policy") != "" {
+			t.Errorf("who is nobody has a quota: %v", got)
 		}
-	}
-	if got := w.do(w.request("POST", "/u/alice/mcp", "wrong", rpcRequest)).header; got.Get("RateLimit") != "" || got.Get("RateLimit-Policy") != "" {
-		t.Errorf("who is nobody has a quota: %v", got)
-	}
+	})
 }
 
 func TestABridgeCannotTellOfAQuota(t *testing.T) {
@@ -113,49 +115,51 @@ func TestABridgeCannotTellOfAQuota(t *testing.T) {
 }
 
 func TestAUserOverHisQuotaIsToldWhenToComeBack(t *testing.T) {
-	asked := 0
-	w, alice := ofTier(t, func(t *quota.Tier) { t.PerHour = 2 }, func(http.ResponseWriter, *http.Request) { asked++ })
-	for range 2 {
-		if got := w.do(w.request("POST", "/u/alice/mcp", alice, rpcRequest)); got.status != 200 {
-			t.Fatalf("%d %s", got.status, got.body)
+	inBubble(t, func(t *testing.T) {
+		asked := 0
+		w, alice := ofTier(t, func(t *quota.Tier) { t.PerHour = 2 }, func(http.ResponseWriter, *http.Request) { asked++ })
+		for range 2 {
+			if got := w.do(w.request("POST", "/u/alice/mcp", alice, rpcRequest)); got.status != 200 {
+				t.Fatalf("%d %s", got.status, got.body)
+			}
 		}
-	}
-	got := w.do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":"x","method":"tools/list"}`))
-	var answer struct {
-		ID    string `json:"id"`
-		Error struct {
-			Code    int       `json:"code"`
-			Message string    `json:"message"`
-			Data    quotaData `json:"data"`
-		} `json:"error"`
-	}
-	if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
-		t.Fatal(err)
-	}
-	if got.status != 429 || answer.ID != "x" || answer.Error.Code != rpcRefused || answer.Error.Message != "The tier allows 2 requests each hour." {
-		t.Errorf("%d %s", got.status, got.body)
-	}
-	data := answer.Error.Data
-	if data.Code != "rate_limited" || data.Policy != "hour" || data.Limit != 2 || data.Remaining == nil || *data.Remaining != 0 {
-		t.Errorf("data %s", got.body)
-	}
-	wait := time.Until(data.ResetAt)
-	if hour := time.Hour.Milliseconds(); data.RetryAfterMs > hour || data.RetryAfterMs < hour-patience.Milliseconds() || wait > time.Hour || wait < time.Hour-2*patience {
-		t.Errorf("retry after %d ms, at %v", data.RetryAfterMs, data.ResetAt)
-	}
-	var seconds int
-	if _, err := fmt.Sscan(got.header.Get("Retry-After"), &seconds); err != nil || int64(seconds)*1000 < data.RetryAfterMs {
-		t.Errorf("Retry-After %s is before %d ms", got.header.Get("Retry-After"), data.RetryAfterMs)
-	}
-	if !strings.Contains(got.header.Get("RateLimit"), `"hour";r=0;t=`) {
-		t.Errorf("RateLimit %s", got.header.Get("RateLimit"))
-	}
-	if asked != 2 {
-		t.Errorf("the bridge was asked %d times", asked)
-	}
-	if got := w.do(w.request("POST", "/u/alice/mcp", alice, rpcNotification)); got.status != 200 {
-		t.Errorf("a notification: %d %s", got.status, got.body)
-	}
+		got := w.do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":"x","method":"tools/list"}`))
+		var answer struct {
+			ID    string `json:"id"`
+			Error struct {
+				Code    int       `json:"code"`
+				Message string    `json:"message"`
+				Data    quotaData `json:"data"`
+			} `json:"error"`
+		}
+		if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if got.status != 429 || answer.ID != "x" || answer.Error.Code != rpcRefused || answer.Error.Message != "The tier allows 2 requests each hour." {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		data := answer.Error.Data
+		if data.Code != "rate_limited" || data.Policy != "hour" || data.Limit != 2 || data.Remaining == nil || *data.Remaining != 0 {
+			t.Errorf("data %s", got.body)
+		}
+		wait := time.Until(data.ResetAt)
+		if data.RetryAfterMs != time.Hour.Milliseconds() || wait != time.Hour {
+			t.Errorf("retry after %d ms, at %v", data.RetryAfterMs, data.ResetAt)
+		}
+		var seconds int
+		if _, err := fmt.Sscan(got.header.Get("Retry-After"), &seconds); err != nil || int64(seconds)*1000 < data.RetryAfterMs {
+			t.Errorf("Retry-After %s is before %d ms", got.header.Get("Retry-After"), data.RetryAfterMs)
+		}
+		if !strings.Contains(got.header.Get("RateLimit"), `"hour";r=0;t=`) {
+			t.Errorf("RateLimit %s", got.header.Get("RateLimit"))
+		}
+		if asked != 2 {
+			t.Errorf("the bridge was asked %d times", asked)
+		}
+		if got := w.do(w.request("POST", "/u/alice/mcp", alice, rpcNotification)); got.status != 200 {
+			t.Errorf("a notification: %d %s", got.status, got.body)
+		}
+	})
 }
 
 // quotaData is a refusal's, as a client reads it.
@@ -169,15 +173,17 @@ type quotaData struct {
 }
 
 func TestABatchThatNeverFitsIsRefusedForGood(t *testing.T) {
-	w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 3 }, servedBy("alice"))
-	batch := "[" + rpcRequest + "," + rpcRequest + "," + rpcRequest + "," + rpcRequest + "]"
-	// The attempt costs one of the three.
-	if got := w.do(w.request("POST", "/u/alice/mcp", alice, batch)); got.status != 413 || !strings.Contains(got.body, "batch_too_large") || got.header.Get("Retry-After") != "" {
-		t.Errorf("%d %s", got.status, got.body)
-	}
-	if got := w.do(w.request("POST", "/u/alice/mcp", alice, "["+rpcRequest+","+rpcRequest+"]")); got.status != 200 {
-		t.Errorf("a smaller one: %d %s", got.status, got.body)
-	}
+	inBubble(t, func(t *testing.T) {
+		w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 3 }, servedBy("alice"))
+		batch := "[" + rpcRequest + "," + rpcRequest + "," + rpcRequest + "," + rpcRequest + "]"
+		// The attempt costs one of the three.
+		if got := w.do(w.request("POST", "/u/alice/mcp", alice, batch)); got.status != 413 || !strings.Contains(got.body, "batch_too_large") || got.header.Get("Retry-After") != "" {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		if got := w.do(w.request("POST", "/u/alice/mcp", alice, "["+rpcRequest+","+rpcRequest+"]")); got.status != 200 {
+			t.Errorf("a smaller one: %d %s", got.status, got.body)
+		}
+	})
 }
 
 func TestCallsAtATimeAreLimited(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 // because it is away. alice has the same tier at each.
 func twoIngresses(t *testing.T, store string, tier quota.Tier) (worlds [2]*world, keys [2]string) {
 	t.Helper()
+	alone(t) // All worlds have the same two variables.
 	sharedQuotas, ingresses = store, len(worlds)
 	t.Cleanup(func() { sharedQuotas, ingresses = "", 1 })
 	for i := range worlds {

@@ -97,14 +97,16 @@ func TestTokensThatAreOfNoAdministrator(t *testing.T) {
 }
 
 func TestAttemptsWithTokensOfAdministratorsAreLimited(t *testing.T) {
-	w, _, _ := loginWorld(t)
-	last := 0
-	for range authn.SourceBurst + 20 {
-		last = w.do(w.request("GET", keysOfAlice, "a.b.c", "")).status
-	}
-	if last != http.StatusTooManyRequests {
-		t.Errorf("the last of many attempts is answered %d", last)
-	}
+	inBubble(t, func(t *testing.T) {
+		w, _, _ := loginWorld(t)
+		last := 0
+		for range authn.SourceBurst + 20 {
+			last = w.do(w.request("GET", keysOfAlice, "a.b.c", "")).status
+		}
+		if last != http.StatusTooManyRequests {
+			t.Errorf("the last of many attempts is answered %d", last)
+		}
+	})
 }
 
 func TestTheAuditTrailNamesAnAdministratorWhoLoggedIn(t *testing.T) {

@@ -169,19 +169,21 @@ func iotestOneByteFirst(s string) io.Reader {
 func TestAValueIsClearedWhenItsCallHasEnded(t *testing.T) {
 	for name, fail := range map[string]error{"set": nil, "refused": &client.Refusal{Status: 503, Code: "busy"}, "lost": io.ErrUnexpectedEOF} {
 		t.Run(name, func(t *testing.T) {
-			w, alice, _ := secretsWorld(t, defaults())
-			w.secrets.failBy(func(context.Context, int) error { return fail })
-			w.do(w.request("PUT", "/u/alice/secrets/TOKEN", alice, "a value to clear"))
-			w.stop() // So that the handler has returned.
-			if err := <-w.ended; err != nil {
-				t.Fatal(err)
-			}
-			w.ended <- nil
-			for _, b := range w.secrets.buffers {
-				if len(b) != 16 || len(bytes.Trim(b[:cap(b)], "\x00")) > 0 {
-					t.Errorf("%d bytes are left as they were", len(b))
+			inBubble(t, func(t *testing.T) {
+				w, alice, _ := secretsWorld(t, defaults())
+				w.secrets.failBy(func(context.Context, int) error { return fail })
+				w.do(w.request("PUT", "/u/alice/secrets/TOKEN", alice, "a value to clear"))
+				w.stop() // So that the handler has returned.
+				if err := <-w.ended; err != nil {
+					t.Fatal(err)
 				}
-			}
+				w.ended <- nil
+				for _, b := range w.secrets.buffers {
+					if len(b) != 16 || len(bytes.Trim(b[:cap(b)], "\x00")) > 0 {
+						t.Errorf("%d bytes are left as they were", len(b))
+					}
+				}
+			})
 		})
 	}
 }
@@ -442,34 +444,36 @@ func TestSecretsInLogAndMetrics(t *testing.T) {
 // Who is refused while still sending may have the connection closed under it
 // and never read why.
 func TestATooLongSecretIsRefusedAfterItHasCome(t *testing.T) {
-	w, alice := oneUser(t, defaults(), servedBy("alice"))
-	conn := w.dial()
-	half := strings.Repeat("x", management.MaxSecret)
-	_, err := fmt.Fprintf(conn, "PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-		alice, 2*management.MaxSecret, half)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("answered before the body has come: %d bytes, %v", n, err)
-	}
-	if _, err := io.WriteString(conn, half); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("status %d, want %d", res.StatusCode, http.StatusRequestEntityTooLarge)
-	}
+	inBubble(t, func(t *testing.T) {
+		w, alice := oneUser(t, defaults(), servedBy("alice"))
+		conn := w.dial()
+		half := strings.Repeat("x", management.MaxSecret)
+		_, err := fmt.Fprintf(conn, "PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+			alice, 2*management.MaxSecret, half)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("answered before the body has come: %d bytes, %v", n, err)
+		}
+		if _, err := io.WriteString(conn, half); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("status %d, want %d", res.StatusCode, http.StatusRequestEntityTooLarge)
+		}
+	})
 }
 
 func TestEachChangeOfASecretIsInTheAuditTrail(t *testing.T) {

@@ -48,79 +48,85 @@ func TestRequestsAreCountedAndTheProbesApart(t *testing.T) {
 func TestDrain(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
 		t.Run(protocol, func(t *testing.T) {
-			arrived, release := make(chan struct{}), make(chan struct{})
-			w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPost {
-					arrived <- struct{}{}
-					<-release
+			inBubble(t, func(t *testing.T) {
+				arrived, release := make(chan struct{}), make(chan struct{})
+				w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodPost {
+						arrived <- struct{}{}
+						<-release
+					}
+					_, _ = io.WriteString(rw, "done")
+				}, func(s *graceful.Service) { s.DrainDelay = time.Second })
+				if protocol == "HTTP/2" {
+					w.useHTTP2()
 				}
-				_, _ = io.WriteString(rw, "done")
-			}, func(s *graceful.Service) { s.DrainDelay = time.Second })
-			if protocol == "HTTP/2" {
-				w.useHTTP2()
-			}
-			inFlight := w.send(1, alice)
-			<-arrived
-			w.stop()
-			eventually(t, func() bool { return !w.readiness.Ready() })
-			// Announced and not yet heard of by everybody: still served, and
-			// told to come back elsewhere.
-			late := w.raw("GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + alice + "\r\n\r\n")
-			if late.status != 200 || !late.closes {
-				t.Errorf("during the delay: %d, closes %v", late.status, late.closes)
-			}
-			if got := w.do(w.request("GET", "/u/alice/mcp", alice, "")); got.status != 200 {
-				t.Errorf("on an old connection during the delay: %d", got.status)
-			}
-			eventually(t, func() bool {
-				conn, err := net.Dial("tcp", w.addr)
-				if err == nil {
-					_ = conn.Close()
+				inFlight := w.send(1, alice)
+				<-arrived
+				w.stop()
+				eventually(t, func() bool { return !w.readiness.Ready() })
+				// Announced and not yet heard of by everybody: still served, and
+				// told to come back elsewhere.
+				late := w.raw("GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + alice + "\r\n\r\n")
+				if late.status != 200 || !late.closes {
+					t.Errorf("during the delay: %d, closes %v", late.status, late.closes)
 				}
-				return err != nil
+				if got := w.do(w.request("GET", "/u/alice/mcp", alice, "")); got.status != 200 {
+					t.Errorf("on an old connection during the delay: %d", got.status)
+				}
+				eventually(t, func() bool {
+					conn, err := net.Dial("tcp", w.addr)
+					if err == nil {
+						_ = conn.Close()
+					}
+					return err != nil
+				})
+				close(release)
+				if got := <-inFlight; got.status != 200 || got.body != "done" {
+					t.Errorf("in flight: %d %q", got.status, got.body)
+				}
 			})
-			close(release)
-			if got := <-inFlight; got.status != 200 || got.body != "done" {
-				t.Errorf("in flight: %d %q", got.status, got.body)
-			}
 		})
 	}
 }
 
 func TestDrainCutsStreamsThatDoNotEnd(t *testing.T) {
-	ended := make(chan struct{})
-	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(rw).Flush()
-		<-r.Context().Done()
-		close(ended)
-	}, func(s *graceful.Service) { s.DrainTimeout = 50 * time.Millisecond })
-	res, err := w.client.Do(w.request("GET", "/u/alice/mcp", alice, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	w.stop()
-	if _, err := io.ReadAll(res.Body); err == nil {
-		t.Error("a stream that was cut ended as if it were complete")
-	}
-	<-ended
+	inBubble(t, func(t *testing.T) {
+		ended := make(chan struct{})
+		w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(rw).Flush()
+			<-r.Context().Done()
+			close(ended)
+		}, func(s *graceful.Service) { s.DrainTimeout = 50 * time.Millisecond })
+		res, err := w.client.Do(w.request("GET", "/u/alice/mcp", alice, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		w.stop()
+		if _, err := io.ReadAll(res.Body); err == nil {
+			t.Error("a stream that was cut ended as if it were complete")
+		}
+		<-ended
+	})
 }
 
 func TestAConnectionWithoutARequestIsClosedInTime(t *testing.T) {
-	config := defaults()
-	config.IdleTimeout = 50 * time.Millisecond
-	w, alice := oneUser(t, config, servedBy("alice"))
-	conn := w.dial()
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(conn, "GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+alice+"\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	// To its end, which comes without another request.
-	got, err := io.ReadAll(conn)
-	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 200 ") || strings.Contains(string(got), "Connection: close") {
-		t.Errorf("read %q, error %v", got, err)
-	}
+	inBubble(t, func(t *testing.T) {
+		config := defaults()
+		config.IdleTimeout = 50 * time.Millisecond
+		w, alice := oneUser(t, config, servedBy("alice"))
+		conn := w.dial()
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		if _, err := io.WriteString(conn, "GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+alice+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		// To its end, which comes without another request.
+		got, err := io.ReadAll(conn)
+		if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 200 ") || strings.Contains(string(got), "Connection: close") {
+			t.Errorf("read %q, error %v", got, err)
+		}
+	})
 }
 
 func TestAccessLogTellsWhoAndWhatAndNoSecret(t *testing.T) {

@@ -154,14 +154,16 @@ func TestWhoIsNoOwnerSetsNoSharedSecret(t *testing.T) {
 }
 
 func TestAttemptsWithTokensOfOwnersAreLimited(t *testing.T) {
-	w, _, _ := loginWorld(t)
-	last := 0
-	for range authn.SourceBurst + 20 {
-		last = w.do(w.request("PUT", payToken, "a.b.c", "x")).status
-	}
-	if last != http.StatusTooManyRequests {
-		t.Errorf("the last of many attempts is answered %d", last)
-	}
+	inBubble(t, func(t *testing.T) {
+		w, _, _ := loginWorld(t)
+		last := 0
+		for range authn.SourceBurst + 20 {
+			last = w.do(w.request("PUT", payToken, "a.b.c", "x")).status
+		}
+		if last != http.StatusTooManyRequests {
+			t.Errorf("the last of many attempts is answered %d", last)
+		}
+	})
 }
 
 func TestWhatTheKeybrokerRefusesAnOwner(t *testing.T) {

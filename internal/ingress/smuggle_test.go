@@ -78,29 +78,29 @@ func TestNothingIsSmuggled(t *testing.T) {
 }
 
 func TestWhoWaitsForAWordBeforeTheBody(t *testing.T) {
-	config := defaults()
-	config.BodyTimeout = 100 * time.Millisecond
-	w, alice := oneUser(t, config, echo)
-	head := "POST /u/alice/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
-	auth := "Authorization: Bearer " + alice + "\r\n"
-	for _, tt := range []struct {
-		name, message string
-		want          []int
-	}{
-		{"is told to go on", head + auth + "Connection: close\r\nExpect: 100-continue\r\n\r\n{}", []int{100, 200}},
-		{"is refused without being told to", head + "Expect: 100-continue\r\n\r\n", []int{401}},
-		{"is refused for its media type", strings.Replace(head, "application/json", "text/plain", 1) + auth + "Expect: 100-continue\r\n\r\n", []int{415}},
-		{"has the time that bodies have", head + auth + "Expect: 100-continue\r\n\r\n", []int{100, 400}},
-		{"may expect nothing else", head + auth + "Expect: 200-ok\r\n\r\n{}", []int{417}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		config := defaults()
+		config.BodyTimeout = 100 * time.Millisecond
+		w, alice := oneUser(t, config, echo)
+		head := "POST /u/alice/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+		auth := "Authorization: Bearer " + alice + "\r\n"
+		for _, tt := range []struct {
+			name, message string
+			want          []int
+		}{
+			{"is told to go on", head + auth + "Connection: close\r\nExpect: 100-continue\r\n\r\n{}", []int{100, 200}},
+			{"is refused without being told to", head + "Expect: 100-continue\r\n\r\n", []int{401}},
+			{"is refused for its media type", strings.Replace(head, "application/json", "text/plain", 1) + auth + "Expect: 100-continue\r\n\r\n", []int{415}},
+			{"has the time that bodies have", head + auth + "Expect: 100-continue\r\n\r\n", []int{100, 400}},
+			{"may expect nothing else", head + auth + "Expect: 200-ok\r\n\r\n{}", []int{417}},
+		} {
 			var got []int
 			for _, answer := range w.conversation(tt.message) {
 				got = append(got, answer.status)
 			}
 			if len(got) != len(tt.want) || got[0] != tt.want[0] || got[len(got)-1] != tt.want[len(tt.want)-1] {
-				t.Errorf("statuses %v, want %v", got, tt.want)
+				t.Errorf("who %s: statuses %v, want %v", tt.name, got, tt.want)
 			}
-		})
-	}
+		}
+	})
 }

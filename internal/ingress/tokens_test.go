@@ -375,56 +375,59 @@ func TestWhoIsNoSubjectAnyMoreIsOutAtOnce(t *testing.T) {
 }
 
 func TestStreamsEndWithTheirTokenAndCallsDoNot(t *testing.T) {
-	w, tokens, _ := loginWorld(t)
-	begun, goOn := make(chan struct{}, 1), make(chan struct{})
-	w.servers[hosts[0]].Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		rw.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(rw, ": begun\n\n")
-		_ = http.NewResponseController(rw).Flush()
-		if r.Method == http.MethodGet {
-			<-r.Context().Done()
-			return
+	inBubble(t, func(t *testing.T) {
+		w, tokens, _ := loginWorld(t)
+		begun, goOn := make(chan struct{}, 1), make(chan struct{})
+		w.servers[hosts[0]].Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(rw, ": begun\n\n")
+			_ = http.NewResponseController(rw).Flush()
+			if r.Method == http.MethodGet {
+				<-r.Context().Done()
+				return
+			}
+			begun <- struct{}{}
+			<-goOn
+			_, _ = io.WriteString(rw, "data: {}\n\n")
+		})
+		ends := time.Now().Add(3 * time.Second)
+		short := tokens.add("short", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Expires = ends.Add(-oauth.Leeway) })
+		called := make(chan reply, 1)
+		go func() { called <- w.do(w.request(http.MethodPost, "/u/alice/mcp", short, toolCall)) }()
+		<-begun
+		w.do(w.request(http.MethodGet, "/u/alice/mcp", short, "")) // It returns when the stream ends.
+		if now := time.Now(); now.Before(ends) {
+			t.Errorf("the stream ended %v before its token", ends.Sub(now))
 		}
-		begun <- struct{}{}
-		<-goOn
-		_, _ = io.WriteString(rw, "data: {}\n\n")
+		close(goOn)
+		if got := <-called; !strings.Contains(got.body, "data: {}") {
+			t.Errorf("the call did not end well: %d %q", got.status, got.body)
+		}
 	})
-	ends := time.Now().Add(3 * time.Second)
-	short := tokens.add("short", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Expires = ends.Add(-oauth.Leeway) })
-	called := make(chan reply, 1)
-	go func() { called <- w.do(w.request(http.MethodPost, "/u/alice/mcp", short, toolCall)) }()
-	<-begun
-	w.do(w.request(http.MethodGet, "/u/alice/mcp", short, "")) // It returns when the stream ends.
-	if now := time.Now(); now.Before(ends) {
-		t.Errorf("the stream ended %v before its token", ends.Sub(now))
-	}
-	close(goOn)
-	if got := <-called; !strings.Contains(got.body, "data: {}") {
-		t.Errorf("the call did not end well: %d %q", got.status, got.body)
-	}
 }
 
 // The servers of one vendor's client are one source for all of its people.
 func TestTokensThatEndedAreNoAttempts(t *testing.T) {
-	w, tokens, _ := loginWorld(t)
-	ended := tokens.add("ended", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Expires = time.Now().Add(-time.Minute) })
-	strange := tokens.add("strange", "carol", "/u/alice/mcp", nil)
-	for range authn.SourceBurst {
-		for _, token := range []string{ended, strange} {
-			got := w.do(w.request(http.MethodGet, "/u/alice/mcp", token, ""))
-			if got.status != http.StatusUnauthorized || !strings.Contains(got.header.Get("Www-Authenticate"), "invalid_token") {
-				t.Fatalf("%d %v", got.status, got.header)
+	inBubble(t, func(t *testing.T) {
+		w, tokens, _ := loginWorld(t)
+		ended := tokens.add("ended", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Expires = time.Now().Add(-time.Minute) })
+		strange := tokens.add("strange", "carol", "/u/alice/mcp", nil)
+		for range authn.SourceBurst {
+			for _, token := range []string{ended, strange} {
+				got := w.do(w.request(http.MethodGet, "/u/alice/mcp", token, ""))
+				if got.status != http.StatusUnauthorized || !strings.Contains(got.header.Get("Www-Authenticate"), "invalid_token") {
+					t.Fatalf("%d %v", got.status, got.header)
+				}
 			}
 		}
-	}
-	// Attempts come back while the requests take their time, so that it may be some more.
-	var got reply
-	for range 10 * authn.SourceBurst {
-		if got = w.do(w.request(http.MethodGet, "/u/alice/mcp", "eyJ.forged.x", "")); got.status == http.StatusTooManyRequests {
-			return
+		var got reply
+		for range authn.SourceBurst + 1 {
+			got = w.do(w.request(http.MethodGet, "/u/alice/mcp", "eyJ.forged.x", ""))
 		}
-	}
-	t.Errorf("many forged ones: %d, want 429", got.status)
+		if got.status != http.StatusTooManyRequests {
+			t.Errorf("many forged ones: %d, want 429", got.status)
+		}
+	})
 }
 
 func TestWhileKeysAreUnknownTokensWaitAndAPIKeysWork(t *testing.T) {

@@ -97,36 +97,36 @@ func TestATraceGoesOnAtTheBridge(t *testing.T) {
 }
 
 func TestSpansHaveNoNames(t *testing.T) {
-	w, alice, spans := traced(t)
-	for _, tt := range []struct {
-		name   string
-		edit   func(*http.Request)
-		method string
-		path   string
-		span   string
-		want   map[string]string
-		status codes.Code
-	}{
-		{"a call", func(*http.Request) {}, "POST", "/u/alice/mcp", "POST /u/:userId/mcp", map[string]string{
-			"http.request.method": "POST", "http.route": "/u/:userId/mcp", "http.response.status_code": "200",
-			"hostedbridge.attempts": "1", "hostedbridge.held_ms": "0"}, codes.Unset},
-		{"a bridge's failure", func(r *http.Request) { r.Header.Set("Mcp-Name", "fail") }, "POST", "/u/alice/mcp", "POST /u/:userId/mcp", map[string]string{
-			"http.request.method": "POST", "http.route": "/u/:userId/mcp", "http.response.status_code": "500",
-			"hostedbridge.attempts": "1", "hostedbridge.held_ms": "0"}, codes.Error},
-		{"a secret", func(*http.Request) {}, "GET", "/u/alice/secrets/CANARY", "GET /u/:userId/secrets", map[string]string{
-			"http.request.method": "GET", "http.route": "/u/:userId/secrets", "http.response.status_code": "404",
-			"hostedbridge.attempts": "0", "hostedbridge.held_ms": "0", "error.type": "secret_not_found"}, codes.Unset},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w, alice, spans := traced(t)
+		for _, tt := range []struct {
+			name   string
+			edit   func(*http.Request)
+			method string
+			path   string
+			span   string
+			want   map[string]string
+			status codes.Code
+		}{
+			{"a call", func(*http.Request) {}, "POST", "/u/alice/mcp", "POST /u/:userId/mcp", map[string]string{
+				"http.request.method": "POST", "http.route": "/u/:userId/mcp", "http.response.status_code": "200",
+				"hostedbridge.attempts": "1", "hostedbridge.held_ms": "0"}, codes.Unset},
+			{"a bridge's failure", func(r *http.Request) { r.Header.Set("Mcp-Name", "fail") }, "POST", "/u/alice/mcp", "POST /u/:userId/mcp", map[string]string{
+				"http.request.method": "POST", "http.route": "/u/:userId/mcp", "http.response.status_code": "500",
+				"hostedbridge.attempts": "1", "hostedbridge.held_ms": "0"}, codes.Error},
+			{"a secret", func(*http.Request) {}, "GET", "/u/alice/secrets/CANARY", "GET /u/:userId/secrets", map[string]string{
+				"http.request.method": "GET", "http.route": "/u/:userId/secrets", "http.response.status_code": "404",
+				"hostedbridge.attempts": "0", "hostedbridge.held_ms": "0", "error.type": "secret_not_found"}, codes.Unset},
+		} {
 			r := w.request(tt.method, tt.path, alice, map[string]string{"POST": toolCall}[tt.method])
 			tt.edit(r)
 			w.do(r)
 			s := oneSpan(t, spans)
 			if diff := cmp.Diff(tt.want, attributesOf(s)); diff != "" || s.Name != tt.span || s.Status.Code != tt.status || s.SpanKind != trace.SpanKindServer {
-				t.Errorf("%s, %v (-want +got):\n%s", s.Name, s.Status, diff)
+				t.Errorf("%s: %s, %v (-want +got):\n%s", tt.name, s.Name, s.Status, diff)
 			}
-		})
-	}
+		}
+	})
 }
 
 func TestWhoHasNoKeyMakesNoSpans(t *testing.T) {

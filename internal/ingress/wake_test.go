@@ -63,42 +63,40 @@ func (w *world) wakesUp(user, host string) {
 }
 
 func TestAThousandFirstCallsAreOneWakeAndAllAreAnswered(t *testing.T) {
-	const calls = 1000
-	config := defaults()
-	config.MaxHeldPerUser, config.MaxHeld, config.MaxBodyMemory = calls, calls, 64<<20
-	// With the race detector, beside other tests, it takes half a minute.
-	config.Wait = 3 * time.Minute
-	w := newWorld(t, config)
-	w.client.Timeout = config.Wait
-	alice := w.addUser("alice")
-	w.sleep("alice")
-	served := atomic.Int64{}
-	w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, _ *http.Request) {
-		served.Add(1)
-		_, _ = io.WriteString(rw, `{}`)
-	})
-	starts := atomic.Int64{}
-	w.onWake(func(_ context.Context, b route.Backend) error {
-		starts.Add(1)
-		w.called(string(b.User))
-		return nil
-	})
-	replies := w.send(calls, alice)
-	for deadline := time.Now().Add(config.Wait / 2); w.metric("requests_held") < calls && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-	}
-	w.awake("alice", "alice-1", hosts[0])
-	for range calls {
-		if got := <-replies; got.status != http.StatusOK {
-			t.Fatalf("got %d %s", got.status, got.body)
+	alone(t) // A thousand handshakes leave no processor for tests beside it.
+	inBubble(t, func(t *testing.T) {
+		const calls = 1000
+		config := defaults()
+		config.MaxHeldPerUser, config.MaxHeld, config.MaxBodyMemory = calls, calls, 64<<20
+		w := newWorld(t, config)
+		alice := w.addUser("alice")
+		w.sleep("alice")
+		served := atomic.Int64{}
+		w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, _ *http.Request) {
+			served.Add(1)
+			_, _ = io.WriteString(rw, `{}`)
+		})
+		starts := atomic.Int64{}
+		w.onWake(func(_ context.Context, b route.Backend) error {
+			starts.Add(1)
+			w.called(string(b.User))
+			return nil
+		})
+		replies := w.send(calls, alice)
+		w.waitForHeld(calls)
+		w.awake("alice", "alice-1", hosts[0])
+		for range calls {
+			if got := <-replies; got.status != http.StatusOK {
+				t.Fatalf("got %d %s", got.status, got.body)
+			}
 		}
-	}
-	if starts.Load() != 1 || served.Load() != calls {
-		t.Errorf("%d wakes, %d calls served; want 1 and %d", starts.Load(), served.Load(), calls)
-	}
-	if n := w.metric("wake_wait_seconds"); n < 1 {
-		t.Errorf("%v requests are counted as having found a bridge asleep", n)
-	}
+		if starts.Load() != 1 || served.Load() != calls {
+			t.Errorf("%d wakes, %d calls served; want 1 and %d", starts.Load(), served.Load(), calls)
+		}
+		if n := w.metric("wake_wait_seconds"); n < 1 {
+			t.Errorf("%v requests are counted as having found a bridge asleep", n)
+		}
+	})
 }
 
 func TestWhoWakesABridge(t *testing.T) {
@@ -149,49 +147,53 @@ func TestOnlyWhoMayCallWakes(t *testing.T) {
 }
 
 func TestAWakeThatFailsIsTriedAgainWhileSomebodyWaits(t *testing.T) {
-	w := newWorld(t, defaults())
-	alice := w.addUser("alice")
-	w.sleep("alice")
-	w.serveBridge(hosts[0], "uid-alice", servedBy("alice"))
-	tries := atomic.Int64{}
-	w.onWake(func(context.Context, route.Backend) error {
-		if tries.Add(1) < 3 {
-			return errors.New("the API server is away")
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, defaults())
+		alice := w.addUser("alice")
+		w.sleep("alice")
+		w.serveBridge(hosts[0], "uid-alice", servedBy("alice"))
+		tries := atomic.Int64{}
+		w.onWake(func(context.Context, route.Backend) error {
+			if tries.Add(1) < 3 {
+				return errors.New("the API server is away")
+			}
+			w.awake("alice", "alice-1", hosts[0])
+			return nil
+		})
+		if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != 200 {
+			t.Errorf("got %d %s", got.status, got.body)
 		}
-		w.awake("alice", "alice-1", hosts[0])
-		return nil
+		if failed, written := w.metric("wakes_total", "failed"), w.metric("wakes_total", "written"); failed != 2 || written != 1 {
+			t.Errorf("%v failed, %v written", failed, written)
+		}
 	})
-	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != 200 {
-		t.Errorf("got %d %s", got.status, got.body)
-	}
-	if failed, written := w.metric("wakes_total", "failed"), w.metric("wakes_total", "written"); failed != 2 || written != 1 {
-		t.Errorf("%v failed, %v written", failed, written)
-	}
 }
 
 func TestABridgeThatDoesNotWakeInTimeIsSaidSo(t *testing.T) {
-	config := defaults()
-	config.Wait = 300 * time.Millisecond
-	w := newWorld(t, config)
-	alice := w.addUser("alice")
-	w.sleep("alice")
-	for code, wake := range map[string]func(context.Context, route.Backend) error{
-		"bridge_asleep":   func(context.Context, route.Backend) error { return errors.New("the API server is away") },
-		"bridge_starting": func(context.Context, route.Backend) error { w.called("alice"); return nil },
-	} {
+	inBubble(t, func(t *testing.T) {
+		config := defaults()
+		config.Wait = 300 * time.Millisecond
+		w := newWorld(t, config)
+		alice := w.addUser("alice")
 		w.sleep("alice")
-		w.onWake(wake)
-		got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall))
-		if got.status != 503 || !strings.Contains(got.body, code) || got.header.Get("Retry-After") != "5" {
-			t.Errorf("%s: got %d %s, Retry-After %q", code, got.status, got.body, got.header.Get("Retry-After"))
+		for code, wake := range map[string]func(context.Context, route.Backend) error{
+			"bridge_asleep":   func(context.Context, route.Backend) error { return errors.New("the API server is away") },
+			"bridge_starting": func(context.Context, route.Backend) error { w.called("alice"); return nil },
+		} {
+			w.sleep("alice")
+			w.onWake(wake)
+			got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall))
+			if got.status != 503 || !strings.Contains(got.body, code) || got.header.Get("Retry-After") != "5" {
+				t.Errorf("%s: got %d %s, Retry-After %q", code, got.status, got.body, got.header.Get("Retry-After"))
+			}
 		}
-	}
-	// One that hangs holds nobody longer than that.
-	w.sleep("alice")
-	w.onWake(func(ctx context.Context, _ route.Backend) error { <-ctx.Done(); return ctx.Err() })
-	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != 503 || !strings.Contains(got.body, "bridge_asleep") {
-		t.Errorf("got %d %s", got.status, got.body)
-	}
+		// One that hangs holds nobody longer than that.
+		w.sleep("alice")
+		w.onWake(func(ctx context.Context, _ route.Backend) error { <-ctx.Done(); return ctx.Err() })
+		if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != 503 || !strings.Contains(got.body, "bridge_asleep") {
+			t.Errorf("got %d %s", got.status, got.body)
+		}
+	})
 }
 
 // TestAClientThatLeavesDoesNotTakeTheWakeOfOthersWithIt has the request leave
@@ -271,32 +273,34 @@ func TestAStreamRestsWhileItsBridgeSleepsAndGoesOnWhenItRuns(t *testing.T) {
 		"without a session": func(w *world, key string) *http.Request { return w.request("POST", "/u/alice/mcp", key, listen) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, defaults())
-			alice := w.addUser("alice")
-			w.sleep("alice")
-			calls := w.activity.count()
-			w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, r *http.Request) {
-				rw.Header().Set("Content-Type", "text/event-stream")
-				_, _ = fmt.Fprintf(rw, "data: %s %s\n\n", r.Method, r.Header.Get("Mcp-Session-Id"))
+			inBubble(t, func(t *testing.T) {
+				w := newWorld(t, defaults())
+				alice := w.addUser("alice")
+				w.sleep("alice")
+				calls := w.activity.count()
+				w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, r *http.Request) {
+					rw.Header().Set("Content-Type", "text/event-stream")
+					_, _ = fmt.Fprintf(rw, "data: %s %s\n\n", r.Method, r.Header.Get("Mcp-Session-Id"))
+				})
+				r := request(w, alice)
+				res, err := w.client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer res.Body.Close()
+				if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("X-Accel-Buffering") != "no" {
+					t.Errorf("got %d %v", res.StatusCode, res.Header)
+				}
+				if w.metric("resting_streams") != 1 || len(w.activity.wakes()) != 0 || w.activity.count() != calls {
+					t.Errorf("%v rest, woken %v, %d uses", w.metric("resting_streams"), w.activity.wakes(), w.activity.count()-calls)
+				}
+				w.awake("alice", "alice-1", hosts[0])
+				want := strings.TrimSpace("data: " + r.Method + " " + r.Header.Get("Mcp-Session-Id"))
+				if got := said(t, bufio.NewReader(res.Body)); got != want {
+					t.Errorf("the stream goes on with %q, want %q", got, want)
+				}
+				eventually(t, func() bool { return w.metric("resting_streams") == 0 })
 			})
-			r := request(w, alice)
-			res, err := w.client.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer res.Body.Close()
-			if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("X-Accel-Buffering") != "no" {
-				t.Errorf("got %d %v", res.StatusCode, res.Header)
-			}
-			if w.metric("resting_streams") != 1 || len(w.activity.wakes()) != 0 || w.activity.count() != calls {
-				t.Errorf("%v rest, woken %v, %d uses", w.metric("resting_streams"), w.activity.wakes(), w.activity.count()-calls)
-			}
-			w.awake("alice", "alice-1", hosts[0])
-			want := strings.TrimSpace("data: " + r.Method + " " + r.Header.Get("Mcp-Session-Id"))
-			if got := said(t, bufio.NewReader(res.Body)); got != want {
-				t.Errorf("the stream goes on with %q, want %q", got, want)
-			}
-			eventually(t, func() bool { return w.metric("resting_streams") == 0 })
 		})
 	}
 }
@@ -319,44 +323,46 @@ func TestAStreamRestsWhileItsBridgeIsSuspended(t *testing.T) {
 		"while its bridge is away": {func(w *world) { w.setPod("alice", "alice-0", hosts[1]) }, suspend, revoke},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, defaults())
-			alice := w.addUser("alice")
-			_ = w.listeners[hosts[1]].Close()
-			w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, r *http.Request) {
-				rw.Header().Set("Content-Type", "text/event-stream")
-				_, _ = fmt.Fprint(rw, "data: there\n\n")
-				_ = http.NewResponseController(rw).Flush()
-				<-r.Context().Done()
-			})
-			c.before(w)
-			r := w.listens(alice)
-			answered := make(chan *http.Response, 1)
-			go func() {
-				res, err := w.client.Do(r)
-				if err != nil {
-					t.Error(err)
+			inBubble(t, func(t *testing.T) {
+				w := newWorld(t, defaults())
+				alice := w.addUser("alice")
+				_ = w.listeners[hosts[1]].Close()
+				w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, r *http.Request) {
+					rw.Header().Set("Content-Type", "text/event-stream")
+					_, _ = fmt.Fprint(rw, "data: there\n\n")
+					_ = http.NewResponseController(rw).Flush()
+					<-r.Context().Done()
+				})
+				c.before(w)
+				r := w.listens(alice)
+				answered := make(chan *http.Response, 1)
+				go func() {
+					res, err := w.client.Do(r)
+					if err != nil {
+						t.Error(err)
+					}
+					answered <- res
+				}()
+				eventually(t, func() bool { return w.metric("resting_streams")+w.metric("requests_held") > 0 })
+				c.after(w)
+				eventually(t, func() bool { return w.metric("resting_streams") == 1 })
+				res := <-answered
+				if res == nil {
+					return
 				}
-				answered <- res
-			}()
-			eventually(t, func() bool { return w.metric("resting_streams")+w.metric("requests_held") > 0 })
-			c.after(w)
-			eventually(t, func() bool { return w.metric("resting_streams") == 1 })
-			res := <-answered
-			if res == nil {
-				return
-			}
-			defer res.Body.Close()
-			if res.StatusCode != 200 || len(w.activity.wakes()) != 0 {
-				t.Fatalf("got %d, and the bridge was woken %v", res.StatusCode, w.activity.wakes())
-			}
-			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateRunning })
-			w.setPod("alice", "alice-1", hosts[0])
-			stream := bufio.NewReader(res.Body)
-			if got := said(t, stream); got != "data: there" {
-				t.Fatalf("the stream goes on with %q", got)
-			}
-			c.end(w)
-			expectEnd(t, stream)
+				defer res.Body.Close()
+				if res.StatusCode != 200 || len(w.activity.wakes()) != 0 {
+					t.Fatalf("got %d, and the bridge was woken %v", res.StatusCode, w.activity.wakes())
+				}
+				w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateRunning })
+				w.setPod("alice", "alice-1", hosts[0])
+				stream := bufio.NewReader(res.Body)
+				if got := said(t, stream); got != "data: there" {
+					t.Fatalf("the stream goes on with %q", got)
+				}
+				c.end(w)
+				expectEnd(t, stream)
+			})
 		})
 	}
 }
@@ -374,22 +380,24 @@ func TestARestingStreamEnds(t *testing.T) {
 	} {
 		for of, idle := range idles {
 			t.Run(of+" "+name, func(t *testing.T) {
-				config := defaults()
-				config.Wait = 200 * time.Millisecond
-				w := newWorld(t, config)
-				alice := w.addUser("alice")
-				idle(w, "alice")
-				w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "no such session", http.StatusNotFound) })
-				_ = w.listeners[hosts[1]].Close()
-				r := w.listens(alice)
-				res, err := w.client.Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer res.Body.Close()
-				change(w)
-				expectEnd(t, bufio.NewReader(res.Body))
-				eventually(t, func() bool { return w.metric("resting_streams") == 0 })
+				inBubble(t, func(t *testing.T) {
+					config := defaults()
+					config.Wait = 200 * time.Millisecond
+					w := newWorld(t, config)
+					alice := w.addUser("alice")
+					idle(w, "alice")
+					w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "no such session", http.StatusNotFound) })
+					_ = w.listeners[hosts[1]].Close()
+					r := w.listens(alice)
+					res, err := w.client.Do(r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer res.Body.Close()
+					change(w)
+					expectEnd(t, bufio.NewReader(res.Body))
+					eventually(t, func() bool { return w.metric("resting_streams") == 0 })
+				})
 			})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
@@ -38,8 +39,11 @@ type Client struct{ pool *pool }
 // New returns the way to bridges that listen on port. There is no
 // timeout for the header of an answer: a tool call may take as long as its
 // client waits, and the client's leaving cancels it.
-func New(credentials Credentials, port int) *Client {
-	return &Client{pool: newPool(newDialer(credentials, port))}
+func New(credentials Credentials, port int) *Client { return NewOver(dialTCP, credentials, port) }
+
+// NewOver is New with connections of another kind.
+func NewOver(dial Dial, credentials Credentials, port int) *Client {
+	return &Client{pool: newPool(&dialer{credentials: credentials, port: strconv.Itoa(port), connect: dial})}
 }
 
 // Address is where a bridge's pod listens.

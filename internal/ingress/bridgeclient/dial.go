@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
@@ -50,20 +49,21 @@ const (
 type dialer struct {
 	credentials Credentials
 	port        string
-	net         net.Dialer
+	connect     Dial
 }
 
-func newDialer(credentials Credentials, port int) *dialer {
-	return &dialer{
-		credentials: credentials,
-		port:        strconv.Itoa(port),
-		net: net.Dialer{
-			Timeout: dialTimeout,
-			// A node that died is noticed after 10 + 3 x 5 s on connections
-			// that wait for an answer.
-			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3},
-		},
+// Dial connects to an address, as net.Dialer's DialContext does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialTCP is the Dial to pods in the cluster.
+func dialTCP(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{
+		Timeout: dialTimeout,
+		// A node that died is noticed after 10 + 3 x 5 s on connections
+		// that wait for an answer.
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3},
 	}
+	return d.DialContext(ctx, network, address)
 }
 
 // address is where b's pod listens.
@@ -74,7 +74,7 @@ func (d *dialer) address(b route.Backend) string {
 // dial connects to b's pod and returns the connection only if the peer has
 // proved by its certificate to be that bridge.
 func (d *dialer) dial(ctx context.Context, b route.Backend) (net.Conn, *h1.Records, error) {
-	raw, err := d.net.DialContext(ctx, "tcp", d.address(b))
+	raw, err := d.connect(ctx, "tcp", d.address(b))
 	if err != nil {
 		return nil, nil, &NotSentError{ReasonDial, err}
 	}

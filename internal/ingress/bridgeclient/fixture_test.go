@@ -29,7 +29,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience ends a test that waits for what does not come.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // dials counts the connections that a bridge has seen.
 type dials struct {
