@@ -41,6 +41,7 @@ func (i *installation) audited(b *v1alpha1.HostedBridge) []string {
 }
 
 func TestAccessOfTheAdminSurface(t *testing.T) {
+	t.Parallel()
 	first, second := startTwo(t)
 	b := &v1alpha1.HostedBridge{
 		ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: first.namespace},
@@ -115,6 +116,7 @@ func TestAccessOfTheAdminSurface(t *testing.T) {
 // TestAStepOfLeavingIsFinishedByTheNextProcess has what an ingress leaves that ends between
 // two steps: only the access is written.
 func TestAStepOfLeavingIsFinishedByTheNextProcess(t *testing.T) {
+	t.Parallel()
 	i := start(t, 8443)
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.namespace}}
 	testenv.ExpectApplied(t, i.client, b)
@@ -131,6 +133,7 @@ func TestAStepOfLeavingIsFinishedByTheNextProcess(t *testing.T) {
 }
 
 func TestAnAccessThatCannotBeSet(t *testing.T) {
+	t.Parallel()
 	first, _ := startTwo(t)
 	for name, tt := range map[string]struct {
 		user, body string

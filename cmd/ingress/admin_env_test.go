@@ -64,6 +64,7 @@ func (i *installation) admin(method, path, body string, v any) int {
 }
 
 func TestKeysOfTheAdminSurface(t *testing.T) {
+	t.Parallel()
 	first, second := startTwo(t)
 	b := &v1alpha1.HostedBridge{
 		ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: first.namespace},
@@ -163,6 +164,7 @@ func ringOf(t *testing.T, c client.Client) (*kubestore.Keys, *v1alpha1.HostedBri
 // TestAKeyDoesNotBringABridgeBack acts on a HostedBridge that is gone, and on
 // one that has another's name.
 func TestAKeyDoesNotBringABridgeBack(t *testing.T) {
+	t.Parallel()
 	c := testenv.Client(t)
 	ring, b, of := ringOf(t, c)
 	minted, err := ring.Create(t.Context(), of, "", 0)
@@ -201,6 +203,7 @@ func expectNoBridge(t *testing.T, ring *kubestore.Keys, of userkey.Bridge, id st
 }
 
 func TestABridgeTakesSoManyKeysAndNoMore(t *testing.T) {
+	t.Parallel()
 	ring, _, of := ringOf(t, testenv.Client(t))
 	var last *userkey.Minted
 	var err error

@@ -60,6 +60,7 @@ func entriesAt(t *testing.T, path string) int {
 // TestTheIndexHasWhatIsWrittenInADrain writes after the order to end has come,
 // as calls do that end then.
 func TestTheIndexHasWhatIsWrittenInADrain(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "index")
 	ctx, drain := context.WithCancel(t.Context())
 	p, end := keepForTest(t, ctx, path)
@@ -82,6 +83,7 @@ func TestTheIndexHasWhatIsWrittenInADrain(t *testing.T) {
 // TestAnIndexThatCannotBeOpenedKeepsNobodyFromServing has it in a directory that
 // comes later.
 func TestAnIndexThatCannotBeOpenedKeepsNobodyFromServing(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "missing")
 	p, end := keepForTest(t, t.Context(), filepath.Join(dir, "index"))
 	writeForTest(t, p)

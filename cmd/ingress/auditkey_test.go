@@ -16,6 +16,7 @@ import (
 )
 
 func TestWhereTheAuditKeyComesFrom(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)

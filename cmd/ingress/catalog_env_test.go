@@ -115,6 +115,7 @@ func notesRecipe(version string) string {
 }
 
 func TestTheCatalogFromPublishToDownload(t *testing.T) {
+	t.Parallel()
 	first, second := startTwo(t)
 	checkRecipes(t, first.namespace)
 	first.await("the catalog", func() bool { return first.ask("GET", "/recipes", "", "", "").status == http.StatusOK })

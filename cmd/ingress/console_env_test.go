@@ -79,6 +79,7 @@ var shownKey = regexp.MustCompile(`<code class="copy">(hb_[^<]+)</code>`)
 // another: makes a key that works, chooses a server that a profile offers, and revokes the
 // key of the session.
 func TestTheConsoleWritesWhatItsUserMay(t *testing.T) {
+	t.Parallel()
 	first, second := startTwo(t, "--login-requests-per-second=0")
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: first.namespace}}
 	testenv.ExpectApplied(t, first.client, b)
@@ -142,6 +143,7 @@ func TestTheConsoleWritesWhatItsUserMay(t *testing.T) {
 // TestTheConsoleOfAdministratorsWakesABridge holds that the API server takes what the page
 // writes, which the operator then reads.
 func TestTheConsoleOfAdministratorsWakesABridge(t *testing.T) {
+	t.Parallel()
 	i, _ := startTwo(t, "--login-requests-per-second=0")
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.namespace}}
 	b.Spec.DesiredState = v1alpha1.StateOnDemand
@@ -178,6 +180,7 @@ func administratorOf(t *testing.T, i *installation) *consoleVisitor {
 // TestTheConsoleOfAdministratorsCountsReplicas has the Deployments of an installation, of
 // which one replica is not ready, and an ingress with the rights that it is shipped with.
 func TestTheConsoleOfAdministratorsCountsReplicas(t *testing.T) {
+	t.Parallel()
 	p, keyFile := testenv.StartControlPlane(t), filepath.Join(t.TempDir(), "admin-key")
 	if err := os.WriteFile(keyFile, []byte(testAdminKey), 0o600); err != nil {
 		t.Fatal(err)

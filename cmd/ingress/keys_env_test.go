@@ -46,6 +46,7 @@ func applyKey(t *testing.T, c client.Client, k keyRequest) *userkey.Minted {
 }
 
 func TestKeysAreAddedOneByOne(t *testing.T) {
+	t.Parallel()
 	c := testenv.Client(t)
 	namespace := testenv.Namespace(t, c)
 	b := &v1alpha1.HostedBridge{

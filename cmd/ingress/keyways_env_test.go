@@ -77,6 +77,7 @@ func (c shell) mint(b *v1alpha1.HostedBridge) (id, command string) {
 // TestNoCommandLosesAFieldOfABridge adds and removes keys of HostedBridges that were applied in
 // each way that people and tools have.
 func TestNoCommandLosesAFieldOfABridge(t *testing.T) {
+	t.Parallel()
 	i, _ := startTwo(t)
 	kubeconfig, dir := testenv.Kubeconfig(t), t.TempDir()
 	const csa, ssa = "kubectl apply -f -", "kubectl apply --server-side -f -"
@@ -154,6 +155,7 @@ func TestNoCommandLosesAFieldOfABridge(t *testing.T) {
 // TestAManifestThatIsAppliedAgainAndItsKeys shows what docs/operations/keys.md says of manifests
 // that list keys, and of those that do so no longer.
 func TestAManifestThatIsAppliedAgainAndItsKeys(t *testing.T) {
+	t.Parallel()
 	kubeconfig, dir, cl := testenv.Kubeconfig(t), t.TempDir(), testenv.Client(t)
 	namespace := testenv.Namespace(t, cl)
 	const listed, added = "manifest0000", "the added key"
@@ -205,6 +207,7 @@ func TestAManifestThatIsAppliedAgainAndItsKeys(t *testing.T) {
 
 // TestTheCommandOfAKeyTooManySaysSo runs the printed command for a HostedBridge whose list is full.
 func TestTheCommandOfAKeyTooManySaysSo(t *testing.T) {
+	t.Parallel()
 	cl := testenv.Client(t)
 	c := shell{t, testenv.Kubeconfig(t), t.TempDir()}
 	b := &v1alpha1.HostedBridge{}

@@ -19,6 +19,7 @@ import (
 // TestFromCreationToACallInNamespacedMode has an API server of its own: nothing
 // there is granted for the whole cluster.
 func TestFromCreationToACallInNamespacedMode(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +65,7 @@ func TestFromCreationToACallInNamespacedMode(t *testing.T) {
 // TestOtherNamespacesAreServedWhereOneIsGone starts an ingress after a watched
 // namespace was deleted, and with it the Role there.
 func TestOtherNamespacesAreServedWhereOneIsGone(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -137,6 +137,7 @@ func keepingFlags(t *testing.T) []string {
 }
 
 func TestARestartWhileTheAPIServerIsAwayLosesNoCall(t *testing.T) {
+	t.Parallel()
 	p := testenv.StartControlPlane(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -34,6 +34,7 @@ func (i *installation) offering(servers ...string) *v1alpha1.HostedBridge {
 }
 
 func TestAServerIsAskedForAndApproved(t *testing.T) {
+	t.Parallel()
 	i, _ := startTwo(t)
 	b := i.offering("jira", "wiki")
 	user := string(b.User())
@@ -94,6 +95,7 @@ func TestAServerIsAskedForAndApproved(t *testing.T) {
 }
 
 func TestAUserHasTenOpenRequestsAtMost(t *testing.T) {
+	t.Parallel()
 	i, _ := startTwo(t)
 	var servers []string
 	for c := 'a'; c < 'a'+12; c++ {

@@ -267,6 +267,7 @@ func (i *installation) addPod(b *v1alpha1.HostedBridge, ip string) {
 }
 
 func TestFromAnEmptyInstallationToACall(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

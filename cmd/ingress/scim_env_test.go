@@ -165,6 +165,7 @@ func (d directoryOf) acts() []string {
 
 // TestADirectoryProvisionsPeople is the whole way of a person and a group.
 func TestADirectoryProvisionsPeople(t *testing.T) {
+	t.Parallel()
 	d := startDirectory(t, "")
 	const externalID = "00ujl29u0le5T6Aj10h7"
 	b := &v1alpha1.HostedBridge{
@@ -221,6 +222,7 @@ func TestADirectoryProvisionsPeople(t *testing.T) {
 }
 
 func TestADirectoryIsTriedOutWithoutEffect(t *testing.T) {
+	t.Parallel()
 	d := startDirectory(t, ", dryRun: true")
 	made := d.must(http.StatusCreated, "POST", "/scim/v2/Users", `{"userName":"anna","externalId":"anna"}`)
 	if got := d.must(http.StatusOK, "PATCH", "/scim/v2/Users/"+made.ID, sent(t, "entra/disable-user")); got.Active {
@@ -235,6 +237,7 @@ func TestADirectoryIsTriedOutWithoutEffect(t *testing.T) {
 }
 
 func TestWhatADirectoryMayNotAsk(t *testing.T) {
+	t.Parallel()
 	d := startDirectory(t, "")
 	other, _ := newToken(t)
 	key, _, err := apikey.Mint(rand.Reader, apikey.KindUser)
@@ -282,6 +285,7 @@ func TestWhatADirectoryMayNotAsk(t *testing.T) {
 }
 
 func TestADirectoryIsHeldToARate(t *testing.T) {
+	t.Parallel()
 	d := startDirectory(t, "")
 	var last scimAnswer
 	for range 2000 {

@@ -84,6 +84,7 @@ func (s *secretsSeen) offer(revision string) {
 }
 
 func TestSecretsGoToTheKeybrokerAndTheirChangeToTheBridge(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

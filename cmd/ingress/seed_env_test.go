@@ -21,6 +21,7 @@ import (
 // TestALaptopFindsAndVerifiesTheSeed has an installation with some of the shipped
 // recipes, and does what bridge search and bridge add do.
 func TestALaptopFindsAndVerifiesTheSeed(t *testing.T) {
+	t.Parallel()
 	dir, recipes := t.TempDir(), t.TempDir()
 	for _, id := range []string{"gmail", "notion", "todoist"} {
 		b, err := os.ReadFile(filepath.Join("../../config/recipes", id, "recipe.json"))

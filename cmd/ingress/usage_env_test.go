@@ -37,6 +37,7 @@ func namingBridge(t *testing.T, namespace string) *v1alpha1.HostedBridge {
 }
 
 func TestAnalyticsOfTheAdminSurface(t *testing.T) {
+	t.Parallel()
 	first, second := startTwo(t)
 	b := namingBridge(t, first.namespace)
 	type answer struct {
@@ -109,6 +110,7 @@ func indexOfCalls(t *testing.T, b *v1alpha1.HostedBridge, calls int) *index.Inde
 
 // TestTheCatalogIsToldWhatIsPopular begins before anything is known of bridges.
 func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
+	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
 	b := namingBridge(t, testenv.Namespace(t, testenv.Client(t)))
 	p := core{log: log, audit: &trail{index: indexOfCalls(t, b, 3)}}
