@@ -253,10 +253,7 @@ func TestWhatAnOperatorLeftThatDiedDoesNotAnswer(t *testing.T) {
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "bridge"}}},
 	}
 	testenv.ExpectApplied(t, f.Client, old)
-	old.Status.Phase = corev1.PodSucceeded
-	if err := f.Status().Update(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
+	testenv.ExpectStatusChanged(t, f.Client, old, func() { old.Status.Phase = corev1.PodSucceeded })
 	f.startUntilKnown(t)
 	if known, why := f.Known(); known != plan.Enforced {
 		t.Errorf("known %s %q", known, why)

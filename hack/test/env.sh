@@ -25,18 +25,20 @@ mapfile -t packages < <(comm -12 <(sort -u <<<"$folders") <(sort <<<"$tested"))
 if [[ ${#packages[@]} -eq 0 && -n ${PACKAGES:-} ]]; then echo "env: no API server test depends on $PACKAGES"; exit; fi
 [[ ${#packages[@]} -gt 0 && -n $names ]] || { echo "env: no tests were found" >&2; exit 1; }
 
+# More packages at once than there are processors: they wait most of the time.
+at_once=$((2 * $(nproc)))
 # Control planes that one package after the other has for itself, which saves their
 # starts. A package that finds none of them free starts its own.
 export TESTENV_SHARED=${TMPDIR:-/tmp}/hosted-bridge-planes-$(cksum <<<"$PWD" | cut -d' ' -f1)
 hack/sdk.sh go build -o bin/planes ./test/testenv/planes
 # They end when their standard input does: also where this script is killed.
-coproc planes { exec bin/planes "$TESTENV_SHARED" "$(($(nproc) + 1))"; }
+coproc planes { exec bin/planes "$TESTENV_SHARED" "$at_once"; }
 pid=$planes_PID
 read -r _ <&"${planes[0]}"
 
 status=0
 # A -run among the flags comes later, and goes before.
-hack/test/stage.sh "API server tests" hack/test/rerun.sh env hack/sdk.sh go test -tags=testenv -timeout=10m -run="^($names)\$" "$@" -- "${packages[@]}" || status=$?
+hack/test/stage.sh "API server tests" hack/test/rerun.sh env hack/sdk.sh go test -tags=testenv -p="$at_once" -parallel=4 -timeout=10m -run="^($names)\$" "$@" -- "${packages[@]}" || status=$?
 eval "exec ${planes[1]}>&-"
 wait "$pid" || status=1
 exit "$status"
