@@ -457,7 +457,10 @@ func TestAServerHearsOfTheCallsThatEndWithTheBridge(t *testing.T) {
 			s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 					if method == "notifications/cancelled" {
-						cancelled <- struct{}{}
+						select {
+						case cancelled <- struct{}{}:
+						default: // One is enough.
+						}
 					}
 					return next(ctx, method, req)
 				}

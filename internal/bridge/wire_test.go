@@ -135,9 +135,13 @@ func (s *dialogue) overSSE(t *testing.T) *httptest.Server {
 		}
 		id = fmt.Sprint(s.opened.Add(1))
 		var writing sync.Mutex
+		over := false // Nothing may be written any more.
 		say := func(format string, args ...any) {
 			writing.Lock()
 			defer writing.Unlock()
+			if over {
+				return
+			}
 			_, _ = fmt.Fprintf(w, "event: message\ndata: "+format+"\n\n", args...)
 			_ = http.NewResponseController(w).Flush()
 		}
@@ -150,7 +154,9 @@ func (s *dialogue) overSSE(t *testing.T) *httptest.Server {
 		_ = http.NewResponseController(w).Flush()
 		writing.Unlock()
 		<-r.Context().Done()
-		writing.Lock() // Nothing may be written any more.
+		writing.Lock()
+		over = true
+		writing.Unlock()
 	}))
 	t.Cleanup(func() {
 		server.CloseClientConnections()
