@@ -28,6 +28,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // played is a keybroker whose answers the test gives, one for each request.
@@ -552,10 +553,7 @@ func TestNoSecretLeavesTheProcess(t *testing.T) {
 		return report.SecretsRevision == "r1"
 	})
 	for _, method := range []string{"tools/list", "tools/call"} {
-		resp, err := ask(t, ingress, r, method, `"name":"slow"`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Value(ask(t, ingress, r, method, `"name":"slow"`))(t)
 		answer, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil {
@@ -603,19 +601,13 @@ func TestANewSecretReachesItsServer(t *testing.T) {
 		t.Errorf("sent %q", got)
 	}
 	k.hand("r2", map[string][]byte{"TOKEN": []byte("second-token")})
-	resp, err := ingress.Post(r.public+refreshPath, "", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(ingress.Post(r.public+refreshPath, "", http.NoBody))(t)
 	resp.Body.Close()
 	waitFor(t, "the new secret", func() bool { return <-how.asked == "Bearer second-token" })
 	waitFor(t, "the new revision", func() bool { return healthOf(t, ingress, r).SecretsRevision == "r2" })
 	// A keybroker that refuses takes nothing away.
 	k.refuse(http.StatusConflict)
-	resp, err = ingress.Post(r.public+refreshPath, "", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp = must.Value(ingress.Post(r.public+refreshPath, "", http.NoBody))(t)
 	resp.Body.Close()
 	waitFor(t, "more than one refusal", func() bool { return k.refusals() > 1 })
 	if got := healthOf(t, ingress, r).SecretsRevision; got != "r2" {

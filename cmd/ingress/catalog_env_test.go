@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -40,9 +41,7 @@ func checkRecipes(t *testing.T, namespace string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}}
-	if err := r.Setup(ctx, m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Setup(ctx, m))
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
 	t.Cleanup(func() {
@@ -142,10 +141,7 @@ func TestTheCatalogFromPublishToDownload(t *testing.T) {
 	})
 
 	// The bridge on a person's own machine installs from here.
-	catalog, err := laptop.OpenCatalog("http://" + second.public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	catalog := must.Value(laptop.OpenCatalog("http://" + second.public))(t)
 	if doc, err := catalog.Download(t.Context(), "notes"); err != nil || doc.Recipe.RecipeVersion != "1.1.0" {
 		t.Errorf("download: %v", err)
 	}

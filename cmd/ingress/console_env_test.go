@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -97,10 +98,7 @@ func TestTheConsoleWritesWhatItsUserMay(t *testing.T) {
 	}
 	first.await("the key", works(first, key.Key))
 	second.await("the key at the other replica", works(second, key.Key))
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := must.Value(cookiejar.New(nil))(t)
 	// Cookies are of a host, whatever its port.
 	at, other := &consoleVisitor{t, "http://" + first.public, jar}, &consoleVisitor{t, "http://" + second.public, jar}
 	if status, page := at.submit("/login?next=/keys", "/login", "key", key.Key, "next", "/keys"); status != http.StatusOK || !strings.Contains(page, key.ID) {
@@ -164,10 +162,7 @@ func TestTheConsoleOfAdministratorsWakesABridge(t *testing.T) {
 // administratorOf returns somebody who has logged in with the admin key.
 func administratorOf(t *testing.T, i *installation) *consoleVisitor {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := must.Value(cookiejar.New(nil))(t)
 	at := &consoleVisitor{t, "http://" + i.public, jar}
 	if status, shown := at.submit("/console/login", "/console/login", "key", testAdminKey, "next", "/console"); status != http.StatusOK {
 		t.Fatalf("log in: %d %s", status, shown)
@@ -179,9 +174,7 @@ func administratorOf(t *testing.T, i *installation) *consoleVisitor {
 // which one replica is not ready, and an ingress with the rights that it is shipped with.
 func TestTheConsoleOfAdministratorsCountsReplicas(t *testing.T) {
 	p, keyFile := testenv.StartControlPlane(t), filepath.Join(t.TempDir(), "admin-key")
-	if err := os.WriteFile(keyFile, []byte(testAdminKey), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(keyFile, []byte(testAdminKey), 0o600))
 	i := startAt(t, p.Client(), p.InstallNamespaced("../..", "ingress"), 8443, "--namespace="+testenv.System, "--watch-namespaces="+testenv.Tenants,
 		"--admin-key-file="+keyFile, "--audit-index=sqlite:"+filepath.Join(t.TempDir(), "index"), "--login-requests-per-second=0")
 	i.namespace = testenv.System
@@ -197,13 +190,9 @@ func TestTheConsoleOfAdministratorsCountsReplicas(t *testing.T) {
 			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: process, Image: "example.com/" + process}}}},
 		}}
-		if err := i.client.Create(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, i.client.Create(t.Context(), d))
 		d.Status.Replicas, d.Status.ReadyReplicas = 2, ready
-		if err := i.client.Status().Update(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, i.client.Status().Update(t.Context(), d))
 	}
 	status, page := at.send(http.MethodGet, "/console/health", nil)
 	if status != http.StatusOK || strings.Count(page, "2 of 2 ready") != 2 || strings.Count(page, "1 of 2 ready") != 1 || !strings.Contains(page, "SQLite, one in each replica") || !strings.Contains(page, "memory of each replica") {

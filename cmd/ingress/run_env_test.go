@@ -30,6 +30,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -65,9 +66,7 @@ func startAt(t *testing.T, c client.Client, kubeconfig string, bridgePort int, f
 	i := &installation{t: t, client: c, authority: authority, secrets: &secretsSeen{}}
 	i.namespace = testenv.Namespace(t, i.client)
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("token"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(token, []byte("token"), 0o600))
 	i.options, err = parseOptions(append([]string{
 		"--listen=127.0.0.1:0", "--probe-listen=127.0.0.1:0", "--namespace=" + i.namespace, "--drain-delay=0s",
 		"--kubeconfig=" + kubeconfig, "--keybroker-url=" + i.keybroker(), "--token-file=" + token,
@@ -267,10 +266,7 @@ func (i *installation) addPod(b *v1alpha1.HostedBridge, ip string) {
 }
 
 func TestFromAnEmptyInstallationToACall(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	i := start(t, l.Addr().(*net.TCPAddr).Port)
 	if i.ready() {
 		t.Error("ready without a certificate")
@@ -304,9 +300,7 @@ func TestFromAnEmptyInstallationToACall(t *testing.T) {
 		return b.Status.Servers == "1/1" && b.Status.Tools != nil && *b.Status.Tools == 3 && b.Status.LastActivityTime != nil
 	})
 
-	if err := i.client.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.client.Delete(t.Context(), b))
 	deleted := time.Now()
 	i.await("the route's end", func() bool { status, _ := i.call("POST", "/u/"+user+"/mcp", key); return status == 401 })
 	if elapsed := time.Since(deleted); elapsed > 10*time.Second {

@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/scim"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -52,10 +53,7 @@ type scimAnswer struct {
 
 func newToken(t *testing.T) (token, hash string) {
 	t.Helper()
-	token, _, err := apikey.Mint(rand.Reader, apikey.KindDirectory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token, _ = must.Values(apikey.Mint(rand.Reader, apikey.KindDirectory))(t)
 	return token, apikey.HashOf(token).String()
 }
 
@@ -119,11 +117,7 @@ func (d directoryOf) must(status int, method, path, body string, header ...strin
 // sent returns a body that a directory documents.
 func sent(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile("../../internal/scim/testdata/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return string(must.Value(os.ReadFile("../../internal/scim/testdata/" + name + ".json"))(t))
 }
 
 // person reads the BridgePerson of a user.
@@ -237,10 +231,7 @@ func TestADirectoryIsTriedOutWithoutEffect(t *testing.T) {
 func TestWhatADirectoryMayNotAsk(t *testing.T) {
 	d := startDirectory(t, "")
 	other, _ := newToken(t)
-	key, _, err := apikey.Mint(rand.Reader, apikey.KindUser)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, _ := must.Values(apikey.Mint(rand.Reader, apikey.KindUser))(t)
 	for name, test := range map[string]struct {
 		method, path, body string
 		header             []string

@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -94,10 +95,7 @@ func ringOf(t *testing.T, dir string) *corev1.Secret {
 	secret := ringSecret()
 	secret.Data = map[string][]byte{}
 	for _, name := range []string{"1", "authority"} {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Value(os.ReadFile(filepath.Join(dir, name)))(t)
 		secret.Data[name] = content
 	}
 	return secret
@@ -135,9 +133,7 @@ func (a *administered) deleteBridges(ctx context.Context) {
 func mount(t *testing.T, dir string, data map[string][]byte) {
 	t.Helper()
 	for name, content := range data {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 }
 
@@ -387,9 +383,7 @@ func TestRotateOnARealAPIServer(t *testing.T) {
 	// And all of it opens under the new version alone.
 	end()
 	living.Wait()
-	if err := os.Remove(filepath.Join(a.ring, "1")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(filepath.Join(a.ring, "1")))
 	mount(t, a.ring, secret.Data)
 	out, _ = a.run(0, "verify")
 	a.expect(out, "3 secrets of 1 HostedBridges and 1 SharedServers: local:2 3", "everything opens")

@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -258,10 +259,7 @@ func TestRotateInNamespacedMode(t *testing.T) {
 	go n.mountRing(ctx, ended)
 	defer func() { cancel(); <-ended }()
 
-	address, port, err := net.SplitHostPort(n.probes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address, port := must.Values(net.SplitHostPort(n.probes))(t)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "keybroker-a", Labels: map[string]string{
 			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: component,
@@ -270,9 +268,7 @@ func TestRotateInNamespacedMode(t *testing.T) {
 	}
 	testenv.ExpectApplied(t, n.client, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "default"}}, pod)
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address}
-	if err := n.client.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, n.client.Status().Update(t.Context(), pod))
 	for _, namespace := range []string{testenv.Tenants, testenv.Trials} {
 		b, _ := n.bridge(namespace, "in-"+namespace)
 		n.awaitSealed(b)
@@ -295,10 +291,7 @@ func TestRotateInNamespacedMode(t *testing.T) {
 	testenv.ExpectApplied(t, n.client, other)
 	o := Defaults()
 	o.Kubeconfig, o.MasterKeyDir = n.kubeconfig, n.ring
-	i, err := connect(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Value(connect(t.Context(), &o))(t)
 	if _, err := i.Secret(t.Context(), other.Namespace, other.Name); !apierrors.IsForbidden(err) {
 		t.Errorf("a Secret of another namespace: %v, want that it is forbidden", err)
 	}

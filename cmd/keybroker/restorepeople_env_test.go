@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	tenantstore "github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -77,18 +78,14 @@ func newPeople(d *drill) *people {
 	p.login("engineers", "operators")
 	person := p.person()
 	person.Status.LoginsEndedTime = new(metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second)))
-	if err := d.client.Status().Update(t.Context(), person); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, d.client.Status().Update(t.Context(), person))
 	_, _, err = store.CreatePublisher(t.Context(), catalog.Publisher{ID: "acme", DisplayName: "Acme"}, nil)
 	_, id, _, added := store.AddPublisherKey(t.Context(), "acme", nil)
 	revoked := store.RevokePublisherKey(t.Context(), "acme", id)
 	_, published := store.CreateRecipe(t.Context(), publish("1.0.0"))
 	p.seed()
 	_, _, assessed := store.SetQuality(t.Context(), "files", catalog.Overlay{Verified: new(true)}, "", false)
-	if err := errors.Join(err, added, revoked, published, assessed); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(err, added, revoked, published, assessed))
 	p.accept()
 	p.objects = p.read()
 	return p

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -130,9 +131,7 @@ func expectUntouched(t *testing.T, c client.Client, b *v1alpha1.HostedBridge) {
 		t.Errorf("the status of a bridge elsewhere is %+v", b.Status)
 	}
 	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &corev1.ConfigMapList{}, &corev1.EventList{}, &corev1.ServiceAccountList{}} {
-		if err := c.List(t.Context(), list, client.InNamespace(b.Namespace)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.List(t.Context(), list, client.InNamespace(b.Namespace)))
 		if n := meta.LenList(list); n > 0 {
 			t.Errorf("%d of %T elsewhere", n, list)
 		}

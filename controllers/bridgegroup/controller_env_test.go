@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -146,9 +147,7 @@ func TestPeopleHaveTheGroupsOfTheirDirectory(t *testing.T) {
 	f.await("a profile that names it", bert, "ops", "platform")
 	change(f, bert, func() { bert.Spec.Directory.Incarnation = 2 })
 	f.await("who is created again", bert)
-	if err := f.Delete(t.Context(), eng); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), eng))
 	f.await("the others stay", anna, "ops")
 
 	stop()

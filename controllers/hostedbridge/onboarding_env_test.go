@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -47,13 +48,8 @@ func (f *fixture) configured(t *testing.T, servers string) *bridgeprofile.Onboar
 	file := filepath.Join(t.TempDir(), "profile.yaml")
 	text := "apiVersion: hostedbridge.dev/v1alpha1\nkind: BridgeProfile\nspec:\n  tier: pro\n  who:\n    namespaces: [" + f.namespace +
 		"]\n    groups: [{fromNamespace: " + f.namespace + ", value: onboarded}]\n  servers: " + servers + "\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	profile, err := bridgeprofile.ReadOnboardingProfile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
+	profile := must.Value(bridgeprofile.ReadOnboardingProfile(file))(t)
 	return &bridgeprofile.Onboarding{Client: f.Client, Namespace: f.Settings.Namespace, Profile: profile, Log: slog.New(slog.DiscardHandler)}
 }
 
@@ -61,9 +57,7 @@ func TestFirstLoginsFollowTheConfiguration(t *testing.T) {
 	f := newFixture(t)
 	start := func(o *bridgeprofile.Onboarding) {
 		t.Helper()
-		if err := o.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.Start(t.Context()))
 	}
 	start(f.configured(t, "[{name: docs, transport: {url: 'https://docs.example.com/mcp'}}]"))
 	p := &v1alpha1.BridgeProfile{ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: v1alpha1.OnboardingProfile}}
@@ -107,9 +101,7 @@ func TestAProfileOfSomebodyElseStays(t *testing.T) {
 	wait.Until(t, "the log says why", func() bool { return log.contains("give it another name") })
 	end()
 	running.Wait()
-	if err := (&bridgeprofile.Onboarding{Client: f.Client, Namespace: f.Settings.Namespace}).Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, (&bridgeprofile.Onboarding{Client: f.Client, Namespace: f.Settings.Namespace}).Start(t.Context()))
 	if testenv.ExpectExists(t, f.Client, p); len(p.Spec.Servers) != 1 || p.Generation != 1 {
 		t.Errorf("the profile was changed: %+v", p.Spec)
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -62,19 +63,13 @@ func (k *keys) set(t *testing.T, minimum, current uint32) {
 	for v := minimum; v <= current; v++ {
 		masters[v] = [envelope.KeySize]byte{1, byte(v)}
 	}
-	ring, err := envelope.NewKeyring(masters, minimum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must.Value(envelope.NewKeyring(masters, minimum))(t)
 	k.use(t, ring)
 }
 
 func (k *keys) use(t *testing.T, p envelope.Provider) {
 	t.Helper()
-	next, err := envelope.NewKeys(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := must.Value(envelope.NewKeys(p))(t)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.current, k.keys = p, next
@@ -146,10 +141,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	direct, err := client.NewWithWatch(testenv.Config(), client.Options{Scheme: testenv.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := must.Value(client.NewWithWatch(testenv.Config(), client.Options{Scheme: testenv.Scheme()}))(t)
 	f := &fixture{
 		keys:     newKeys(t),
 		events:   events.NewFakeRecorder(64),
@@ -158,10 +150,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	sealed := prometheus.NewCounter(prometheus.CounterOpts{Name: "sealed"})
 	f.registry.MustRegister(sealed)
-	metrics, err := sealing.NewMetrics(f.registry, sealed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := must.Value(sealing.NewMetrics(f.registry, sealed))(t)
 	f.Reconciler = &sealing.Reconciler{
 		Keys: f.keys, Recorder: f.events, Metrics: metrics, Clock: f.clock,
 		Settings: sealing.Settings{Namespace: "the-installation", Tiers: quota.Defaults(), Concurrency: 2, Retention: 720 * time.Hour},
@@ -270,14 +259,8 @@ func (f *fixture) set(t *testing.T, b *v1alpha1.HostedBridge, name, value string
 // name that follows its source.
 func (f *fixture) expect(t *testing.T, b *v1alpha1.HostedBridge, want ...string) {
 	t.Helper()
-	opened, err := f.store.Open(t.Context(), ref(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listing, err := f.store.List(t.Context(), ref(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Value(f.store.Open(t.Context(), ref(b)))(t)
+	listing := must.Value(f.store.List(t.Context(), ref(b)))(t)
 	var got []string
 	for _, name := range slices.Sorted(maps.Keys(opened.Values)) {
 		mark := ""
@@ -327,10 +310,7 @@ func (f *fixture) expectEvents(t *testing.T, want ...string) {
 // there is a label.
 func (f *fixture) metric(t *testing.T, name, key string) float64 {
 	t.Helper()
-	families, err := f.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Value(f.registry.Gather())(t)
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
 			if family.GetName() != name || key != "" && m.GetLabel()[0].GetValue() != key {

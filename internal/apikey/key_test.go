@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -153,8 +155,6 @@ func FuzzParse(f *testing.F) {
 func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Parse(userKey); err != nil {
-			b.Fatal(err)
-		}
+		must.Value(Parse(userKey))(b)
 	}
 }

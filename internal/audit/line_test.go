@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // byReflection is how the form of lines is defined: what encoding/json makes of
@@ -194,10 +196,7 @@ func BenchmarkAppendByReflection(b *testing.B) {
 }
 
 func BenchmarkHash(b *testing.B) {
-	h, err := NewHasher([]byte(strings.Repeat("k", minHashKey)))
-	if err != nil {
-		b.Fatal(err)
-	}
+	h := must.Value(NewHasher([]byte(strings.Repeat("k", minHashKey))))(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		h.Session("b59a1c32-9f4e-4a60-8f0b-0d1fdd5b1a5c")
@@ -231,9 +230,7 @@ func FuzzScanTrailer(f *testing.F) {
 func TestWhatBridgesWriteIsReadWithoutReflection(t *testing.T) {
 	value := EncodeTrailer([]Call{sample, {Tool: "t", Status: Timeout}})
 	allocs := testing.AllocsPerRun(100, func() {
-		if _, err := ParseTrailer(value); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(ParseTrailer(value))(t)
 	})
 	if most := 4.0; allocs > most {
 		t.Errorf("%v allocations, want at most %v", allocs, most)
@@ -244,8 +241,6 @@ func BenchmarkParseTrailer(b *testing.B) {
 	value := EncodeTrailer([]Call{sample})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ParseTrailer(value); err != nil {
-			b.Fatal(err)
-		}
+		must.Value(ParseTrailer(value))(b)
 	}
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -123,10 +124,7 @@ func newWorld(t testing.TB, options ...func(*Options)) *world {
 		for _, option := range options {
 			option(&o)
 		}
-		s, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Value(New(o))(t)
 		w.replicas, w.muxes = append(w.replicas, s), append(w.muxes, w.muxOf(s))
 	}
 	return w
@@ -220,9 +218,7 @@ func (w *world) replays(what string) (n float64) {
 func valueOf(t testing.TB, c prometheus.Metric) float64 {
 	t.Helper()
 	var m dto.Metric
-	if err := c.Write(&m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Write(&m))
 	return m.GetCounter().GetValue()
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -58,9 +59,7 @@ func newAccount(t *testing.T, t0 upstream.Timing, change ...func(*mcpserver.Conf
 	for _, edit := range change {
 		edit(&c)
 	}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Validate())
 	b := New(t.Context(), c, Options{
 		Log: slog.New(slog.NewJSONHandler(a.log, &slog.HandlerOptions{Level: slog.LevelDebug})), timing: &t0,
 		SaveSecret: func(_ context.Context, _ string, value []byte) error {

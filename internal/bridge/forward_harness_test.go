@@ -21,6 +21,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // script is a legacy server whose answers to what clients ask for are the
@@ -202,9 +203,7 @@ func awaitLists(t testing.TB, b *Bridge) {
 func newPolicyRig(t testing.TB, o Options, c mcpserver.Config) *rig {
 	t.Helper()
 	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", mcpserver.Egress{Unrestricted: true}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Validate())
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

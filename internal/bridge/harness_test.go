@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // eraNames are the two eras with the version that a client pins for each.
@@ -106,9 +107,7 @@ func newPipedRig(t *testing.T, t0 upstream.Timing, mode mcpserver.Mode, programs
 
 func newLoggedRigOf(t *testing.T, log *slog.Logger, t0 upstream.Timing, c mcpserver.Config) *rig {
 	t.Helper()
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Validate())
 	b := New(t.Context(), c, Options{Log: log, timing: &t0, runs: runMemory})
 	front := httptest.NewServer(b.Handler())
 	transport := &http.Transport{}

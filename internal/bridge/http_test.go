@@ -20,29 +20,21 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // do sends one request to the bridge, past any SDK.
 func (r *rig) do(t testing.TB, method, url, body string, header map[string]string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	resp, err := r.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(r.http.Do(req))(t)
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Value(io.ReadAll(resp.Body))(t)
 	return resp, string(answer)
 }
 
@@ -176,18 +168,12 @@ func TestStreamsAskProxiesNotToBuffer(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "GET", r.url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(ctx, "GET", r.url, nil))(t)
 	for name, value := range r.session(t) {
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	stream, err := r.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must.Value(r.http.Do(req))(t)
 	defer stream.Body.Close()
 	if stream.Header.Get("X-Accel-Buffering") != "no" {
 		t.Error("a session's stream without X-Accel-Buffering: no")
@@ -315,9 +301,7 @@ func TestArgumentHeaders(t *testing.T) {
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	for clientEra := range eraNames {
 		client := r.connect(t, clientEra, nil)
-		if _, err := client.ListTools(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(client.ListTools(t.Context(), nil))(t)
 		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "zone", Arguments: map[string]string{"region": "eu"}})
 		if err != nil {
 			t.Fatalf("%s client: %v", clientEra, err)
@@ -342,9 +326,7 @@ func TestHealthOverHTTP(t *testing.T) {
 	eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 	resp, body := r.do(t, "GET", strings.TrimSuffix(r.url, "/u/alice/mcp")+"/health", "", nil)
 	var report health.Report
-	if err := json.Unmarshal([]byte(body), &report); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(body), &report))
 	if resp.StatusCode != 200 || report.Status != health.Healthy || report.Tools != 1 || report.Servers["one"].Tools != 1 || report.Servers["one"].LastCheck == nil {
 		t.Errorf("health = %d %s", resp.StatusCode, body)
 	}

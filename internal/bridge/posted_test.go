@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // sseClient is an ingress at a session of HTTP+SSE.
@@ -27,15 +28,9 @@ type sseClient struct {
 
 func (r *rig) openSSE(t *testing.T) *sseClient {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil))(t)
 	req.Header.Set(audit.TrailerName, audit.InStreams)
-	resp, err := r.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(r.http.Do(req))(t)
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	c := &sseClient{rig: r, t: t, events: bufio.NewReader(resp.Body), leave: func() { _ = resp.Body.Close() }}
 	_, query, _ := strings.Cut(c.until("sessionid="), "?")

@@ -7,6 +7,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // sizes are those of a token, a configuration file and the largest secret.
@@ -20,9 +22,7 @@ func BenchmarkSeal(b *testing.B) {
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Seal(b.Context(), rand.Reader, u, testSecret, plaintext); err != nil {
-					b.Fatal(err)
-				}
+				must.Value(Seal(b.Context(), rand.Reader, u, testSecret, plaintext))(b)
 			}
 		})
 	}
@@ -36,9 +36,7 @@ func BenchmarkOpen(b *testing.B) {
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Open(b.Context(), u, testSecret, sealed); err != nil {
-					b.Fatal(err)
-				}
+				must.Value(Open(b.Context(), u, testSecret, sealed))(b)
 			}
 		})
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -114,10 +115,7 @@ func TestWhatIsWrongWithClaimsIsSaidAndNotQuoted(t *testing.T) {
 func TestAnotherGenerationEndsAllTokens(t *testing.T) {
 	deps := testDeps(t, newWorld(), newWorld(), io.Discard)
 	m, _ := deps.MasterKey.(*master)
-	s, err := New(Config{Namespace: system}, deps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(New(Config{Namespace: system}, deps))(t)
 	h := s.handler()
 	signed := func() string {
 		t.Helper()
@@ -144,10 +142,7 @@ func TestTheClientHasTokensSignedOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := login.Keys(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Value(login.Keys(t.Context()))(t)
 	if _, err := verified(token, set); err != nil {
 		t.Error(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // quiet fails the test if a text has a token, a data key or a salt in it.
@@ -167,10 +168,7 @@ func TestAServerThatIsAway(t *testing.T) {
 	}
 	close(held)
 
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	listener.Close()
 	nobody := server{address: "http://" + listener.Addr().String(), token: rootToken}
 	if err := nobody.source(t, "key").Err(); !errors.Is(err, envelope.ErrUnavailable) || !strings.Contains(err.Error(), "refused") {
@@ -197,9 +195,7 @@ func TestTheCertificateIsVerified(t *testing.T) {
 	ts.StartTLS()
 	t.Cleanup(ts.Close)
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ts.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ts.Certificate().Raw}), 0o600))
 	s := server{address: ts.URL, token: rootToken, caFile: ca}
 	s.mount(t, "transit")
 	s.create(t, "key")
@@ -250,9 +246,7 @@ func TestWhatIsSent(t *testing.T) {
 
 func TestTransitOptions(t *testing.T) {
 	good := TransitOptions{Address: "https://vault.example:8200", Key: "hosted-bridge", TokenFile: "/token"}
-	if err := good.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, good.Validate())
 	for _, test := range []struct {
 		name   string
 		change func(*TransitOptions)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // A whole rotation, as two replicas see it that read the ring at different
@@ -27,9 +28,7 @@ func TestARotationInterruptsNothing(t *testing.T) {
 	fast, slow := open(t, Options{Dir: dir}), open(t, Options{Dir: dir})
 	reload := func(s *Source) {
 		t.Helper()
-		if err := s.Reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Reload(t.Context()))
 	}
 	old := seal(t, fast.Keys())
 
@@ -74,14 +73,8 @@ func TestARotationInterruptsNothing(t *testing.T) {
 
 func TestTheAuthorityIsThatOfItsFile(t *testing.T) {
 	s := open(t, Options{Dir: write(t, map[string]string{"1": encoded(1), "authority": encoded(9)})})
-	k, err := parseKey(encoded(9))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := pki.NewAuthority(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Value(parseKey(encoded(9)))(t)
+	want := must.Value(pki.NewAuthority(k))(t)
 	if !bytes.Equal(s.Authority().CertificatePEM(), want.CertificatePEM()) {
 		t.Error("another authority")
 	}
@@ -151,9 +144,7 @@ func TestAChangeIsNoticed(t *testing.T) {
 func TestNothingIsAnnouncedWhereNothingChanged(t *testing.T) {
 	s := open(t, Options{Dir: write(t, map[string]string{"1": encoded(1), "authority": encoded(9)})})
 	keys, changed := s.Keys(), s.Changed()
-	if err := s.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Reload(t.Context()))
 	select {
 	case <-changed:
 		t.Error("a change is announced")
@@ -249,9 +240,7 @@ func TestAChangedAuthorityIsUsedAfterARestart(t *testing.T) {
 	before := s.Authority().CertificatePEM()
 	rewrite(t, dir, map[string]string{"1": encoded(1), "2": encoded(2), "authority": encoded(8)})
 	for range 3 {
-		if err := s.Reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Reload(t.Context()))
 	}
 	if !bytes.Equal(before, s.Authority().CertificatePEM()) {
 		t.Error("the authority has changed")

@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -279,9 +280,7 @@ func TestWhatRunsForATenantIsNotChanged(t *testing.T) {
 	stranger := f.pod()
 	stranger.Name, stranger.Labels = "stranger", map[string]string{"app": "stranger"}
 	for user, object := range map[string]client.Object{operator: d, replicaSets: pod, clusterAdmin: stranger} {
-		if err := f.as(user).Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.as(user).Create(t.Context(), object))
 	}
 	const changes, labels = "only the operator changes what a tenant's pod runs", "neither gets nor loses the labels"
 	admin := f.as(clusterAdmin)

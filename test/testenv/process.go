@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // Kubeconfig writes how to reach the API server that Main started, for a
@@ -39,9 +41,7 @@ func writeKubeconfig(t testing.TB, admin *rest.Config, as *clientcmdapi.AuthInfo
 	c.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
 	c.CurrentContext = "test"
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*c, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.WriteToFile(*c, path))
 	return path
 }
 

@@ -31,6 +31,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // way is one of the two ways to run a program.
@@ -99,9 +100,7 @@ func startShim(t *testing.T, args ...string) way {
 	w.shim = exec.Command(command[0], command[1:]...)
 	w.shim.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	w.shim.Stderr = w.log
-	if err := w.shim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.shim.Start())
 	t.Cleanup(func() {
 		if w.shim.ProcessState != nil {
 			return // The test has ended it.
@@ -123,10 +122,7 @@ func startShim(t *testing.T, args ...string) way {
 
 func connect(t *testing.T, transport mcp.Transport) mcp.Connection {
 	t.Helper()
-	c, err := transport.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(transport.Connect(t.Context()))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -134,10 +130,7 @@ func connect(t *testing.T, transport mcp.Transport) mcp.Connection {
 // ask sends a request and returns the result, or the error of the connection.
 func ask(t *testing.T, c mcp.Connection, method string) (json.RawMessage, error) {
 	t.Helper()
-	id, err := jsonrpc.MakeID("1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Value(jsonrpc.MakeID("1"))(t)
 	if err := c.Write(t.Context(), &jsonrpc.Request{ID: id, Method: method, Params: json.RawMessage(`{"a":1}`)}); err != nil {
 		return nil, err
 	}
@@ -154,19 +147,13 @@ func ask(t *testing.T, c mcp.Connection, method string) (json.RawMessage, error)
 
 func mustAsk(t *testing.T, c mcp.Connection, method string) json.RawMessage {
 	t.Helper()
-	result, err := ask(t, c, method)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return must.Value(ask(t, c, method))(t)
 }
 
 func mustAskFor[T any](t *testing.T, c mcp.Connection) T {
 	t.Helper()
 	var v T
-	if err := json.Unmarshal(mustAsk(t, c, "tell"), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(mustAsk(t, c, "tell"), &v))
 	return v
 }
 
@@ -359,9 +346,7 @@ func TestAProgramThatDoesNotRunSaysWhy(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, content string, mode os.FileMode) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(content), mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(content), mode))
 		return path
 	}
 	plain := write("plain", "#!/bin/sh\n", 0o644)
@@ -533,10 +518,7 @@ func TestAClientSpeaksToAProgram(t *testing.T) {
 		transport := w.transport(stdio.Launch{Command: helper("sdk")})
 		for range 3 {
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-			session, err := client.Connect(t.Context(), transport, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			session := must.Value(client.Connect(t.Context(), transport, nil))(t)
 			if err := session.Ping(t.Context(), nil); err != nil {
 				t.Error(err)
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -68,10 +69,7 @@ func ingressConfig() *rest.Config {
 // startIn runs a replica on a catalog.
 func startIn(t *testing.T, config *rest.Config, namespace string) *fixture {
 	t.Helper()
-	s, err := New(config, Options{Namespace: namespace, Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(New(config, Options{Namespace: namespace, Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler)}))(t)
 	testenv.Run(t, s.Run)
 	f := &fixture{Store: s, t: t, api: testenv.Client(t), namespace: namespace}
 	f.await("the first list", s.Synced)

@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -115,9 +116,7 @@ func TestASecondSeedWritesNothing(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- other.ApplySeed(t.Context(), changes, false) }()
 	err := f.seed(changes...)
-	if err := errors.Join(err, <-ended); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(err, <-ended))
 	for _, kind := range []catalog.ChangeKind{catalog.Create, catalog.Update, catalog.None} {
 		versions := map[string]string{}
 		for i := range changes {
@@ -197,9 +196,7 @@ func TestAfterATransferTheNewOwnerReplacesAll(t *testing.T) {
 			f := start(t)
 			f.make("acme", "beta")
 			write(f)
-			if _, _, err := f.SetQuality(t.Context(), "notes", catalog.Overlay{Badge: "gold"}, "", false); err != nil {
-				t.Fatal(err)
-			}
+			must.Values(f.SetQuality(t.Context(), "notes", catalog.Overlay{Badge: "gold"}, "", false))(t)
 			f.judge("notes")
 			before := f.read("notes")
 
@@ -243,9 +240,7 @@ func TestATransferMendsWhatOtherToolsTook(t *testing.T) {
 	f.make("acme")
 	f.create(draft("acme", valid("notes")))
 	f.kubectl("notes", func(s *v1alpha1.CatalogRecipeSpec) { s.Recipe.Description = "Else" })
-	if _, err := f.SetOwner(t.Context(), "notes", "acme"); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(f.SetOwner(t.Context(), "notes", "acme"))(t)
 	e, err := f.UpdateRecipe(t.Context(), put(draft("acme", valid("notes")), catalog.AnyRevision, false))
 	if err != nil || e.Recipe.Description != "Keeps notes" {
 		t.Errorf("%v: %+v", err, e)

@@ -9,6 +9,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func BenchmarkCheck(b *testing.B) {
@@ -24,8 +25,6 @@ func BenchmarkEntryOf(b *testing.B) {
 	o := catalogtest.Object(catalogtest.Entries(1)[0].Recipe)
 	judge(o, 1)
 	for b.Loop() {
-		if _, err := catalog.EntryOf(o); err != nil {
-			b.Fatal(err)
-		}
+		must.Value(catalog.EntryOf(o))(b)
 	}
 }

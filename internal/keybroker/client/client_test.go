@@ -22,6 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // keybroker starts a server with a certificate of a that answers by handler,
@@ -39,9 +40,7 @@ func keybroker(t *testing.T, a *pki.Authority, handler http.HandlerFunc, log io.
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("token-1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(token, []byte("token-1\n"), 0o600))
 	c, err := New(Config{
 		URL:   strings.Replace(server.URL, "127.0.0.1", "localhost", 1) + "/",
 		CAPEM: newAuthority(t, 1).CertificatePEM(), TokenFile: token,
@@ -70,17 +69,9 @@ func TestARequestCarriesTheTokenOfTheMomentAndAFreshKey(t *testing.T) {
 		_, _ = w.Write(chain)
 	}, io.Discard)
 
-	first, err := c.Certificate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(token, []byte("token-2"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	second, err := c.Certificate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Value(c.Certificate(t.Context()))(t)
+	must.Succeed(t, os.WriteFile(token, []byte("token-2"), 0o600))
+	second := must.Value(c.Certificate(t.Context()))(t)
 	if cmp.Equal(first.Leaf.PublicKey, second.Leaf.PublicKey) {
 		t.Error("a key is used twice")
 	}
@@ -158,16 +149,12 @@ func TestATokenThatIsMissingOrEmptyIsAnErrorThatNamesTheFile(t *testing.T) {
 		t.Error("the request arrives")
 	}, io.Discard)
 	for _, content := range []string{"", "\n"} {
-		if err := os.WriteFile(token, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(token, []byte(content), 0o600))
 		if _, err := c.Certificate(t.Context()); err == nil || !strings.Contains(err.Error(), token) {
 			t.Errorf("content %q: error %v", content, err)
 		}
 	}
-	if err := os.Remove(token); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(token))
 	if _, err := c.Certificate(t.Context()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: error %v", err)
 	}

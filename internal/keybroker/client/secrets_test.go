@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestABridgeFetchesItsSecrets(t *testing.T) {
@@ -36,11 +37,7 @@ func TestABridgeFetchesItsSecrets(t *testing.T) {
 	}, io.Discard)
 	fetch := func(revision string) *Secrets {
 		t.Helper()
-		got, err := c.Secrets(t.Context(), revision)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
+		return must.Value(c.Secrets(t.Context(), revision))(t)
 	}
 	key := bytes.Repeat([]byte{7}, pki.SessionKeySize)
 	answer = `{"revision":"r1","secrets":{"TOKEN":"Y2FuYXJ5","empty.json":""},"unreadable":[],"sessionKeys":["` + base64.StdEncoding.EncodeToString(key) + `"]}`
@@ -308,9 +305,7 @@ func TestABridgeSavesWhatItRefreshed(t *testing.T) {
 	if err := save(); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Secrets(t.Context(), ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(c.Secrets(t.Context(), ""))(t)
 	if err := save(); err != nil || string(value) != "canary" {
 		t.Errorf("error %v, the caller's value %q", err, value)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var lags = []time.Duration{3 * time.Second, 90 * time.Second, 40 * time.Second}
@@ -124,9 +125,7 @@ func TestARotationEndsAnywhereAndGoesOn(t *testing.T) {
 					if ctx.Err() != nil && n < 3 && first == nil {
 						t.Error("it was killed and says nothing")
 					}
-					if _, err := w.run(t.Context(), (*Rotation).Run); err != nil {
-						t.Fatal(err)
-					}
+					must.Value(w.run(t.Context(), (*Rotation).Run))(t)
 					w.expectRing(local(2, 2, 1, 2))
 				})
 			})
@@ -266,10 +265,7 @@ func TestALookChangesNothing(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, test.data, 0)
 			w.census = test.census
-			report, err := w.rotation().Preview(t.Context(), test.retire)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := must.Value(w.rotation().Preview(t.Context(), test.retire))(t)
 			if diff := cmp.Diff(test.next, report.Next); diff != "" {
 				t.Errorf("next (-want +got):\n%s", diff)
 			}

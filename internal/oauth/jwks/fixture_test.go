@@ -18,17 +18,14 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const theirs = "https://login.example.com"
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 }
 
 func public(kid string, key crypto.Signer) jose.JSONWebKey {
