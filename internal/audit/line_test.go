@@ -230,7 +230,9 @@ func FuzzScanTrailer(f *testing.F) {
 func TestWhatBridgesWriteIsReadWithoutReflection(t *testing.T) {
 	value := EncodeTrailer([]Call{sample, {Tool: "t", Status: Timeout}})
 	allocs := testing.AllocsPerRun(100, func() {
-		must.Value(ParseTrailer(value))(t)
+		if _, err := ParseTrailer(value); err != nil {
+			t.Fatal(err)
+		}
 	})
 	if most := 4.0; allocs > most {
 		t.Errorf("%v allocations, want at most %v", allocs, most)
@@ -241,6 +243,8 @@ func BenchmarkParseTrailer(b *testing.B) {
 	value := EncodeTrailer([]Call{sample})
 	b.ReportAllocs()
 	for b.Loop() {
-		must.Value(ParseTrailer(value))(b)
+		if _, err := ParseTrailer(value); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -69,6 +69,8 @@ func benchmarkForward(b *testing.B, result string, configure func(*mcpserver.Ser
 	b.ReportAllocs()
 	for b.Loop() {
 		q := &message.Request{Method: message.MethodCallTool, Era: message.Modern, Params: &mcp.CallToolParamsRaw{Name: "t", Arguments: json.RawMessage(`{"a":1,"b":"x"}`)}}
-		must.Value(forward(bridge, b.Context(), q, u))(b)
+		if _, err := forward(bridge, b.Context(), q, u); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -265,13 +265,17 @@ func BenchmarkSign(b *testing.B) {
 	k := keys(b, 1, 0)
 	body := claims(b, now, nil)
 	for b.Loop() {
-		must.Value(k.Sign(body, now))(b)
+		if _, err := k.Sign(body, now); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
 func BenchmarkPublic(b *testing.B) {
 	k := keys(b, 1, 0)
 	for b.Loop() {
-		must.Value(k.Public(now))(b)
+		if _, err := k.Public(now); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
