@@ -36,25 +36,16 @@ type consoleVisitor struct {
 // send makes a request, follows redirects as a browser does, and returns the page.
 func (v *consoleVisitor) send(method, path string, form url.Values) (int, string) {
 	v.t.Helper()
-	r, err := http.NewRequestWithContext(v.t.Context(), method, v.base+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(v.t.Context(), method, v.base+path, strings.NewReader(form.Encode())))(v.t)
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Origin", v.base)
 	} else {
 		r.Body, r.ContentLength = http.NoBody, 0
 	}
-	res, err := (&http.Client{Jar: v.jar, Timeout: wait.Limit}).Do(r)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	res := must.Value((&http.Client{Jar: v.jar, Timeout: wait.Limit}).Do(r))(v.t)
 	defer res.Body.Close()
-	page, err := io.ReadAll(res.Body)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	page := must.Value(io.ReadAll(res.Body))(v.t)
 	return res.StatusCode, string(page)
 }
 

@@ -52,17 +52,10 @@ func (i *installation) metric(name string) float64 {
 		i.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	body := must.Value(io.ReadAll(res.Body))(i.t)
 	for line := range strings.Lines(string(body)) {
 		if digits, ok := strings.CutPrefix(line, name+" "); ok {
-			value, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-			if err != nil {
-				i.t.Fatal(err)
-			}
-			return value
+			return must.Value(strconv.ParseFloat(strings.TrimSpace(digits), 64))(i.t)
 		}
 	}
 	i.t.Fatalf("there is no metric %s", name)
@@ -105,10 +98,7 @@ func (i *installation) awaitKept(of tenant) {
 	i.t.Helper()
 	o := i.options.Snapshot
 	i.await("a snapshot", func() bool {
-		d, err := disk.Open(o.Dir, o.KeyFile, i.namespace)
-		if err != nil {
-			i.t.Fatal(err)
-		}
+		d := must.Value(disk.Open(o.Dir, o.KeyFile, i.namespace))(i.t)
 		table, err := d.Routes(time.Now(), o.MaxAge)
 		if err != nil {
 			return false

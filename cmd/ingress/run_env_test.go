@@ -120,10 +120,7 @@ func (i *installation) await(what string, condition func() bool) {
 }
 
 func (i *installation) ready() bool {
-	r, err := http.NewRequestWithContext(i.t.Context(), http.MethodGet, "http://"+i.probes+"/readyz", nil)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(i.t.Context(), http.MethodGet, "http://"+i.probes+"/readyz", nil))(i.t)
 	res, err := http.DefaultClient.Do(r) //nolint:forbidigo // A test's client.
 	if err != nil {
 		i.t.Fatal(err)
@@ -145,10 +142,7 @@ func (i *installation) call(method, path, key string) (int, string) {
 // send is call with a body.
 func (i *installation) send(method, path, key, body string) (int, string) {
 	i.t.Helper()
-	r, err := http.NewRequestWithContext(i.t.Context(), method, "http://"+i.public+path, strings.NewReader(body))
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(i.t.Context(), method, "http://"+i.public+path, strings.NewReader(body)))(i.t)
 	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(r) //nolint:forbidigo // A test's client.
@@ -156,10 +150,7 @@ func (i *installation) send(method, path, key, body string) (int, string) {
 		i.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	answer := must.Value(io.ReadAll(res.Body))(i.t)
 	return res.StatusCode, string(answer)
 }
 
@@ -260,9 +251,7 @@ func (i *installation) addPod(b *v1alpha1.HostedBridge, ip string) {
 	testenv.ExpectApplied(i.t, i.client, pod)
 	pod.Status.PodIP, pod.Status.PodIPs = ip, []corev1.PodIP{{IP: ip}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	if err := i.client.Status().Update(i.t.Context(), pod); err != nil {
-		i.t.Fatal(err)
-	}
+	must.Succeed(i.t, i.client.Status().Update(i.t.Context(), pod))
 }
 
 func TestFromAnEmptyInstallationToACall(t *testing.T) {

@@ -75,10 +75,7 @@ func startDirectory(t *testing.T, more string) directoryOf {
 // ask sends a request of the directory.
 func (d directoryOf) ask(method, path, body string, header ...string) scimAnswer {
 	d.t.Helper()
-	r, err := http.NewRequestWithContext(d.t.Context(), method, "http://"+d.public+path, strings.NewReader(body))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(d.t.Context(), method, "http://"+d.public+path, strings.NewReader(body)))(d.t)
 	r.Header.Set("Authorization", "Bearer "+d.token)
 	if body != "" {
 		r.Header.Set("Content-Type", scim.ContentType)
@@ -91,10 +88,7 @@ func (d directoryOf) ask(method, path, body string, header ...string) scimAnswer
 		d.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	read, err := io.ReadAll(res.Body)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	read := must.Value(io.ReadAll(res.Body))(d.t)
 	a := scimAnswer{status: res.StatusCode, header: res.Header, body: string(read)}
 	if len(read) > 0 {
 		if err := json.Unmarshal(read, &a); err != nil || res.Header.Get("Content-Type") != scim.ContentType {
@@ -125,28 +119,21 @@ func (d directoryOf) person(externalID string) *v1alpha1.BridgePerson {
 	d.t.Helper()
 	p := &v1alpha1.BridgePerson{}
 	name := access.DirectoryName(oauth.KeyOf(directoryIssuer, externalID))
-	if err := d.client.Get(d.t.Context(), client.ObjectKey{Namespace: d.options.Namespace, Name: name}, p); err != nil {
-		d.t.Fatal(err)
-	}
+	must.Succeed(d.t, d.client.Get(d.t.Context(), client.ObjectKey{Namespace: d.options.Namespace, Name: name}, p))
 	return p
 }
 
 // acts returns the acts of directories that are in the audit trail.
 func (d directoryOf) acts() []string {
 	d.t.Helper()
-	content, err := os.ReadFile(d.trail)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	content := must.Value(os.ReadFile(d.trail))(d.t)
 	if secret := d.token[len(d.token)-28:]; strings.Contains(string(content), secret) || strings.Contains(d.log.String(), secret) {
 		d.t.Error("the audit trail or the log has the token")
 	}
 	var acts []string
 	for line := range strings.Lines(string(content)) {
 		var e audit.Entry
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			d.t.Fatal(err)
-		}
+		must.Succeed(d.t, json.Unmarshal([]byte(line), &e))
 		if method, ok := strings.CutPrefix(e.Method, audit.SCIMPrefix); ok {
 			if e.Principal.Kind != audit.KindSCIMToken || !strings.HasPrefix(e.Principal.ID, "okta/") || e.Principal.Issuer != directoryIssuer {
 				d.t.Errorf("the principal is %+v", e.Principal)

@@ -77,32 +77,22 @@ func (n *namespaced) token(account *corev1.ServiceAccount) string {
 		Audiences:      []string{keybroker.Audience},
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
 	}}
-	if err := n.client.SubResource("token").Create(n.t.Context(), account, request); err != nil {
-		n.t.Fatal(err)
-	}
+	must.Succeed(n.t, n.client.SubResource("token").Create(n.t.Context(), account, request))
 	return request.Status.Token
 }
 
 // secrets asks for the secrets of who presents the token.
 func (n *namespaced) secrets(token string) (status int, secrets map[string][]byte) {
 	n.t.Helper()
-	r, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, "https://"+n.at+"/v1/secrets", nil)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(n.t.Context(), http.MethodGet, "https://"+n.at+"/v1/secrets", nil))(n.t)
 	r.Header.Set("Authorization", "Bearer "+token)
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
 		MinVersion: tls.VersionTLS13, RootCAs: n.roots, ServerName: "hosted-bridge-keybroker." + testenv.System + ".svc",
 	}}
-	response, err := (&http.Client{Transport: transport, Timeout: 30 * time.Second}).Do(r)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	response := must.Value((&http.Client{Transport: transport, Timeout: 30 * time.Second}).Do(r))(n.t)
 	defer response.Body.Close()
 	var answer struct{ Secrets map[string][]byte }
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		n.t.Fatal(err)
-	}
+	must.Succeed(n.t, json.NewDecoder(response.Body).Decode(&answer))
 	return response.StatusCode, answer.Secrets
 }
 

@@ -104,9 +104,7 @@ func (d *drill) mustDo(block int) string {
 func (d *drill) lose() {
 	d.t.Helper()
 	d.deleteBridges(d.t.Context())
-	if err := d.client.Delete(d.t.Context(), ringSecret()); err != nil {
-		d.t.Fatal(err)
-	}
+	must.Succeed(d.t, d.client.Delete(d.t.Context(), ringSecret()))
 }
 
 func (d *drill) values(name string) map[string]string {

@@ -112,18 +112,14 @@ func publish(version string) catalog.Replacement {
 func (p *people) seed() {
 	p.t.Helper()
 	change := catalog.Change{Kind: catalog.Create, Name: "files", Recipe: recipeOf("files", "1.0.0")}
-	if err := p.catalog.ApplySeed(p.t.Context(), []catalog.Change{change}, false); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, p.catalog.ApplySeed(p.t.Context(), []catalog.Change{change}, false))
 }
 
 // login records that anna logs in, with these groups.
 func (p *people) login(groups ...string) {
 	p.t.Helper()
 	named := tenantstore.NamedGroups{Issuer: idp, Subject: anna, User: "alice", Groups: groups, At: time.Now()}
-	if err := p.persons.Record(p.t.Context(), named); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, p.persons.Record(p.t.Context(), named))
 }
 
 // person returns what logins say of anna.
@@ -150,9 +146,7 @@ func (p *people) read() map[string]any {
 	for _, kind := range peopleKinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
-		if err := p.client.List(p.t.Context(), list, client.InNamespace(Defaults().Namespace)); err != nil {
-			p.t.Fatal(err)
-		}
+		must.Succeed(p.t, p.client.List(p.t.Context(), list, client.InNamespace(Defaults().Namespace)))
 		for _, o := range list.Items {
 			objects[kind+" "+o.GetName()] = map[string]any{"spec": o.Object["spec"], "status": o.Object["status"]}
 		}
@@ -197,9 +191,7 @@ func (p *people) expectRestored() {
 func (p *people) expectNoAccessTo(b *v1alpha1.HostedBridge) {
 	p.t.Helper()
 	var persons v1alpha1.BridgePersonList
-	if err := p.client.List(p.t.Context(), &persons, client.InNamespace(Defaults().Namespace)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, p.client.List(p.t.Context(), &persons, client.InNamespace(Defaults().Namespace)))
 	if got := access.NewPeople(persons.Items).Bridge(b); got != v1alpha1.AccessSuspended {
 		p.t.Errorf("the access to the bridge of %s is %s", b.User(), got)
 	}

@@ -199,10 +199,7 @@ func (w *world) changeClients(change func(*client.RegistryOptions)) {
 	for _, s := range w.replicas {
 		o := s.clients.RegistryOptions
 		change(&o)
-		registry, err := client.NewRegistry(o)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		registry := must.Value(client.NewRegistry(o))(w.t)
 		s.clients = registry
 	}
 }

@@ -56,17 +56,11 @@ func (c *sseClient) until(text string) (read string) {
 // post sends a message with an id of its own, of which hold says what is asked.
 func (c *sseClient) post(id int, body, hold string) *http.Response {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.address, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.address, strings.NewReader(body)))(c.t)
 	for name, value := range asked(map[string]string{"Content-Type": "application/json", "X-Request-Id": fmt.Sprint(id), audit.PostName: hold}) {
 		req.Header.Set(name, value)
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	resp := must.Value(c.http.Do(req))(c.t)
 	c.t.Cleanup(func() { _ = resp.Body.Close() })
 	if resp.StatusCode != http.StatusAccepted {
 		c.t.Fatalf("%d", resp.StatusCode)
@@ -87,15 +81,9 @@ func (c *sseClient) call(id int, method, params string) *http.Response {
 // told reads a POST's answer to its end.
 func (c *sseClient) told(resp *http.Response) (body string, calls []audit.Call) {
 	c.t.Helper()
-	read, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	read := must.Value(io.ReadAll(resp.Body))(c.t)
 	if value := resp.Trailer.Get(audit.TrailerName); value != "" {
-		told, err := audit.ParseTrailer(value)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		told := must.Value(audit.ParseTrailer(value))(c.t)
 		calls = told.Calls
 	}
 	return string(read), calls

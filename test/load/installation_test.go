@@ -84,9 +84,7 @@ func (i *installation) forget() {
 func (i *installation) write(name, content string) string {
 	i.t.Helper()
 	path := filepath.Join(i.dir, name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		i.t.Fatal(err)
-	}
+	must.Succeed(i.t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 

@@ -72,14 +72,9 @@ func (f *tenantPolicies) policy() *networkingv1.NetworkPolicy {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	encoded, err := json.Marshal(made)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	encoded := must.Value(json.Marshal(made))(f.t)
 	var p networkingv1.NetworkPolicy
-	if err := json.Unmarshal(encoded, &p); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, json.Unmarshal(encoded, &p))
 	return &p
 }
 

@@ -66,11 +66,7 @@ func (f *tenantPolicies) as(user string) client.Client {
 	f.t.Helper()
 	config := rest.CopyConfig(f.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
-	c, err := client.New(config, client.Options{Scheme: testenv.Scheme()})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return c
+	return must.Value(client.New(config, client.Options{Scheme: testenv.Scheme()}))(f.t)
 }
 
 // deployment returns what the operator makes of a bridge with a program.
@@ -87,14 +83,9 @@ func (f *tenantPolicies) deployment() *appsv1.Deployment {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	encoded, err := json.Marshal(objects[len(objects)-1])
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	encoded := must.Value(json.Marshal(objects[len(objects)-1]))(f.t)
 	var d appsv1.Deployment
-	if err := json.Unmarshal(encoded, &d); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, json.Unmarshal(encoded, &d))
 	return &d
 }
 

@@ -34,18 +34,14 @@ func (f *fixture) seed(changes ...catalog.Change) error {
 
 func (f *fixture) mustSeed(changes ...catalog.Change) {
 	f.t.Helper()
-	if err := f.seed(changes...); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, f.seed(changes...))
 }
 
 // publisher makes publishers.
 func (f *fixture) make(ids ...string) {
 	f.t.Helper()
 	for _, id := range ids {
-		if _, _, err := f.CreatePublisher(f.t.Context(), catalog.Publisher{ID: id}, nil); err != nil {
-			f.t.Fatal(err)
-		}
+		must.Values(f.CreatePublisher(f.t.Context(), catalog.Publisher{ID: id}, nil))(f.t)
 	}
 }
 

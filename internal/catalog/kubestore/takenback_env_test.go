@@ -25,9 +25,7 @@ import (
 func (f *fixture) takeBack(name, field string) {
 	f.t.Helper()
 	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/`+field+`"}]`))
-	if err := f.api.Patch(f.t.Context(), f.object(name), patch); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, f.api.Patch(f.t.Context(), f.object(name), patch))
 	f.judge(name)
 }
 

@@ -73,9 +73,7 @@ func newTheft(t *testing.T) *theft {
 // reset has the catalog be as it was before the first step.
 func (x *theft) reset() {
 	x.t.Helper()
-	if err := x.api.DeleteAllOf(x.t.Context(), &v1alpha1.CatalogPublisher{}, client.InNamespace(x.namespace)); err != nil {
-		x.t.Fatal(err)
-	}
+	must.Succeed(x.t, x.api.DeleteAllOf(x.t.Context(), &v1alpha1.CatalogPublisher{}, client.InNamespace(x.namespace)))
 	o := &v1alpha1.CatalogPublisher{ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: x.name}}
 	o.Spec.Keys = slices.Clone(x.have)
 	testenv.ExpectApplied(x.t, x.api, o)
@@ -101,9 +99,7 @@ func (x *theft) create(keys ...v1alpha1.PublisherKey) error {
 func (x *theft) open(keys []string) []string {
 	x.t.Helper()
 	list := &v1alpha1.CatalogPublisherList{}
-	if err := x.api.List(x.t.Context(), list, client.InNamespace(x.namespace)); err != nil {
-		x.t.Fatal(err)
-	}
+	must.Succeed(x.t, x.api.List(x.t.Context(), list, client.InNamespace(x.namespace)))
 	var all []*v1alpha1.CatalogPublisher
 	for i := range list.Items {
 		all = append(all, &list.Items[i])

@@ -75,10 +75,7 @@ func TestARotation(t *testing.T) {
 // expectNothingShown looks for keys in all that a rotation says.
 func (w *world) expectNothingShown(report Report) {
 	w.t.Helper()
-	said, err := json.Marshal(report)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	said := must.Value(json.Marshal(report))(w.t)
 	all := strings.Join(w.told, "\n") + string(said) + fmt.Sprintf("%+v", report)
 	key := make([]byte, envelope.KeySize)
 	_, _ = randomness{}.Read(key)

@@ -168,10 +168,7 @@ func (w *world) ask(ctx context.Context, kid string) <-chan asked {
 // ids returns which keys there are, and fails the test where that is not known.
 func (w *world) ids(kid string) []string {
 	w.t.Helper()
-	keys, err := w.set.Keys(w.t.Context(), theirs, kid)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	keys := must.Value(w.set.Keys(w.t.Context(), theirs, kid))(w.t)
 	return idsOf(keys)
 }
 
