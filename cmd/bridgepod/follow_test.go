@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/process"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -31,7 +32,7 @@ func TestThePodTakesANewConfiguration(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		put("v1", goodConfig)
-		log := &buffer{}
+		log := &logtest.Log{}
 		o := Defaults()
 		o.ConfigFile, o.KeybrokerCA = filepath.Join(folder, "..data", "config.json"), "pem"
 		must.Succeed(t, o.Validate())

@@ -28,6 +28,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -93,7 +94,7 @@ type kept struct {
 	renewed chan struct{}
 	used    chan *secret.Set
 	keys    chan string
-	log     *buffer
+	log     *logtest.Log
 }
 
 func keep(t *testing.T) *kept {
@@ -104,7 +105,7 @@ func keep(t *testing.T) *kept {
 		renewed: make(chan struct{}, 1),
 		used:    make(chan *secret.Set, 16),
 		keys:    make(chan string, 16),
-		log:     &buffer{},
+		log:     &logtest.Log{},
 	}
 	k.keeper = newKeeper(k.played, k.clock, func(s *secret.Set) { k.used <- s }, slog.New(slog.NewJSONHandler(k.log, nil)))
 	k.keeper.useKeys = func(keys [][]byte) {
@@ -141,24 +142,6 @@ func (k *kept) turn(t *testing.T, revision string, answer any) {
 }
 
 func (k *kept) asked() <-chan string { return k.played.asked }
-
-// buffer is a log that goroutines may share.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
 
 func given(revision string, unreadable ...string) *client.Secrets {
 	return &client.Secrets{Revision: revision, Values: map[string][]byte{"TOKEN": []byte("c4n4ry")}, Unreadable: unreadable}
@@ -533,7 +516,7 @@ func TestNoSecretLeavesTheProcess(t *testing.T) {
 		mcpserver.Server{Name: "missing", URL: servers[0].URL, Secrets: []string{"OTHER"}},
 		mcpserver.Server{Name: "away", URL: "http://127.0.0.1:1/", Secrets: []string{"TOKEN"}, Headers: []mcpserver.Header{{Name: "X-Key", Value: "${TOKEN}"}}},
 	)
-	log := &buffer{}
+	log := &logtest.Log{}
 	r := startLoggedBridge(t, k, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), servers...)
 	ingress := k.caller(t, pki.IngressSubject())
 	waitFor(t, "ready", func() bool { status, _ := readyz(t, r); return status == http.StatusOK })

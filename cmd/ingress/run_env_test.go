@@ -30,6 +30,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -42,7 +43,7 @@ type installation struct {
 	namespace string
 	authority *pki.Authority
 	options   options
-	log       *testenv.Log
+	log       *logtest.Log
 	public    string
 	probes    string
 	end       func()
@@ -84,7 +85,7 @@ func startAt(t *testing.T, c client.Client, kubeconfig string, bridgePort int, f
 func (i *installation) launch() {
 	i.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	ended, log := make(chan error, 1), &testenv.Log{}
+	ended, log := make(chan error, 1), &logtest.Log{}
 	i.log, i.public = log, ""
 	go func() { ended <- run(ctx, i.options, io.Discard, log) }()
 	i.end = func() {

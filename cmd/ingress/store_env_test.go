@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -105,7 +106,7 @@ func startStore(t *testing.T, i *installation, address, dir string) (stop func()
 	t.Helper()
 	t.Setenv("KEYBROKER_CA", string(i.authority.CertificatePEM()))
 	ctx, cancel := context.WithCancel(context.Background())
-	ended, log := make(chan error, 1), &testenv.Log{}
+	ended, log := make(chan error, 1), &logtest.Log{}
 	go func() {
 		ended <- store.Run(ctx, []string{
 			"--listen=" + address, "--probe-listen=127.0.0.1:0", "--namespace=" + i.namespace, "--directory=" + dir,

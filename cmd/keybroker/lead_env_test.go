@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -36,7 +37,7 @@ func TestAReplicaThatLosesTheLeaseServesOnAndLeadsAgain(t *testing.T) {
 	writeKey(t, o.MasterKeyDir, "authority", 9)
 	writeKey(t, o.MasterKeyDir, "1", 1)
 
-	var logs testenv.Log
+	var logs logtest.Log
 	stop := serveParts(t, o, slog.New(slog.NewTextHandler(&logs, nil)))
 	defer stop()
 	namespace := testenv.Namespace(t, c)

@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -107,7 +108,7 @@ func (n *namespaced) awaitServing() {
 	})
 }
 
-func startNamespaced(t *testing.T) (n *namespaced, logs *testenv.Log, stop func()) {
+func startNamespaced(t *testing.T) (n *namespaced, logs *logtest.Log, stop func()) {
 	t.Helper()
 	n, start := installNamespaced(t)
 	logs, stop = start()
@@ -116,7 +117,7 @@ func startNamespaced(t *testing.T) (n *namespaced, logs *testenv.Log, stop func(
 
 // installNamespaced makes what a keybroker needs that looks after two namespaces,
 // and returns what starts it.
-func installNamespaced(t *testing.T) (n *namespaced, start func() (logs *testenv.Log, stop func())) {
+func installNamespaced(t *testing.T) (n *namespaced, start func() (logs *logtest.Log, stop func())) {
 	t.Helper()
 	p := testenv.StartControlPlane(t)
 	n = &namespaced{t: t, client: p.Client(), plane: p, at: unusedAddress(t)}
@@ -128,8 +129,8 @@ func installNamespaced(t *testing.T) (n *namespaced, start func() (logs *testenv
 	testenv.ExpectApplied(t, n.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-ca"}})
 	writeKey(t, o.MasterKeyDir, "authority", 9)
 	writeKey(t, o.MasterKeyDir, "1", 1)
-	return n, func() (logs *testenv.Log, stop func()) {
-		logs = &testenv.Log{}
+	return n, func() (logs *logtest.Log, stop func()) {
+		logs = &logtest.Log{}
 		return logs, testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, logs) })
 	}
 }

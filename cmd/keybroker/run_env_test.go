@@ -25,6 +25,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -45,7 +46,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	writeKey(t, o.MasterKeyDir, "authority", 9)
 	writeKey(t, o.MasterKeyDir, "1", 1)
 
-	var logs testenv.Log
+	var logs logtest.Log
 	stop := testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, &logs) })
 
 	namespace := testenv.Namespace(t, c)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -88,12 +89,12 @@ func installNamespaced(t *testing.T) client.Client {
 }
 
 // runNamespaced runs an operator that looks after two namespaces.
-func runNamespaced(t *testing.T) (logs *testenv.Log, stop func()) {
+func runNamespaced(t *testing.T) (logs *logtest.Log, stop func()) {
 	t.Helper()
 	o := Defaults()
 	o.ProbeListen, o.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
 	o.Namespace, o.WatchNamespaces = testenv.System, scope.Namespaces{testenv.Tenants, testenv.Trials}
-	logs = &testenv.Log{}
+	logs = &logtest.Log{}
 	return logs, testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, slog.New(slog.NewJSONHandler(logs, nil))) })
 }
 

@@ -28,6 +28,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/cmd/operator/profiles"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -44,7 +45,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	install(t, c, o.Namespace)
 	t.Setenv("KUBECONFIG", testenv.KubeconfigOf(t, o.Namespace, "hosted-bridge-operator"))
 
-	var logs testenv.Log
+	var logs logtest.Log
 	stop := testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, slog.New(slog.NewJSONHandler(&logs, nil))) })
 
 	namespace := testenv.Namespace(t, c)

@@ -6,7 +6,6 @@
 package hostedbridge_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -19,28 +18,11 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
-
-// lines is a log that several goroutines use.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) contains(s string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), s)
-}
 
 // configured returns what keeps the profile of first logins, of a file with these servers.
 func (f *fixture) configured(t *testing.T, servers string) *bridgeprofile.Onboarding {
@@ -88,7 +70,7 @@ func TestAProfileOfSomebodyElseStays(t *testing.T) {
 	f := newFixture(t)
 	p := f.profile(v1alpha1.OnboardingProfile, "docs", "https://docs.example.com/mcp")
 	testenv.ExpectApplied(t, f.Client, p)
-	var log lines
+	var log logtest.Log
 	o := f.configured(t, "[]")
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	ctx, end := context.WithCancel(t.Context())
@@ -98,7 +80,7 @@ func TestAProfileOfSomebodyElseStays(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	wait.Until(t, "the log says why", func() bool { return log.contains("give it another name") })
+	wait.Until(t, "the log says why", func() bool { return strings.Contains(log.String(), "give it another name") })
 	end()
 	running.Wait()
 	must.Succeed(t, (&bridgeprofile.Onboarding{Client: f.Client, Namespace: f.Settings.Namespace}).Start(t.Context()))

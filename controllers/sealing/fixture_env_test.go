@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"log/slog"
 	"maps"
 	"os"
@@ -24,7 +23,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,34 +95,6 @@ func (k *keys) Changed() <-chan struct{} {
 	return k.changed
 }
 
-// secrets are the API server's, through the client of the test, so that a test
-// sees and interrupts every write.
-type secrets struct{ client.Client }
-
-func (s secrets) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	return secret, s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
-}
-
-func (s secrets) CreateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
-	return secret, s.Create(ctx, secret)
-}
-
-func (s secrets) PatchSecret(ctx context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error) {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]string{"resourceVersion": secret.ResourceVersion}, "data": data,
-	})
-	if err != nil {
-		return nil, err
-	}
-	after := secret.DeepCopy()
-	return after, s.Patch(ctx, after, client.RawPatch(types.MergePatchType, patch))
-}
-
-func (s secrets) DeleteSecret(ctx context.Context, secret *corev1.Secret) error {
-	return s.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
-}
-
 // fixture is a reconciler on a real API server, without a cache: it reads what
 // was just written, so that a test says exactly what it reconciles with.
 type fixture struct {
@@ -174,7 +144,7 @@ func (f *fixture) use(t *testing.T, c client.Client) {
 	var err error
 	f.Client, f.Reconciler.Client, f.Live = c, c, c
 	f.store, err = store.New(store.Config{
-		Secrets: secrets{c}, Keys: f.keys.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now,
+		Secrets: testenv.Secrets{Client: c}, Keys: f.keys.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(&f.log, nil)),
 	})
 	if err != nil {

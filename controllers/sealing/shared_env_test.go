@@ -166,6 +166,6 @@ func TestTwoHundredMembersAreTold(t *testing.T) {
 
 func (f *fixture) envelopesVersion(t *testing.T, s *v1alpha1.SharedServer) string {
 	t.Helper()
-	secret := must.Value(secrets{f.Client}.Secret(t.Context(), s.Namespace, v1alpha1.SharedEnvelopesSecretName(s.Name)))(t)
+	secret := must.Value(testenv.Secrets{Client: f.Client}.Secret(t.Context(), s.Namespace, v1alpha1.SharedEnvelopesSecretName(s.Name)))(t)
 	return secret.ResourceVersion
 }

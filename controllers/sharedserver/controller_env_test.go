@@ -8,7 +8,6 @@ package sharedserver_test
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -63,31 +61,6 @@ func (k *keys) Keys() *envelope.Keys     { return k.keys }
 func (k *keys) Current() envelope.KeyID  { return k.keys.Current() }
 func (k *keys) Changed() <-chan struct{} { return nil }
 
-// secrets are the API server's, through the client of the test.
-type secrets struct{ client.Client }
-
-func (s secrets) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	return secret, s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
-}
-
-func (s secrets) CreateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
-	return secret, s.Create(ctx, secret)
-}
-
-func (s secrets) PatchSecret(ctx context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error) {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]string{"resourceVersion": secret.ResourceVersion}, "data": data})
-	if err != nil {
-		return nil, err
-	}
-	after := secret.DeepCopy()
-	return after, s.Patch(ctx, after, client.RawPatch(types.MergePatchType, patch))
-}
-
-func (s secrets) DeleteSecret(ctx context.Context, secret *corev1.Secret) error {
-	return s.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
-}
-
 // fixture is a reconciler on a real API server, without a cache.
 type fixture struct {
 	client.WithWatch
@@ -113,7 +86,7 @@ func (f *fixture) use(t *testing.T, c client.WithWatch) {
 	var err error
 	f.WithWatch, f.Reconciler.Client = c, c
 	f.store, err = store.New(store.Config{
-		Secrets: secrets{c}, Keys: f.keys.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Secrets: testenv.Secrets{Client: c}, Keys: f.keys.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -211,16 +211,7 @@ func newPolicyRig(t testing.TB, o Options, c mcpserver.Config) *rig {
 		t0 := fast
 		o.timing = &t0
 	}
-	b := New(t.Context(), c, o)
-	front := httptest.NewServer(b.Handler())
-	transport := &http.Transport{}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		front.CloseClientConnections()
-		b.Close()
-		front.Close()
-	})
-	return &rig{bridge: b, url: front.URL + "/u/alice/mcp", http: &http.Client{Transport: transport}}
+	return serveBridge(t, New(t.Context(), c, o))
 }
 
 // codeOf returns the bridge's code of an error, empty for none.

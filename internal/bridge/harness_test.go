@@ -108,7 +108,12 @@ func newPipedRig(t *testing.T, t0 upstream.Timing, mode mcpserver.Mode, programs
 func newLoggedRigOf(t *testing.T, log *slog.Logger, t0 upstream.Timing, c mcpserver.Config) *rig {
 	t.Helper()
 	must.Succeed(t, c.Validate())
-	b := New(t.Context(), c, Options{Log: log, timing: &t0, runs: runMemory})
+	return serveBridge(t, New(t.Context(), c, Options{Log: log, timing: &t0, runs: runMemory}))
+}
+
+// serveBridge serves b until the test ends.
+func serveBridge(t testing.TB, b *Bridge) *rig {
+	t.Helper()
 	front := httptest.NewServer(b.Handler())
 	transport := &http.Transport{}
 	t.Cleanup(func() {

@@ -285,10 +285,10 @@ func fieldsOf(t *testing.T, object string) map[string]string {
 	return fields
 }
 
-// TestArgumentHeaders checks the headers that repeat a tool's arguments: a
-// modern client's pass on, and for a legacy client the bridge writes them.
-func TestArgumentHeaders(t *testing.T) {
-	t.Parallel()
+// newZone starts a bridge to a server whose tool wants its argument in a header too
+// and returns what the header says.
+func newZone(t *testing.T) *rig {
+	t.Helper()
 	s := emptyServer(nil)
 	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
 		"type":       "object",
@@ -298,9 +298,14 @@ func TestArgumentHeaders(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "modern")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	return newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+}
+
+// expectZone calls the tool with clients of both eras, which send no such header.
+func expectZone(t *testing.T, connect func(*testing.T, string, *mcp.ClientOptions) *mcp.ClientSession) {
+	t.Helper()
 	for clientEra := range eraNames {
-		client := r.connect(t, clientEra, nil)
+		client := connect(t, clientEra, nil)
 		must.Value(client.ListTools(t.Context(), nil))(t)
 		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "zone", Arguments: map[string]string{"region": "eu"}})
 		if err != nil {
@@ -310,6 +315,14 @@ func TestArgumentHeaders(t *testing.T) {
 			t.Errorf("%s client: the server saw %q", clientEra, got)
 		}
 	}
+}
+
+// TestArgumentHeaders checks the headers that repeat a tool's arguments: a
+// modern client's pass on, and for a legacy client the bridge writes them.
+func TestArgumentHeaders(t *testing.T) {
+	t.Parallel()
+	r := newZone(t)
+	expectZone(t, r.connect)
 	header := modernHeader("tools/call", "zone")
 	header["Mcp-Param-Region"] = "us"
 	resp, body := r.do(t, "POST", r.url, modernBody(1, "tools/call", `"name":"zone","arguments":{"region":"eu"},`), header)

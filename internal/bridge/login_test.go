@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -109,7 +110,7 @@ func TestAServerWithOAuthGetsItsToken(t *testing.T) {
 			g := newGuardedServer(t, kind)
 			g.OAuth = &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"}
 			g.Secrets = []string{"CLIENT"}
-			log := &sharedLog{}
+			log := &logtest.Log{}
 			r := newLoggedRig(t, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fast, g.Server)
 			r.bridge.UseSecrets(secretsOf("r1"))
 			if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != "secret CLIENT is not set" {

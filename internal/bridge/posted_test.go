@@ -125,16 +125,23 @@ func TestAMessageEndsWithItsRequest(t *testing.T) {
 	}
 }
 
+// postHanging posts a call that hangs until release and waits until the server has it.
+func postHanging(t *testing.T) (r *rig, c *sseClient, resp *http.Response, release func()) {
+	t.Helper()
+	server, began, release := hanging(t)
+	t.Cleanup(release)
+	r = newRig(t, fast, server)
+	awaitLists(t, r.bridge)
+	c = r.openSSE(t)
+	resp = c.call(2, message.MethodCallTool, `"name":"hang"`)
+	<-began
+	return r, c, resp, release
+}
+
 // TestAClientThatClosesItsStreamEndsItsMessages has a call under way.
 func TestAClientThatClosesItsStreamEndsItsMessages(t *testing.T) {
 	t.Parallel()
-	server, began, release := hanging(t)
-	t.Cleanup(release)
-	r := newRig(t, fast, server)
-	awaitLists(t, r.bridge)
-	c := r.openSSE(t)
-	resp := c.call(2, message.MethodCallTool, `"name":"hang"`)
-	<-began
+	_, c, resp, _ := postHanging(t)
 	c.leave()
 	body, calls := c.told(resp)
 	if body != "" || len(calls) != 1 || calls[0].Tool != "hang" || calls[0].Status != audit.Cancelled || calls[0].ErrorType != "client_left" {
@@ -145,13 +152,7 @@ func TestAClientThatClosesItsStreamEndsItsMessages(t *testing.T) {
 // TestACallOfAMessageThatBrokeOffIsToldOfOnTheStream ends the ingress that sent it.
 func TestACallOfAMessageThatBrokeOffIsToldOfOnTheStream(t *testing.T) {
 	t.Parallel()
-	server, began, release := hanging(t)
-	t.Cleanup(release)
-	r := newRig(t, fast, server)
-	awaitLists(t, r.bridge)
-	c := r.openSSE(t)
-	resp := c.call(2, message.MethodCallTool, `"name":"hang"`)
-	<-began
+	r, c, resp, release := postHanging(t)
 	_ = resp.Body.Close()
 	eventually(t, "the end of the POST", func() bool { return r.bridge.audit.InProgress() == 0 })
 	release()
@@ -161,13 +162,7 @@ func TestACallOfAMessageThatBrokeOffIsToldOfOnTheStream(t *testing.T) {
 // TestACancelledRequestEndsItsMessage is of a client that gives a call up and stays.
 func TestACancelledRequestEndsItsMessage(t *testing.T) {
 	t.Parallel()
-	server, began, release := hanging(t)
-	t.Cleanup(release)
-	r := newRig(t, fast, server)
-	awaitLists(t, r.bridge)
-	c := r.openSSE(t)
-	resp := c.call(2, message.MethodCallTool, `"name":"hang"`)
-	<-began
+	_, c, resp, _ := postHanging(t)
 	c.post(3, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`, audit.PostHold)
 	if _, calls := c.told(resp); len(calls) != 1 || calls[0].Status != audit.Cancelled {
 		t.Errorf("told %+v", calls)

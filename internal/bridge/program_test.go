@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -342,7 +343,7 @@ func TestAProgramIsStartedAgainWithOtherSecrets(t *testing.T) {
 // TestNoLogHoldsWhatAProgramPrints has a program that cannot begin say why.
 func TestNoLogHoldsWhatAProgramPrints(t *testing.T) {
 	t.Parallel()
-	log := &sharedLog{}
+	log := &logtest.Log{}
 	server := realProgram(t, "brief", "TOKEN")
 	server.Program.Command = append(server.Program.Command, "${TOKEN}")
 	r := newLoggedRig(t, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fast, server)

@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -180,7 +181,7 @@ func TestTheRoutersCallsHaveTheirEntries(t *testing.T) {
 func TestACallWithoutAnAnswerOfItsOwnIsLogged(t *testing.T) {
 	t.Parallel()
 	const canary = "canary-7f3a"
-	log := &sharedLog{}
+	log := &logtest.Log{}
 	s := &script{answer: func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
 		if n == 1 {
 			return `{"content":[{"type":"text","text":"` + canary + `"}]}`

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -33,16 +32,7 @@ func newRigOf(t *testing.T, t0 upstream.Timing, c mcpserver.Config) *rig {
 	t.Helper()
 	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", mcpserver.Egress{Unrestricted: true}
 	must.Succeed(t, c.Validate())
-	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0})
-	front := httptest.NewServer(b.Handler())
-	transport := &http.Transport{}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		front.CloseClientConnections()
-		b.Close()
-		front.Close()
-	})
-	return &rig{bridge: b, url: front.URL + "/u/alice/mcp", http: &http.Client{Transport: transport}}
+	return serveBridge(t, New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0}))
 }
 
 // newRouter starts a bridge in mode Router.

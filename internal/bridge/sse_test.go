@@ -214,27 +214,7 @@ func TestClientsOverStdio(t *testing.T) {
 // not send.
 func TestArgumentHeadersOverStdio(t *testing.T) {
 	t.Parallel()
-	s := emptyServer(nil)
-	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
-		"type":       "object",
-		"properties": map[string]any{"region": map[string]any{"type": "string", "x-mcp-header": "Region"}},
-	}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return said("%s", req.Extra.Header.Get("Mcp-Param-Region")), nil
-	})
-	upstream := serveMCP(t, s, "modern")
-	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-	for clientEra := range eraNames {
-		client := r.connectStdio(t, clientEra, nil)
-		must.Value(client.ListTools(t.Context(), nil))(t)
-		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "zone", Arguments: map[string]string{"region": "eu"}})
-		if err != nil {
-			t.Fatalf("%s client: %v", clientEra, err)
-		}
-		if got := text(t, result); got != "eu" {
-			t.Errorf("%s client: the server saw %q", clientEra, got)
-		}
-	}
+	expectZone(t, newZone(t).connectStdio)
 }
 
 // TestListChangesReachClientsOverEachConnection has a server change its list.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -134,7 +135,7 @@ func TestAnotherGenerationEndsAllTokens(t *testing.T) {
 // TestTheClientHasTokensSignedOverTLS goes the whole way, and looks at who gets
 // no token.
 func TestTheClientHasTokensSignedOverTLS(t *testing.T) {
-	var log safeBuffer
+	var log logtest.Log
 	s, registry := testServer(t, newWorld(), &log)
 	url := listen(t, s)
 	login := client.NewLogin(newClient(t, s, url, "token"), started(t, s, url, "token-of-ingress-1"))

@@ -17,13 +17,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -171,7 +171,7 @@ func asPeer(t *testing.T, authority *pki.Authority, s *Server, url string, subje
 // TestTheIngressChangesAUsersSecrets goes the whole way over TLS, and looks at
 // what is refused there.
 func TestTheIngressChangesAUsersSecrets(t *testing.T) {
-	var log safeBuffer
+	var log logtest.Log
 	s, _ := testServer(t, newWorld(), &log)
 	url := listen(t, s)
 	ingress := source(t, s, url, "token-of-ingress-1")
@@ -233,30 +233,6 @@ func started(t *testing.T, s *Server, url, token string) *client.Source {
 	got := source(t, s, url, token)
 	<-got.FirstReady()
 	return got
-}
-
-// safeBuffer is a log that goroutines may share.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
-func (b *safeBuffer) Reset() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.b.Reset()
 }
 
 func TestARefusalReachesTheClientWithItsCode(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -108,13 +109,11 @@ func TestAServerThatDoesNotAnswerAsItShould(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			e, s := serve(t)
 			s.create(t, "key")
-			log := &logged{}
+			log := &logtest.Log{}
 			source := s.source(t, "key")
-			source.options.Log = log.logger()
+			source.options.Log = textLogger(log)
 			sealed := seal(t, source.Keys())
-			e.mu.Lock()
-			e.intercept = func(w http.ResponseWriter, r *http.Request) bool { test.answer(w, r); return true }
-			e.mu.Unlock()
+			e.answer(test.answer)
 			_, sealing := envelope.Seal(t.Context(), rand.Reader, alice(t, source.Keys()), "TOKEN", []byte(canary))
 			opened, opening := envelope.Open(t.Context(), alice(t, source.Keys()), "TOKEN", sealed)
 			for what, err := range map[string]error{"seal": sealing, "open": opening, "reload": source.Reload(t.Context())} {
@@ -155,12 +154,7 @@ func TestAServerThatIsAway(t *testing.T) {
 	source := s.source(t, "key")
 	sealed := seal(t, source.Keys())
 	held := make(chan struct{})
-	e.mu.Lock()
-	e.intercept = func(_ http.ResponseWriter, r *http.Request) bool {
-		<-held
-		return true
-	}
-	e.mu.Unlock()
+	e.answer(func(http.ResponseWriter, *http.Request) { <-held })
 	source.transit.options.Timeout = 50 * time.Millisecond
 	_, err := envelope.Open(t.Context(), alice(t, source.Keys()), "TOKEN", sealed)
 	if !errors.Is(err, envelope.ErrUnavailable) || !strings.Contains(err.Error(), "deadline") {

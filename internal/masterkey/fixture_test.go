@@ -11,11 +11,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -82,25 +81,8 @@ func sealedBy(t testing.TB, sealed []byte) string {
 	return h.Key.String()
 }
 
-// logged is a log that a test can read.
-type logged struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+// textLogger returns a logger that writes l.
+func textLogger(l *logtest.Log) *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // run runs the source until the test ends.
 func run(t testing.TB, s *Source) {

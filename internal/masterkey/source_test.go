@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -88,8 +89,8 @@ func TestTheGenerationOfLoginKeysFollowsItsFile(t *testing.T) {
 		}
 		return files
 	}
-	dir, log := write(t, ring("")), &logged{}
-	s := open(t, Options{Dir: dir, Log: log.logger()})
+	dir, log := write(t, ring("")), &logtest.Log{}
+	s := open(t, Options{Dir: dir, Log: textLogger(log)})
 	sealed := seal(t, s.Keys())
 	if got := s.LoginGeneration(); got != 0 {
 		t.Errorf("%d without the file", got)
@@ -167,8 +168,8 @@ func TestTheLastGoodRingIsKept(t *testing.T) {
 		"a stray file beside ": {"1": encoded(1), "1~": encoded(1), "authority": encoded(9)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, log := write(t, good), &logged{}
-			s := open(t, Options{Dir: dir, Log: log.logger()})
+			dir, log := write(t, good), &logtest.Log{}
+			s := open(t, Options{Dir: dir, Log: textLogger(log)})
 			sealed, changed := seal(t, s.Keys()), s.Changed()
 			rewrite(t, dir, bad)
 			for range 3 {
@@ -235,8 +236,8 @@ func TestAnotherRingIsNotAdopted(t *testing.T) {
 }
 
 func TestAChangedAuthorityIsUsedAfterARestart(t *testing.T) {
-	dir, log := write(t, map[string]string{"1": encoded(1), "authority": encoded(9)}), &logged{}
-	s := open(t, Options{Dir: dir, Log: log.logger()})
+	dir, log := write(t, map[string]string{"1": encoded(1), "authority": encoded(9)}), &logtest.Log{}
+	s := open(t, Options{Dir: dir, Log: textLogger(log)})
 	before := s.Authority().CertificatePEM()
 	rewrite(t, dir, map[string]string{"1": encoded(1), "2": encoded(2), "authority": encoded(8)})
 	for range 3 {
@@ -258,8 +259,8 @@ func TestAChangedAuthorityIsUsedAfterARestart(t *testing.T) {
 
 func TestASourceDoesNotShowItsKeys(t *testing.T) {
 	one, authority := encoded(1), encoded(9)
-	dir, log := write(t, map[string]string{"1": one, "authority": authority}), &logged{}
-	s := open(t, Options{Dir: dir, Log: log.logger()})
+	dir, log := write(t, map[string]string{"1": one, "authority": authority}), &logtest.Log{}
+	s := open(t, Options{Dir: dir, Log: textLogger(log)})
 	rewrite(t, dir, map[string]string{"1": one, "2": encoded(2), "3": "x" + encoded(3), "authority": authority})
 	texts := []string{fmt.Sprint(s.Reload(t.Context()), s.Err())}
 	rewrite(t, dir, map[string]string{"1": one, "2": encoded(2), "authority": encoded(8)})

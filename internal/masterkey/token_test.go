@@ -146,17 +146,13 @@ func TestALoginThatIsRefused(t *testing.T) {
 			reply(w, map[string]any{"auth": map[string]any{"client_token": "hvs.login\nX-Evil: 1"}})
 		},
 	} {
-		e.mu.Lock()
-		e.intercept = func(w http.ResponseWriter, _ *http.Request) bool { answer(w); return true }
-		e.mu.Unlock()
+		e.answer(func(w http.ResponseWriter, _ *http.Request) { answer(w) })
 		_, err := envelope.Open(t.Context(), alice(t, source.Keys()), "TOKEN", sealed)
 		if !errors.Is(err, envelope.ErrUnavailable) || errors.Is(err, envelope.ErrRefused) || !strings.Contains(err.Error(), "log in") {
 			t.Errorf("%s: %v, want %v", name, err, envelope.ErrUnavailable)
 		}
 		quiet(t, fmt.Sprint(err))
 	}
-	e.mu.Lock()
-	e.intercept = nil
-	e.mu.Unlock()
+	e.answer(nil)
 	mustOpen(t, source.Keys(), sealed)
 }

@@ -4,9 +4,7 @@
 package testenv
 
 import (
-	"bytes"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -44,26 +42,3 @@ func writeKubeconfig(t testing.TB, admin *rest.Config, as *clientcmdapi.AuthInfo
 	must.Succeed(t, clientcmd.WriteToFile(*c, path))
 	return path
 }
-
-// Log collects what a process logs while a test reads it.
-type Log struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// Bytes returns a copy of what is there so far.
-func (l *Log) Bytes() []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Clone(l.b.Bytes())
-}
-
-// String returns what is there so far.
-func (l *Log) String() string { return string(l.Bytes()) }

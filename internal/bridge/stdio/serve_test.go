@@ -55,7 +55,7 @@ func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
 	w := startShim(t)
 	changed := func(courtesy time.Duration) mcp.Transport {
 		l := stdio.Launch{Command: helper("echo")}
-		return programio.Transport(stdio.ShimWithin(courtesy, socketOf(w), l), l, w.log.logger(slog.LevelDebug))
+		return programio.Transport(stdio.ShimWithin(courtesy, socketOf(w), l), l, loggerOf(w.log, slog.LevelDebug))
 	}
 	same := w.transport(stdio.Launch{Command: helper("echo")})
 	connect(t, same)

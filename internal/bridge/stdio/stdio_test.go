@@ -6,7 +6,6 @@
 package stdio_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +30,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -38,31 +38,14 @@ import (
 type way struct {
 	transport func(stdio.Launch) mcp.Transport
 	// log is what was logged of the program and of its connections.
-	log *record
+	log *logtest.Log
 	// shim is the shim's process, where there is one.
 	shim *exec.Cmd
 }
 
-// record is a log that is read while it is written.
-type record struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (r *record) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(b)
-}
-
-func (r *record) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.String()
-}
-
-func (r *record) logger(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(r, &slog.HandlerOptions{Level: level}))
+// loggerOf returns a logger that writes l.
+func loggerOf(l *logtest.Log, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: level}))
 }
 
 // canary is in the environment of this process and of all shims.
@@ -83,9 +66,9 @@ func inBothWays(t *testing.T, test func(t *testing.T, start func(t *testing.T) w
 
 // childWay runs programs of this process.
 func childWay(*testing.T) way {
-	w := way{log: &record{}}
+	w := way{log: &logtest.Log{}}
 	w.transport = func(l stdio.Launch) mcp.Transport {
-		log := w.log.logger(slog.LevelDebug)
+		log := loggerOf(w.log, slog.LevelDebug)
 		return programio.Transport(stdio.ChildInHaste(l, log), l, log)
 	}
 	return w
@@ -94,7 +77,7 @@ func childWay(*testing.T) way {
 // startShim runs a shim in a process of its own, which ends with the test.
 func startShim(t *testing.T, args ...string) way {
 	t.Helper()
-	w := way{log: &record{}}
+	w := way{log: &logtest.Log{}}
 	socket := filepath.Join(t.TempDir(), "shim.sock")
 	command := helper("shim", append([]string{socket}, args...)...)
 	w.shim = exec.Command(command[0], command[1:]...)
@@ -115,7 +98,7 @@ func startShim(t *testing.T, args ...string) way {
 		return err == nil && info.Mode().Perm() == 0o660
 	})
 	w.transport = func(l stdio.Launch) mcp.Transport {
-		return programio.Transport(stdio.ShimWithin(0, socket, l), l, w.log.logger(slog.LevelDebug))
+		return programio.Transport(stdio.ShimWithin(0, socket, l), l, loggerOf(w.log, slog.LevelDebug))
 	}
 	return w
 }
@@ -267,10 +250,10 @@ func TestAServerWithHeadersIsSpokenToWithHeaders(t *testing.T) {
 
 func TestNoiseIsSkippedAndLoggedAtDebugLevel(t *testing.T) {
 	t.Parallel()
-	w, noisy := way{log: &record{}}, stdio.Launch{Command: helper("noisy")}
+	w, noisy := way{log: &logtest.Log{}}, stdio.Launch{Command: helper("noisy")}
 	for level, want := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: false} {
-		w.log = &record{}
-		c := connect(t, programio.Transport(stdio.Child(noisy, w.log.logger(level)), noisy, w.log.logger(level)))
+		w.log = &logtest.Log{}
+		c := connect(t, programio.Transport(stdio.Child(noisy, loggerOf(w.log, level)), noisy, loggerOf(w.log, level)))
 		mustAsk(t, c, "tools/list")
 		c.Close()
 		if got := strings.Contains(w.log.String(), "Starting…"); got != want {

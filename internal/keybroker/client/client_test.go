@@ -22,6 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -84,24 +85,23 @@ func TestARequestCarriesTheTokenOfTheMomentAndAFreshKey(t *testing.T) {
 	}
 }
 
+// answers returns a handler that always answers this.
+func answers(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
 func TestAnswersThatAreNoCertificateOfOurs(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		handler http.HandlerFunc
 		refusal *Refusal
 	}{
-		{"a refusal with a code", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, `{"code":"not_a_bridge","detail":"x"}`)
-		}, &Refusal{403, "not_a_bridge", "x"}},
-		{"a refusal by something in between", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusBadGateway)
-			_, _ = io.WriteString(w, "<html>")
-		}, &Refusal{502, "", ""}},
-		{"a code that is no code", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, `{"code":"Bearer token-1"}`)
-		}, &Refusal{403, "", ""}},
+		{"a refusal with a code", answers(http.StatusForbidden, `{"code":"not_a_bridge","detail":"x"}`), &Refusal{403, "not_a_bridge", "x"}},
+		{"a refusal by something in between", answers(http.StatusBadGateway, "<html>"), &Refusal{502, "", ""}},
+		{"a code that is no code", answers(http.StatusForbidden, `{"code":"Bearer token-1"}`), &Refusal{403, "", ""}},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.com/", http.StatusTemporaryRedirect)
 		}, &Refusal{307, "", ""}},
@@ -192,7 +192,7 @@ func TestBadConfigurations(t *testing.T) {
 func TestASourceOutlivesItsKeybroker(t *testing.T) {
 	a := newAuthority(t, 1)
 	away := true
-	var log buffer
+	var log logtest.Log
 	c, _ := keybroker(t, a, func(w http.ResponseWriter, r *http.Request) {
 		csr, err := io.ReadAll(r.Body)
 		if err != nil {

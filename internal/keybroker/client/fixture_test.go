@@ -4,14 +4,12 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
@@ -44,22 +42,4 @@ func newSource(a *pki.Authority, clock clock.Clock, log *slog.Logger, issue func
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.CertificatePEM())
 	return &Source{issue: issue, roots: roots, clock: clock, log: log, first: make(chan struct{}), renewed: make(chan struct{}, 1)}
-}
-
-// buffer is a log that goroutines may share.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

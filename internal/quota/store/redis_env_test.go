@@ -26,16 +26,16 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/redisserver"
-	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // replica is a store that runs.
 type replica struct {
 	*Store
-	log *testenv.Log
+	log *logtest.Log
 }
 
 // redis returns the replica's way to its Redis.
@@ -60,7 +60,7 @@ func startReplica(t testing.TB, redis Redis, n int) *replica {
 	if redis.Timeout == 0 {
 		redis.Timeout = wait.Limit // The test is not about the time limit.
 	}
-	log := &testenv.Log{}
+	log := &logtest.Log{}
 	s, err := New(Options{
 		Replicas: n, Redis: &redis, Clock: clock.System{}, Metrics: prometheus.NewRegistry(),
 		Log: slog.New(slog.NewTextHandler(log, nil)),

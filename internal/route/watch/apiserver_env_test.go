@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -207,7 +208,7 @@ func TestARestoredTableServesUntilTheAPIServerHasToldOfEverything(t *testing.T) 
 
 	confirmed := time.Now().Add(-time.Hour)
 	attempts := countAttempts(config)
-	log := &testenv.Log{}
+	log := &logtest.Log{}
 	w := must.Value(New(config, nil, "hosted-bridge-system", slog.New(slog.NewJSONHandler(log, nil))))(t)
 	w.Restore(old, confirmed)
 	run(t, w)
