@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestValidSecretName(t *testing.T) {
@@ -25,10 +27,7 @@ func TestValidSecretName(t *testing.T) {
 
 // The API server checks names by the type's marker: both must be one rule.
 func TestSecretNamesAreThoseOfTheCRD(t *testing.T) {
-	crd, err := os.ReadFile("../../config/crd/bases/hostedbridge.dev_hostedbridges.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	crd := must.Value(os.ReadFile("../../config/crd/bases/hostedbridge.dev_hostedbridges.yaml"))(t)
 	if want := "self.matches('" + SecretNamePattern + "')"; !strings.Contains(string(crd), want) {
 		t.Errorf("no rule of the API is %s", want)
 	}

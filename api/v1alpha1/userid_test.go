@@ -13,6 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestParseUserID(t *testing.T) {
@@ -77,10 +79,7 @@ func FuzzParseUserID(f *testing.F) {
 }
 
 func TestTheCRDRepeatsUserIDPattern(t *testing.T) {
-	crd, err := os.ReadFile("../../config/crd/bases/hostedbridge.dev_hostedbridges.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	crd := must.Value(os.ReadFile("../../config/crd/bases/hostedbridge.dev_hostedbridges.yaml"))(t)
 	// YAML folds a long rule over several lines.
 	text := strings.Join(strings.Fields(string(crd)), " ")
 	for _, rule := range []string{
@@ -108,10 +107,7 @@ func TestTheCRDRepeatsUserIDPattern(t *testing.T) {
 
 func TestTheCRDsRepeatServerNamePattern(t *testing.T) {
 	for _, kind := range []string{"hostedbridges", "bridgeprofiles", "bridgerequests"} {
-		crd, err := os.ReadFile("../../config/crd/bases/hostedbridge.dev_" + kind + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		crd := must.Value(os.ReadFile("../../config/crd/bases/hostedbridge.dev_" + kind + ".yaml"))(t)
 		if rule := "self.matches('^" + ServerNamePattern + "$')"; !strings.Contains(strings.Join(strings.Fields(string(crd)), " "), rule) {
 			t.Errorf("no rule of %s is %s", kind, rule)
 		}

@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // podMemory is the memory of a pod's bridge (desired.defaultLimits), in bytes.
@@ -122,25 +124,15 @@ func startLimited(t *testing.T, servers map[string]string) *limited {
 		}
 		config["servers"][name] = map[string]string{kind: place}
 	}
-	b, err := json.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(json.Marshal(config))(t)
 	home := t.TempDir()
 	file := filepath.Join(home, "config.json")
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, b, 0o600))
 	l := &limited{log: &bytes.Buffer{}}
 	l.cmd = exec.CommandContext(context.Background(), buildProgram(t), "serve", "--http", "127.0.0.1:0", "--config", file)
 	l.cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "HOSTED_BRIDGE_SECRETS=file", fmt.Sprintf("GOMEMLIMIT=%d", podMemory/4*3)}
-	out, err := l.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Value(l.cmd.StderrPipe())(t)
+	must.Succeed(t, l.cmd.Start())
 	found, ended := make(chan string, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -284,31 +276,20 @@ func (l *limited) peak(t *testing.T) int {
 	if found == nil {
 		t.Fatal("the bridge has ended")
 	}
-	kb, err := strconv.Atoi(string(found[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	kb := must.Value(strconv.Atoi(string(found[1])))(t)
 	return kb << 10
 }
 
 // health returns what the bridge says of its servers' errors.
 func (l *limited) health(t *testing.T) map[string]string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(l.url, "/mcp")+"/health", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(l.url, "/mcp")+"/health", nil))(t)
+	resp := must.Value((&http.Transport{DisableKeepAlives: true}).RoundTrip(r))(t)
 	defer func() { _ = resp.Body.Close() }()
 	var report struct {
 		Servers map[string]struct{ Error string }
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&report); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.NewDecoder(resp.Body).Decode(&report))
 	said := map[string]string{}
 	for name, s := range report.Servers {
 		said[name] = s.Error
@@ -395,14 +376,9 @@ func hostiles(t *testing.T) (servers map[string]string) {
 	heavy.call = func(w http.ResponseWriter, _ string, id json.RawMessage) {
 		_, _ = fmt.Fprintf(jsonOf(w), `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}`, id, largeAnswer())
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Value(os.Executable())(t)
 	program := filepath.Join(t.TempDir(), "heavy")
-	if err := os.Symlink(self, program); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(self, program))
 	return map[string]string{
 		"good": newHostile(t).URL, "takes": newHostile(t).URL, "pings": pings.URL, "questions": questions.URL, "notes": notes.URL,
 		"verbose": verbose.URL, "many": many.URL, "heavy": heavy.URL, "program": program,
@@ -414,16 +390,11 @@ func hostiles(t *testing.T) (servers map[string]string) {
 // bridge gives up a server that is too slow, as all are that lack a processor.
 func TestNoServerEndsTheBridge(t *testing.T) {
 	l := startLimited(t, hostiles(t))
-	if _, err := l.send("tools/list", "", ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(l.send("tools/list", "", ""))(t)
 	// Under the load below, a server may instead be too slow for its next attempt.
 	l.waitForError(t, "verbose", "introduces itself with more than 1 MiB")
 	l.waitForError(t, "many", "lists too much: at most 5000 tools")
-	legacy, err := l.session()
-	if err != nil {
-		t.Fatal(err)
-	}
+	legacy := must.Value(l.session())(t)
 	ctx, stop := context.WithCancel(t.Context())
 	honest := make(chan int, 1)
 	go func() {

@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestTheSystemsRootsAreUsedWhereThereAreSome(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, content := range map[string]string{"full": "-----BEGIN CERTIFICATE-----", "empty": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	for name, want := range map[string]bool{"full": true, "empty": false, "missing": false} {
 		if got := hasRoots(filepath.Join(dir, name)); got != want {
@@ -35,10 +35,7 @@ func TestPublicRootsAreTrusted(t *testing.T) {
 		if root.Constraint != nil {
 			continue // It is for certificates that are older than this.
 		}
-		certificate, err := x509.ParseCertificate(root.Certificate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		certificate := must.Value(x509.ParseCertificate(root.Certificate))(t)
 		options := x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, CurrentTime: certificate.NotBefore}
 		if _, err := certificate.Verify(options); err != nil {
 			t.Errorf("%v: %v", certificate.Subject, err)

@@ -26,6 +26,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // patience is how long tests wait for what must come. It is far longer than anything takes, also
@@ -98,14 +99,8 @@ func TestScripts(t *testing.T) {
 // quick start with those of the script that runs them.
 func TestTheQuickStartIsRunToTheLetter(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/laptop.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	script, err := os.ReadFile("testdata/script/quickstart.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Value(os.ReadFile("../../docs/laptop.md"))(t)
+	script := must.Value(os.ReadFile("testdata/script/quickstart.txtar"))(t)
 	_, start, _ := strings.Cut(string(page), "## Quick start")
 	start, _, _ = strings.Cut(start, "\n## ")
 	commands := 0

@@ -15,6 +15,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/process"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestThePodTakesANewConfiguration swaps the file as the kubelet does: by the
@@ -23,27 +25,17 @@ func TestThePodTakesANewConfiguration(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	put := func(version, content string) {
-		if err := os.Mkdir(filepath.Join(folder, version), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, version, "config.json"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(version, filepath.Join(folder, "next")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(folder, "next"), filepath.Join(folder, "..data")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(filepath.Join(folder, version), 0o700))
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, version, "config.json"), []byte(content), 0o600))
+		must.Succeed(t, os.Symlink(version, filepath.Join(folder, "next")))
+		must.Succeed(t, os.Rename(filepath.Join(folder, "next"), filepath.Join(folder, "..data")))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		put("v1", goodConfig)
-		log := &buffer{}
+		log := &logtest.Log{}
 		o := Defaults()
 		o.ConfigFile, o.KeybrokerCA = filepath.Join(folder, "..data", "config.json"), "pem"
-		if err := o.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.Validate())
 		p := &pod{options: o, log: slog.New(slog.NewJSONHandler(log, nil))}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended, taken := make(chan struct{}), make(chan mcpserver.Config, 4)

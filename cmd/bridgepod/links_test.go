@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestTheBridgeStaysSmall holds what keeps a user's pod small and harmless: bridges run once
@@ -24,10 +26,7 @@ func TestTheBridgeStaysSmall(t *testing.T) {
 		more []string
 	}{{"bridge", nil}, {"bridgepod", append(laptop, protobuf...)}, {"shim", http}} {
 		banned = append(banned, program.more...)
-		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", own+"cmd/"+program.name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Value(exec.CommandContext(t.Context(), "go", "list", "-deps", own+"cmd/"+program.name).Output())(t)
 		for pkg := range strings.FieldsSeq(string(out)) {
 			for _, prefix := range banned {
 				if strings.HasPrefix(pkg, prefix) {

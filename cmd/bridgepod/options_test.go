@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const goodConfig = `{"userID":"alice","bridgeUID":"uid-1","servers":[]}`
@@ -19,9 +21,7 @@ func TestOptions(t *testing.T) {
 	folder := t.TempDir()
 	file, broken, unknown := filepath.Join(folder, "good"), filepath.Join(folder, "broken"), filepath.Join(folder, "unknown")
 	for path, content := range map[string]string{file: goodConfig, broken: `{"userID":""}`, unknown: `{"x":1}`} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	pem := map[string]string{"KEYBROKER_CA": "pem"}
 	tests := map[string]struct {
@@ -43,9 +43,7 @@ func TestOptions(t *testing.T) {
 			o := Defaults()
 			flags := pflag.NewFlagSet("bridge", pflag.ContinueOnError)
 			o.RegisterFlags(flags)
-			if err := flags.Parse(tt.args); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, flags.Parse(tt.args))
 			o.ReadEnv(func(name string) string { return tt.env[name] })
 			err := o.Validate()
 			if (err == nil) != (len(tt.want) == 0) {

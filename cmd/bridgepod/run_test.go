@@ -33,6 +33,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,10 +77,7 @@ func (k *authority) refusals() int {
 
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
-	a, err := pki.NewAuthority([32]byte{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Value(pki.NewAuthority([32]byte{1}))(t)
 	k := &authority{Authority: a, secrets: map[string][]byte{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/certificates", k.issue)
@@ -130,14 +128,8 @@ func (k *authority) deliver(w http.ResponseWriter, r *http.Request) {
 
 func (k *authority) certificate(t *testing.T, s pki.Subject) tls.Certificate {
 	t.Helper()
-	key, csr, err := pki.NewRequest(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	chain, err := k.Issue(rand.Reader, csr, s, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, csr := must.Values(pki.NewRequest(rand.Reader))(t)
+	chain := must.Value(k.Issue(rand.Reader, csr, s, time.Now()))(t)
 	c := tls.Certificate{PrivateKey: key}
 	for block, rest := pem.Decode(chain); block != nil; block, rest = pem.Decode(rest) {
 		c.Certificate = append(c.Certificate, block.Bytes)
@@ -198,9 +190,7 @@ func startBridge(t *testing.T, k *authority, upstream string) *running {
 func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...mcpserver.Server) *running {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("token-of-the-pod"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(token, []byte("token-of-the-pod"), 0o600))
 	o := Defaults()
 	o.DrainDelay = drainDelay
 	// The kubelet makes the file.
@@ -208,10 +198,7 @@ func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...
 		t.Fatal("no file for the termination message")
 	}
 	o.config = mcpserver.Config{UserID: "alice", BridgeUID: bridgeUID, Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers}
-	u, err := url.Parse(k.server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Value(url.Parse(k.server.URL))(t)
 	keybroker, err := client.New(client.Config{URL: "https://localhost:" + u.Port(), CAPEM: k.CertificatePEM(), TokenFile: token, Log: log})
 	if err != nil {
 		t.Fatal(err)
@@ -230,11 +217,7 @@ func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...
 
 func listen(t *testing.T) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 }
 
 // slowServer is an MCP server that tells when a call began and answers when it
@@ -297,15 +280,9 @@ func readyz(t *testing.T, r *running) (int, string) {
 
 func readyzOf(t *testing.T, c *http.Client, base string) (int, string) {
 	t.Helper()
-	resp, err := c.Get(base + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(c.Get(base + "/readyz"))(t)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Value(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, string(body)
 }
 
@@ -361,10 +338,7 @@ func TestTheLifeOfABridge(t *testing.T) {
 	// The keybroker's absence does not matter any more.
 	k.away.Store(true)
 	// A client that listens must not hold up the end.
-	stream, err := ask(t, ingress, r, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must.Value(ask(t, ingress, r, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`))(t)
 	defer stream.Body.Close()
 	called := make(chan string, 1)
 	go func() {
@@ -410,23 +384,15 @@ func TestTheLifeOfABridge(t *testing.T) {
 // terminationOf returns what the kubelet would report of the process's end.
 func terminationOf(t *testing.T, r *running) termination.Message {
 	t.Helper()
-	content, err := os.ReadFile(r.terminationLog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Value(os.ReadFile(r.terminationLog))(t)
 	return termination.Parse(string(content))
 }
 
 func healthOf(t *testing.T, c *http.Client, r *running) health.Report {
 	t.Helper()
-	resp, err := c.Get(r.public + "/health")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(c.Get(r.public + "/health"))(t)
 	defer resp.Body.Close()
 	var report health.Report
-	if err := json.NewDecoder(resp.Body).Decode(&report); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.NewDecoder(resp.Body).Decode(&report))
 	return report
 }

@@ -28,6 +28,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // played is a keybroker whose answers the test gives, one for each request.
@@ -92,7 +94,7 @@ type kept struct {
 	renewed chan struct{}
 	used    chan *secret.Set
 	keys    chan string
-	log     *buffer
+	log     *logtest.Log
 }
 
 func keep(t *testing.T) *kept {
@@ -103,7 +105,7 @@ func keep(t *testing.T) *kept {
 		renewed: make(chan struct{}, 1),
 		used:    make(chan *secret.Set, 16),
 		keys:    make(chan string, 16),
-		log:     &buffer{},
+		log:     &logtest.Log{},
 	}
 	k.keeper = newKeeper(k.played, k.clock, func(s *secret.Set) { k.used <- s }, slog.New(slog.NewJSONHandler(k.log, nil)))
 	k.keeper.useKeys = func(keys [][]byte) {
@@ -140,24 +142,6 @@ func (k *kept) turn(t *testing.T, revision string, answer any) {
 }
 
 func (k *kept) asked() <-chan string { return k.played.asked }
-
-// buffer is a log that goroutines may share.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
 
 func given(revision string, unreadable ...string) *client.Secrets {
 	return &client.Secrets{Revision: revision, Values: map[string][]byte{"TOKEN": []byte("c4n4ry")}, Unreadable: unreadable}
@@ -532,7 +516,7 @@ func TestNoSecretLeavesTheProcess(t *testing.T) {
 		mcpserver.Server{Name: "missing", URL: servers[0].URL, Secrets: []string{"OTHER"}},
 		mcpserver.Server{Name: "away", URL: "http://127.0.0.1:1/", Secrets: []string{"TOKEN"}, Headers: []mcpserver.Header{{Name: "X-Key", Value: "${TOKEN}"}}},
 	)
-	log := &buffer{}
+	log := &logtest.Log{}
 	r := startLoggedBridge(t, k, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), servers...)
 	ingress := k.caller(t, pki.IngressSubject())
 	waitFor(t, "ready", func() bool { status, _ := readyz(t, r); return status == http.StatusOK })
@@ -552,10 +536,7 @@ func TestNoSecretLeavesTheProcess(t *testing.T) {
 		return report.SecretsRevision == "r1"
 	})
 	for _, method := range []string{"tools/list", "tools/call"} {
-		resp, err := ask(t, ingress, r, method, `"name":"slow"`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Value(ask(t, ingress, r, method, `"name":"slow"`))(t)
 		answer, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if err != nil {
@@ -603,19 +584,13 @@ func TestANewSecretReachesItsServer(t *testing.T) {
 		t.Errorf("sent %q", got)
 	}
 	k.hand("r2", map[string][]byte{"TOKEN": []byte("second-token")})
-	resp, err := ingress.Post(r.public+refreshPath, "", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(ingress.Post(r.public+refreshPath, "", http.NoBody))(t)
 	resp.Body.Close()
 	waitFor(t, "the new secret", func() bool { return <-how.asked == "Bearer second-token" })
 	waitFor(t, "the new revision", func() bool { return healthOf(t, ingress, r).SecretsRevision == "r2" })
 	// A keybroker that refuses takes nothing away.
 	k.refuse(http.StatusConflict)
-	resp, err = ingress.Post(r.public+refreshPath, "", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp = must.Value(ingress.Post(r.public+refreshPath, "", http.NoBody))(t)
 	resp.Body.Close()
 	waitFor(t, "more than one refusal", func() bool { return k.refusals() > 1 })
 	if got := healthOf(t, ingress, r).SecretsRevision; got != "r2" {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -29,10 +30,7 @@ func (i *installation) record(b *v1alpha1.HostedBridge) (*v1alpha1.BridgePerson,
 // audited returns the steps of a user that are in the audit trail.
 func (i *installation) audited(b *v1alpha1.HostedBridge) []string {
 	i.t.Helper()
-	p, err := i.record(b)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	p := must.Value(i.record(b))(i.t)
 	var steps []string
 	for _, a := range p.Status.Audited {
 		steps = append(steps, a.Step)

@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -35,9 +36,7 @@ func startTwo(t *testing.T, flags ...string) (first, second *installation) {
 	t.Helper()
 	dir := t.TempDir()
 	keyFile := filepath.Join(dir, "admin-key")
-	if err := os.WriteFile(keyFile, []byte(testAdminKey+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(keyFile, []byte(testAdminKey+"\n"), 0o600))
 	flags = append(flags, "--admin-key-file="+keyFile, "--audit-file="+filepath.Join(dir, "trail"), "--audit-index=sqlite:"+filepath.Join(dir, "index"))
 	first = startAt(t, testenv.Client(t), testenv.Kubeconfig(t), 8443, flags...)
 	other := *first
@@ -167,16 +166,11 @@ func TestAKeyDoesNotBringABridgeBack(t *testing.T) {
 	t.Parallel()
 	c := testenv.Client(t)
 	ring, b, of := ringOf(t, c)
-	minted, err := ring.Create(t.Context(), of, "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	minted := must.Value(ring.Create(t.Context(), of, "", 0))(t)
 	if err := ring.Revoke(t.Context(), of, "nobodys0"); !errors.Is(err, userkey.ErrNoKey) {
 		t.Errorf("revoking a key that is not there: %v", err)
 	}
-	if err := c.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Delete(t.Context(), b))
 	expectNoBridge(t, ring, of, minted.ID)
 	testenv.ExpectMissing(t, c, b)
 	again := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}, Spec: v1alpha1.HostedBridgeSpec{UserID: b.Spec.UserID}}

@@ -11,15 +11,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestWhereTheAdminKeyComesFrom(t *testing.T) {
 	dir := t.TempDir()
 	file := func(content string) string {
 		path := filepath.Join(dir, "key")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	for name, test := range map[string]struct {
@@ -55,9 +55,7 @@ func TestTheAdminKeyIsReadAgainWhenItsFileChanges(t *testing.T) {
 	var log bytes.Buffer
 	k := newAdminKey(path, slog.New(slog.NewTextHandler(&log, nil)))
 	for _, content := range []string{"the first key of all", "and then another one", "", "and the last one"} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 		k.looked = k.looked.Add(-adminKeyEvery - time.Second)
 		if got := string(k.get()); got != content {
 			t.Errorf("the key is %q, want %q", got, content)

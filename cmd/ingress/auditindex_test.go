@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -45,15 +46,9 @@ func writeForTest(t *testing.T, p *trail) {
 // entriesAt returns how many entries the index at path has.
 func entriesAt(t *testing.T, path string) int {
 	t.Helper()
-	store, err := index.OpenSQLite(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must.Value(index.OpenSQLite(path))(t)
 	defer store.Close()
-	page, err := store.Search(t.Context(), audit.Query{Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Value(store.Search(t.Context(), audit.Query{Limit: 10}))(t)
 	return len(page.Entries)
 }
 
@@ -90,9 +85,7 @@ func TestAnIndexThatCannotBeOpenedKeepsNobodyFromServing(t *testing.T) {
 	if _, err := p.index.Search(t.Context(), audit.Query{Limit: 1}); err == nil {
 		t.Error("an index that is not there has an answer")
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(dir, 0o700))
 	if err := end(); err != nil {
 		t.Error(err)
 	}

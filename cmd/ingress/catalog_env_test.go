@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -40,9 +41,7 @@ func checkRecipes(t *testing.T, namespace string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}}
-	if err := r.Setup(ctx, m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Setup(ctx, m))
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
 	t.Cleanup(func() {
@@ -63,10 +62,7 @@ type catalogAnswer struct {
 // ask makes a request of the catalog, with If-Match where that is not empty.
 func (i *installation) ask(method, path, key, ifMatch, body string) catalogAnswer {
 	i.t.Helper()
-	r, err := http.NewRequestWithContext(i.t.Context(), method, "http://"+i.public+path, strings.NewReader(body))
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(i.t.Context(), method, "http://"+i.public+path, strings.NewReader(body)))(i.t)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -81,10 +77,7 @@ func (i *installation) ask(method, path, key, ifMatch, body string) catalogAnswe
 		i.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	b := must.Value(io.ReadAll(res.Body))(i.t)
 	return catalogAnswer{res.StatusCode, res.Header.Get("ETag"), string(b)}
 }
 
@@ -102,9 +95,7 @@ func (i *installation) newPublisher(id string) (key, keyID string) {
 	i.t.Helper()
 	var made struct{ Key, KeyID string }
 	got := i.expect("create a publisher", i.ask("POST", "/admin/publishers", testAdminKey, "", `{"id":"`+id+`","expires":"30d"}`), http.StatusCreated)
-	if err := json.Unmarshal([]byte(got.body), &made); err != nil {
-		i.t.Fatal(err)
-	}
+	must.Succeed(i.t, json.Unmarshal([]byte(got.body), &made))
 	return made.Key, made.KeyID
 }
 
@@ -143,10 +134,7 @@ func TestTheCatalogFromPublishToDownload(t *testing.T) {
 	})
 
 	// The bridge on a person's own machine installs from here.
-	catalog, err := laptop.OpenCatalog("http://" + second.public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	catalog := must.Value(laptop.OpenCatalog("http://" + second.public))(t)
 	if doc, err := catalog.Download(t.Context(), "notes"); err != nil || doc.Recipe.RecipeVersion != "1.1.0" {
 		t.Errorf("download: %v", err)
 	}
@@ -168,9 +156,7 @@ func (i *installation) expectDescribed() {
 		Paths map[string]map[string]json.RawMessage
 	}
 	const withLogin = `"tags":["login"]` // There is no authorization server here.
-	if err := json.Unmarshal([]byte(i.ask("GET", "/openapi.json", "", "", "").body), &doc); err != nil {
-		i.t.Fatal(err)
-	}
+	must.Succeed(i.t, json.Unmarshal([]byte(i.ask("GET", "/openapi.json", "", "", "").body), &doc))
 	example := strings.NewReplacer("{userId}", "alice", "{keyId}", "AbCdEfGhIjKl", "{id}", "acme", "{name}", "notes", "{server}", "search")
 	asked := 0
 	for path, item := range doc.Paths {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // published is a certificate on disk and what reads it.
@@ -52,15 +53,10 @@ func publish(t *testing.T) *published {
 func (p *published) replace(t *testing.T) string {
 	t.Helper()
 	pair := pkitest.Certificate(t, p.authority, pki.ServiceSubject("localhost"))
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Value(x509.MarshalPKCS8PrivateKey(pair.PrivateKey))(t)
 	var chain bytes.Buffer
 	for _, der := range pair.Certificate {
-		if err := pem.Encode(&chain, &pem.Block{Type: "CERTIFICATE", Bytes: der}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, pem.Encode(&chain, &pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	}
 	p.write(t, "tls.crt", chain.Bytes())
 	p.write(t, "tls.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
@@ -69,18 +65,13 @@ func (p *published) replace(t *testing.T) string {
 
 func (p *published) write(t *testing.T, name string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(p.dir, name), content, 0o600))
 }
 
 // serve answers each request with its protocol, and returns the address.
 func (p *published) serve(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	server := &http.Server{ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Proto)
 	})}
@@ -103,15 +94,9 @@ func (p *published) client(t *testing.T, config *tls.Config, http2 bool) *http.C
 
 func get(t *testing.T, c *http.Client, address string) (proto, serial string) {
 	t.Helper()
-	res, err := c.Get("https://" + address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Value(c.Get("https://" + address))(t)
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Value(io.ReadAll(res.Body))(t)
 	return string(body), res.TLS.PeerCertificates[0].SerialNumber.String()
 }
 
@@ -142,16 +127,10 @@ func TestThePublicSurfaceSpeaksBothVersionsOfHTTPWithinTLS(t *testing.T) {
 		}
 	})
 	t.Run("who speaks HTTP is told", func(t *testing.T) {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Value(net.Dial("tcp", address))(t)
 		defer conn.Close()
 		_, _ = io.WriteString(conn, "GET /u/alice/mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Value(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 		defer res.Body.Close()
 		body, _ := io.ReadAll(res.Body)
 		if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "HTTPS") {
@@ -187,9 +166,7 @@ func TestACertificateIsReplacedUnderOpenConnections(t *testing.T) {
 	if log := p.said.String(); strings.Count(log, "cannot be read again") != 1 || strings.Count(log, "serving with the certificate") != 2 || strings.Contains(log, "PRIVATE") {
 		t.Errorf("the log says %s", log)
 	}
-	if err := os.Remove(filepath.Join(p.dir, "tls.crt")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(filepath.Join(p.dir, "tls.crt")))
 	if said = p.follow(t.Context(), time.Now(), ""); !strings.Contains(said, "--tls-cert-file") {
 		t.Errorf("a file that is gone is told of as %q", said)
 	}
@@ -200,9 +177,7 @@ func TestACertificateIsReplacedUnderOpenConnections(t *testing.T) {
 func expectNumbers(t *testing.T, c *certificate, failures float64) {
 	t.Helper()
 	metrics := prometheus.NewRegistry()
-	if err := c.register(metrics); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.register(metrics))
 	families, err := metrics.Gather()
 	if err != nil || len(families) != 2 {
 		t.Fatalf("%d metrics (%v)", len(families), err)

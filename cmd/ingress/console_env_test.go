@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -35,25 +36,16 @@ type consoleVisitor struct {
 // send makes a request, follows redirects as a browser does, and returns the page.
 func (v *consoleVisitor) send(method, path string, form url.Values) (int, string) {
 	v.t.Helper()
-	r, err := http.NewRequestWithContext(v.t.Context(), method, v.base+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(v.t.Context(), method, v.base+path, strings.NewReader(form.Encode())))(v.t)
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Origin", v.base)
 	} else {
 		r.Body, r.ContentLength = http.NoBody, 0
 	}
-	res, err := (&http.Client{Jar: v.jar, Timeout: wait.Limit}).Do(r)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	res := must.Value((&http.Client{Jar: v.jar, Timeout: wait.Limit}).Do(r))(v.t)
 	defer res.Body.Close()
-	page, err := io.ReadAll(res.Body)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	page := must.Value(io.ReadAll(res.Body))(v.t)
 	return res.StatusCode, string(page)
 }
 
@@ -98,10 +90,7 @@ func TestTheConsoleWritesWhatItsUserMay(t *testing.T) {
 	}
 	first.await("the key", works(first, key.Key))
 	second.await("the key at the other replica", works(second, key.Key))
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := must.Value(cookiejar.New(nil))(t)
 	// Cookies are of a host, whatever its port.
 	at, other := &consoleVisitor{t, "http://" + first.public, jar}, &consoleVisitor{t, "http://" + second.public, jar}
 	if status, page := at.submit("/login?next=/keys", "/login", "key", key.Key, "next", "/keys"); status != http.StatusOK || !strings.Contains(page, key.ID) {
@@ -166,10 +155,7 @@ func TestTheConsoleOfAdministratorsWakesABridge(t *testing.T) {
 // administratorOf returns somebody who has logged in with the admin key.
 func administratorOf(t *testing.T, i *installation) *consoleVisitor {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jar := must.Value(cookiejar.New(nil))(t)
 	at := &consoleVisitor{t, "http://" + i.public, jar}
 	if status, shown := at.submit("/console/login", "/console/login", "key", testAdminKey, "next", "/console"); status != http.StatusOK {
 		t.Fatalf("log in: %d %s", status, shown)
@@ -182,9 +168,7 @@ func administratorOf(t *testing.T, i *installation) *consoleVisitor {
 func TestTheConsoleOfAdministratorsCountsReplicas(t *testing.T) {
 	t.Parallel()
 	p, keyFile := testenv.StartControlPlane(t), filepath.Join(t.TempDir(), "admin-key")
-	if err := os.WriteFile(keyFile, []byte(testAdminKey), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(keyFile, []byte(testAdminKey), 0o600))
 	i := startAt(t, p.Client(), p.InstallNamespaced("../..", "ingress"), 8443, "--namespace="+testenv.System, "--watch-namespaces="+testenv.Tenants,
 		"--admin-key-file="+keyFile, "--audit-index=sqlite:"+filepath.Join(t.TempDir(), "index"), "--login-requests-per-second=0")
 	i.namespace = testenv.System
@@ -200,13 +184,9 @@ func TestTheConsoleOfAdministratorsCountsReplicas(t *testing.T) {
 			Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: process, Image: "example.com/" + process}}}},
 		}}
-		if err := i.client.Create(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, i.client.Create(t.Context(), d))
 		d.Status.Replicas, d.Status.ReadyReplicas = 2, ready
-		if err := i.client.Status().Update(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, i.client.Status().Update(t.Context(), d))
 	}
 	status, page := at.send(http.MethodGet, "/console/health", nil)
 	if status != http.StatusOK || strings.Count(page, "2 of 2 ready") != 2 || strings.Count(page, "1 of 2 ready") != 1 || !strings.Contains(page, "SQLite, one in each replica") || !strings.Contains(page, "memory of each replica") {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -30,18 +31,10 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 func applyKey(t *testing.T, c client.Client, k keyRequest) *userkey.Minted {
 	t.Helper()
 	k.Name = cmp.Or(k.Name, k.User)
-	minted, err := k.mint(rand.Reader, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	patch, err := json.Marshal(minted.Patch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	minted := must.Value(k.mint(rand.Reader, time.Now()))(t)
+	patch := must.Value(json.Marshal(minted.Patch))(t)
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name}}
-	if err := c.Patch(t.Context(), b, client.RawPatch(types.ApplyPatchType, patch), client.FieldOwner(minted.FieldManager)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Patch(t.Context(), b, client.RawPatch(types.ApplyPatchType, patch), client.FieldOwner(minted.FieldManager)))
 	return minted
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -288,9 +289,7 @@ spec:
 func applyAsFlux(t *testing.T, c client.Client, manifest string) {
 	t.Helper()
 	b := &v1alpha1.HostedBridge{}
-	if err := yaml.Unmarshal([]byte(manifest), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(manifest), b))
 	if err := c.Patch(t.Context(), b, client.RawPatch(types.ApplyPatchType, []byte(manifest)), client.FieldOwner("kustomize-controller"), client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}

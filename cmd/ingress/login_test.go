@@ -16,14 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func write(t *testing.T, content string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(content), 0o600))
 	return file
 }
 
@@ -43,10 +42,7 @@ server:
   store: sqlite:/nowhere/login.db
   providers: [{id: google, type: oidc, issuer: "https://accounts.google.com", clientID: x, clientSecretFile: /nowhere/google}]
 `)}
-	found, err := o.read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Value(o.read())(t)
 	want := []oauth.Issuer{
 		{URL: "https://bridges.example.com", Algorithms: []jose.SignatureAlgorithm{jose.ES256}, Own: true},
 		{

@@ -16,22 +16,17 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
-	watcher, err := watch.New(&rest.Config{Host: "127.0.0.1:1"}, nil, "hosted-bridge-system", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	watcher := must.Value(watch.New(&rest.Config{Host: "127.0.0.1:1"}, nil, "hosted-bridge-system", slog.New(slog.DiscardHandler)))(t)
 	public := &certificate{}
 	public.current.Store(&loaded{pair: tls.Certificate{Leaf: &x509.Certificate{NotAfter: time.Unix(1, 0)}}})
 	reg := metricstest.New()
-	err = errors.Join(
+	must.Succeed(t, errors.Join(
 		registerOutages(reg, watcher, &disk.Directory{}), public.register(reg),
 		registerExpiry(reg, func() time.Time { return time.Time{} }),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))
 	metricstest.Documented(t, "ingress's certificates and routes", reg.Metrics())
 }

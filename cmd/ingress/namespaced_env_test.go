@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -20,10 +21,7 @@ import (
 // there is granted for the whole cluster.
 func TestFromCreationToACallInNamespacedMode(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p := testenv.StartControlPlane(t)
 	kubeconfig := p.InstallNamespaced("../..", "ingress")
 	c := p.Client()
@@ -66,10 +64,7 @@ func TestFromCreationToACallInNamespacedMode(t *testing.T) {
 // namespace was deleted, and with it the Role there.
 func TestOtherNamespacesAreServedWhereOneIsGone(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p := testenv.StartControlPlane(t)
 	kubeconfig := p.InstallNamespaced("../..", "ingress")
 	c := p.Client()

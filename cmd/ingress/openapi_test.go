@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/scim/scimapi"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // What an authorization server stands on. Nobody calls it.
@@ -59,10 +60,7 @@ func allRoutes(t *testing.T) []httpapi.Route {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog, err := catalogapi.New(catalogapi.Options{Store: noCatalog{}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	catalog := must.Value(catalogapi.New(catalogapi.Options{Store: noCatalog{}, Log: slog.New(slog.DiscardHandler)}))(t)
 	routes := ingress.OwnRoutes()
 	for _, f := range []httpapi.Feature{
 		management.Health(nil, nil), management.Secrets(nil), management.NewSelf(management.SelfOptions{}).Feature(),
@@ -75,16 +73,11 @@ func allRoutes(t *testing.T) []httpapi.Route {
 
 // TestEachRouteIsDescribed compares all routes with their description, both ways.
 func TestEachRouteIsDescribed(t *testing.T) {
-	text, err := os.ReadFile("../../internal/catalog/catalogapi/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(os.ReadFile("../../internal/catalog/catalogapi/openapi.yaml"))(t)
 	var doc struct {
 		Paths map[string]map[string]any
 	}
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal(text, &doc))
 	var described, served []string
 	for path, item := range doc.Paths {
 		for method := range item {
@@ -109,10 +102,7 @@ var listed = regexp.MustCompile(`\[\]newFeature\{([^}]*)\}|append\(list, (.*)\)`
 
 // TestTheFeaturesAreAllThatIsServed holds that allRoutes has the features that are opened.
 func TestTheFeaturesAreAllThatIsServed(t *testing.T) {
-	text, err := os.ReadFile("features.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(os.ReadFile("features.go"))(t)
 	var opened []string
 	for _, found := range listed.FindAllSubmatch(text, -1) {
 		opened = append(opened, string(found[1])+string(found[2]))

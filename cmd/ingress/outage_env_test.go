@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -51,17 +52,10 @@ func (i *installation) metric(name string) float64 {
 		i.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	body := must.Value(io.ReadAll(res.Body))(i.t)
 	for line := range strings.Lines(string(body)) {
 		if digits, ok := strings.CutPrefix(line, name+" "); ok {
-			value, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-			if err != nil {
-				i.t.Fatal(err)
-			}
-			return value
+			return must.Value(strconv.ParseFloat(strings.TrimSpace(digits), 64))(i.t)
 		}
 	}
 	i.t.Fatalf("there is no metric %s", name)
@@ -104,10 +98,7 @@ func (i *installation) awaitKept(of tenant) {
 	i.t.Helper()
 	o := i.options.Snapshot
 	i.await("a snapshot", func() bool {
-		d, err := disk.Open(o.Dir, o.KeyFile, i.namespace)
-		if err != nil {
-			i.t.Fatal(err)
-		}
+		d := must.Value(disk.Open(o.Dir, o.KeyFile, i.namespace))(i.t)
 		table, err := d.Routes(time.Now(), o.MaxAge)
 		if err != nil {
 			return false
@@ -126,9 +117,7 @@ func keepingFlags(t *testing.T) []string {
 		"key":   strings.Repeat("A", 43) + "=",
 		"tiers": "tiers: {free: {perMinute: 1000000, perHour: 1000000, perDay: 1000000, burst: 1000000, auditDays: 1, concurrentCalls: 100, streams: 100}}",
 	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
 	return []string{
 		"--snapshot-dir=" + filepath.Join(folder, "kept"), "--snapshot-key-file=" + filepath.Join(folder, "key"),
@@ -139,10 +128,7 @@ func keepingFlags(t *testing.T) []string {
 func TestARestartWhileTheAPIServerIsAwayLosesNoCall(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartControlPlane(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	i := startAt(t, p.Client(), p.Kubeconfig(), l.Addr().(*net.TCPAddr).Port, keepingFlags(t)...)
 	i.publishCA()
 	i.await("readiness", i.ready)
@@ -211,13 +197,8 @@ func TestARestartWhileTheAPIServerIsAwayLosesNoCall(t *testing.T) {
 	i.end()
 	p.Stop()
 	file := filepath.Join(i.options.Snapshot.Dir, "routes")
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, bytes.ReplaceAll(content, []byte(`"bob"`), []byte(`"eve"`)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	content := must.Value(os.ReadFile(file))(t)
+	must.Succeed(t, os.WriteFile(file, bytes.ReplaceAll(content, []byte(`"bob"`), []byte(`"eve"`)), 0o600))
 	i.launch()
 	i.await("the refusal", func() bool { return strings.Contains(i.log.String(), "the kept routes are not used") })
 	if i.ready() {

@@ -30,6 +30,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -41,7 +43,7 @@ type installation struct {
 	namespace string
 	authority *pki.Authority
 	options   options
-	log       *testenv.Log
+	log       *logtest.Log
 	public    string
 	probes    string
 	end       func()
@@ -65,9 +67,7 @@ func startAt(t *testing.T, c client.Client, kubeconfig string, bridgePort int, f
 	i := &installation{t: t, client: c, authority: authority, secrets: &secretsSeen{}}
 	i.namespace = testenv.Namespace(t, i.client)
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("token"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(token, []byte("token"), 0o600))
 	i.options, err = parseOptions(append([]string{
 		"--listen=127.0.0.1:0", "--probe-listen=127.0.0.1:0", "--namespace=" + i.namespace, "--drain-delay=0s",
 		"--kubeconfig=" + kubeconfig, "--keybroker-url=" + i.keybroker(), "--token-file=" + token,
@@ -85,7 +85,7 @@ func startAt(t *testing.T, c client.Client, kubeconfig string, bridgePort int, f
 func (i *installation) launch() {
 	i.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	ended, log := make(chan error, 1), &testenv.Log{}
+	ended, log := make(chan error, 1), &logtest.Log{}
 	i.log, i.public = log, ""
 	go func() { ended <- run(ctx, i.options, io.Discard, log) }()
 	i.end = func() {
@@ -121,10 +121,7 @@ func (i *installation) await(what string, condition func() bool) {
 }
 
 func (i *installation) ready() bool {
-	r, err := http.NewRequestWithContext(i.t.Context(), http.MethodGet, "http://"+i.probes+"/readyz", nil)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(i.t.Context(), http.MethodGet, "http://"+i.probes+"/readyz", nil))(i.t)
 	res, err := http.DefaultClient.Do(r) //nolint:forbidigo // A test's client.
 	if err != nil {
 		i.t.Fatal(err)
@@ -146,10 +143,7 @@ func (i *installation) call(method, path, key string) (int, string) {
 // send is call with a body.
 func (i *installation) send(method, path, key, body string) (int, string) {
 	i.t.Helper()
-	r, err := http.NewRequestWithContext(i.t.Context(), method, "http://"+i.public+path, strings.NewReader(body))
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(i.t.Context(), method, "http://"+i.public+path, strings.NewReader(body)))(i.t)
 	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(r) //nolint:forbidigo // A test's client.
@@ -157,10 +151,7 @@ func (i *installation) send(method, path, key, body string) (int, string) {
 		i.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	answer := must.Value(io.ReadAll(res.Body))(i.t)
 	return res.StatusCode, string(answer)
 }
 
@@ -261,17 +252,12 @@ func (i *installation) addPod(b *v1alpha1.HostedBridge, ip string) {
 	testenv.ExpectApplied(i.t, i.client, pod)
 	pod.Status.PodIP, pod.Status.PodIPs = ip, []corev1.PodIP{{IP: ip}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	if err := i.client.Status().Update(i.t.Context(), pod); err != nil {
-		i.t.Fatal(err)
-	}
+	must.Succeed(i.t, i.client.Status().Update(i.t.Context(), pod))
 }
 
 func TestFromAnEmptyInstallationToACall(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	i := start(t, l.Addr().(*net.TCPAddr).Port)
 	if i.ready() {
 		t.Error("ready without a certificate")
@@ -305,9 +291,7 @@ func TestFromAnEmptyInstallationToACall(t *testing.T) {
 		return b.Status.Servers == "1/1" && b.Status.Tools != nil && *b.Status.Tools == 3 && b.Status.LastActivityTime != nil
 	})
 
-	if err := i.client.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.client.Delete(t.Context(), b))
 	deleted := time.Now()
 	i.await("the route's end", func() bool { status, _ := i.call("POST", "/u/"+user+"/mcp", key); return status == 401 })
 	if elapsed := time.Since(deleted); elapsed > 10*time.Second {

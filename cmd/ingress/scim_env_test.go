@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/scim"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -52,10 +53,7 @@ type scimAnswer struct {
 
 func newToken(t *testing.T) (token, hash string) {
 	t.Helper()
-	token, _, err := apikey.Mint(rand.Reader, apikey.KindDirectory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token, _ = must.Values(apikey.Mint(rand.Reader, apikey.KindDirectory))(t)
 	return token, apikey.HashOf(token).String()
 }
 
@@ -77,10 +75,7 @@ func startDirectory(t *testing.T, more string) directoryOf {
 // ask sends a request of the directory.
 func (d directoryOf) ask(method, path, body string, header ...string) scimAnswer {
 	d.t.Helper()
-	r, err := http.NewRequestWithContext(d.t.Context(), method, "http://"+d.public+path, strings.NewReader(body))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(d.t.Context(), method, "http://"+d.public+path, strings.NewReader(body)))(d.t)
 	r.Header.Set("Authorization", "Bearer "+d.token)
 	if body != "" {
 		r.Header.Set("Content-Type", scim.ContentType)
@@ -93,10 +88,7 @@ func (d directoryOf) ask(method, path, body string, header ...string) scimAnswer
 		d.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	read, err := io.ReadAll(res.Body)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	read := must.Value(io.ReadAll(res.Body))(d.t)
 	a := scimAnswer{status: res.StatusCode, header: res.Header, body: string(read)}
 	if len(read) > 0 {
 		if err := json.Unmarshal(read, &a); err != nil || res.Header.Get("Content-Type") != scim.ContentType {
@@ -119,11 +111,7 @@ func (d directoryOf) must(status int, method, path, body string, header ...strin
 // sent returns a body that a directory documents.
 func sent(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile("../../internal/scim/testdata/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return string(must.Value(os.ReadFile("../../internal/scim/testdata/" + name + ".json"))(t))
 }
 
 // person reads the BridgePerson of a user.
@@ -131,28 +119,21 @@ func (d directoryOf) person(externalID string) *v1alpha1.BridgePerson {
 	d.t.Helper()
 	p := &v1alpha1.BridgePerson{}
 	name := access.DirectoryName(oauth.KeyOf(directoryIssuer, externalID))
-	if err := d.client.Get(d.t.Context(), client.ObjectKey{Namespace: d.options.Namespace, Name: name}, p); err != nil {
-		d.t.Fatal(err)
-	}
+	must.Succeed(d.t, d.client.Get(d.t.Context(), client.ObjectKey{Namespace: d.options.Namespace, Name: name}, p))
 	return p
 }
 
 // acts returns the acts of directories that are in the audit trail.
 func (d directoryOf) acts() []string {
 	d.t.Helper()
-	content, err := os.ReadFile(d.trail)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	content := must.Value(os.ReadFile(d.trail))(d.t)
 	if secret := d.token[len(d.token)-28:]; strings.Contains(string(content), secret) || strings.Contains(d.log.String(), secret) {
 		d.t.Error("the audit trail or the log has the token")
 	}
 	var acts []string
 	for line := range strings.Lines(string(content)) {
 		var e audit.Entry
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			d.t.Fatal(err)
-		}
+		must.Succeed(d.t, json.Unmarshal([]byte(line), &e))
 		if method, ok := strings.CutPrefix(e.Method, audit.SCIMPrefix); ok {
 			if e.Principal.Kind != audit.KindSCIMToken || !strings.HasPrefix(e.Principal.ID, "okta/") || e.Principal.Issuer != directoryIssuer {
 				d.t.Errorf("the principal is %+v", e.Principal)
@@ -240,10 +221,7 @@ func TestWhatADirectoryMayNotAsk(t *testing.T) {
 	t.Parallel()
 	d := startDirectory(t, "")
 	other, _ := newToken(t)
-	key, _, err := apikey.Mint(rand.Reader, apikey.KindUser)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, _ := must.Values(apikey.Mint(rand.Reader, apikey.KindUser))(t)
 	for name, test := range map[string]struct {
 		method, path, body string
 		header             []string

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -85,10 +86,7 @@ func (s *secretsSeen) offer(revision string) {
 
 func TestSecretsGoToTheKeybrokerAndTheirChangeToTheBridge(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	i := start(t, l.Addr().(*net.TCPAddr).Port)
 	b := &v1alpha1.HostedBridge{
 		ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.namespace},

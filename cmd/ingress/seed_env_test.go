@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -25,14 +26,10 @@ func TestALaptopFindsAndVerifiesTheSeed(t *testing.T) {
 	dir, recipes := t.TempDir(), t.TempDir()
 	for _, id := range []string{"gmail", "notion", "todoist"} {
 		b, err := os.ReadFile(filepath.Join("../../config/recipes", id, "recipe.json"))
-		if err := errors.Join(err, os.WriteFile(filepath.Join(recipes, id+".json"), b, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(err, os.WriteFile(filepath.Join(recipes, id+".json"), b, 0o600)))
 	}
 	key := filepath.Join(dir, "key")
-	if err := os.WriteFile(key, []byte("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(key, []byte("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=\n"), 0o600))
 	i := startAt(t, testenv.Client(t), testenv.Kubeconfig(t), 8443,
 		"--catalog-seed=dir:"+recipes, "--catalog-seed-at-start", "--catalog-signing-key-file="+key)
 	i.publishCA()
@@ -42,30 +39,19 @@ func TestALaptopFindsAndVerifiesTheSeed(t *testing.T) {
 		return i.ask("GET", "/recipes/notion", "", "", "").status == http.StatusOK && i.ask("GET", "/recipes/gmail", "", "", "").status == http.StatusOK
 	})
 
-	c, err := laptop.OpenCatalog("http://" + i.public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(laptop.OpenCatalog("http://" + i.public))(t)
 	found, err := c.List(t.Context(), url.Values{"q": {"read mail"}})
 	if err != nil || found.Total != 1 || found.Recipes[0].ID != "gmail" || found.Recipes[0].Checked != recipe.CheckedRead {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	public, err := c.Key(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := c.Download(t.Context(), "notion")
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := must.Value(c.Key(t.Context()))(t)
+	doc := must.Value(c.Download(t.Context(), "notion"))(t)
 	trust := laptop.OpenTrust(filepath.Join(dir, "state"))
 	claim := laptop.Claim{Catalog: c, Document: doc, Key: public}
 	if err := trust.Check(claim); err != nil {
 		t.Error(err)
 	}
-	if err := trust.Remember(claim, "notion"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, trust.Remember(claim, "notion"))
 	// The next one is verified by the key that is known.
 	claim.Key = nil
 	if err := trust.Check(claim); err != nil {

@@ -14,15 +14,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // newKeybroker returns one that is known and cannot be reached.
 func newKeybroker(t *testing.T) *client.Login {
 	t.Helper()
-	authority, err := pki.NewAuthority([32]byte{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := must.Value(pki.NewAuthority([32]byte{1}))(t)
 	broker, err := client.New(client.Config{URL: "https://127.0.0.1:1", CAPEM: authority.CertificatePEM(), TokenFile: "/nowhere/token", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -30,15 +32,10 @@ const sixTier = `tiers: {six: {perMinute: 6, perHour: 6, perDay: 6, burst: 6, co
 // TestTwoIngressesShareAStore has both count together and find the same, also
 // after a restart of the store.
 func TestTwoIngressesShareAStore(t *testing.T) {
-	bridges, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bridges := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	dir, address := t.TempDir(), freeAddress(t)
 	for name, text := range map[string]string{"admin-key": testAdminKey, "tiers.yaml": sixTier, "store-token": storeToken} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	first := startAt(t, testenv.Client(t), testenv.Kubeconfig(t), bridges.Addr().(*net.TCPAddr).Port,
 		"--admin-key-file="+filepath.Join(dir, "admin-key"), "--tiers-file="+filepath.Join(dir, "tiers.yaml"), "--replicas=2",
@@ -109,7 +106,7 @@ func startStore(t *testing.T, i *installation, address, dir string) (stop func()
 	t.Helper()
 	t.Setenv("KEYBROKER_CA", string(i.authority.CertificatePEM()))
 	ctx, cancel := context.WithCancel(context.Background())
-	ended, log := make(chan error, 1), &testenv.Log{}
+	ended, log := make(chan error, 1), &logtest.Log{}
 	go func() {
 		ended <- store.Run(ctx, []string{
 			"--listen=" + address, "--probe-listen=127.0.0.1:0", "--namespace=" + i.namespace, "--directory=" + dir,

@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -73,9 +74,7 @@ func administer(t *testing.T) *administered {
 // keep creates an object of the installation's namespace for this test alone.
 func (a *administered) keep(o client.Object) {
 	a.t.Helper()
-	if err := a.client.Create(a.t.Context(), o); err != nil {
-		a.t.Fatal(err)
-	}
+	must.Succeed(a.t, a.client.Create(a.t.Context(), o))
 	a.t.Cleanup(func() {
 		at := context.WithoutCancel(a.t.Context())
 		if err := a.client.Delete(at, o, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
@@ -94,10 +93,7 @@ func ringOf(t *testing.T, dir string) *corev1.Secret {
 	secret := ringSecret()
 	secret.Data = map[string][]byte{}
 	for _, name := range []string{"1", "authority"} {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Value(os.ReadFile(filepath.Join(dir, name)))(t)
 		secret.Data[name] = content
 	}
 	return secret
@@ -111,9 +107,7 @@ func (a *administered) deleteBridges(ctx context.Context) {
 	var shared v1alpha1.SharedServerList
 	var secrets corev1.SecretList
 	ours := client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.FieldOwnerKeybroker}
-	if err := errors.Join(a.client.List(ctx, &bridges), a.client.List(ctx, &shared), a.client.List(ctx, &secrets, ours)); err != nil {
-		a.t.Fatal(err)
-	}
+	must.Succeed(a.t, errors.Join(a.client.List(ctx, &bridges), a.client.List(ctx, &shared), a.client.List(ctx, &secrets, ours)))
 	var all []client.Object
 	for i := range bridges.Items {
 		all = append(all, &bridges.Items[i])
@@ -125,9 +119,7 @@ func (a *administered) deleteBridges(ctx context.Context) {
 		all = append(all, &secrets.Items[i])
 	}
 	for _, o := range all {
-		if err := client.IgnoreNotFound(a.client.Delete(ctx, o)); err != nil {
-			a.t.Fatal(err)
-		}
+		must.Succeed(a.t, client.IgnoreNotFound(a.client.Delete(ctx, o)))
 	}
 }
 
@@ -135,9 +127,7 @@ func (a *administered) deleteBridges(ctx context.Context) {
 func mount(t *testing.T, dir string, data map[string][]byte) {
 	t.Helper()
 	for name, content := range data {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 }
 
@@ -286,10 +276,7 @@ func (r *replica) load(a *administered) {
 func (r *replica) serve(a *administered, name, address, port string) string {
 	a.t.Helper()
 	r.load(a)
-	listener, err := net.Listen("tcp", net.JoinHostPort(address, port))
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	listener := must.Value(net.Listen("tcp", net.JoinHostPort(address, port)))(a.t)
 	server := &http.Server{Handler: withRing(http.NotFoundHandler(), func() masterkey.Status { return r.source.Load().Status() }, nil)}
 	go func() { _ = server.Serve(listener) }()
 	a.t.Cleanup(func() { _ = server.Close() })
@@ -301,13 +288,8 @@ func (r *replica) serve(a *administered, name, address, port string) string {
 	}
 	a.keep(pod)
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address}
-	if err := a.client.Status().Update(a.t.Context(), pod); err != nil {
-		a.t.Fatal(err)
-	}
-	_, port, err = net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must.Succeed(a.t, a.client.Status().Update(a.t.Context(), pod))
+	_, port = must.Values(net.SplitHostPort(listener.Addr().String()))(a.t)
 	return port
 }
 
@@ -387,9 +369,7 @@ func TestRotateOnARealAPIServer(t *testing.T) {
 	// And all of it opens under the new version alone.
 	end()
 	living.Wait()
-	if err := os.Remove(filepath.Join(a.ring, "1")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(filepath.Join(a.ring, "1")))
 	mount(t, a.ring, secret.Data)
 	out, _ = a.run(0, "verify")
 	a.expect(out, "3 secrets of 1 HostedBridges and 1 SharedServers: local:2 3", "everything opens")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // A restore that begins before a rotation and ends after it seals its last
@@ -24,9 +25,7 @@ func TestALongCommandFollowsTheMasterKey(t *testing.T) {
 		t.Helper()
 		content := base64.StdEncoding.EncodeToString(append(make([]byte, 31), first))
 		aside := filepath.Join(t.TempDir(), name)
-		if err := errors.Join(os.WriteFile(aside, []byte(content), 0o600), os.Rename(aside, filepath.Join(dir, name))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(os.WriteFile(aside, []byte(content), 0o600), os.Rename(aside, filepath.Join(dir, name))))
 	}
 	add("authority", 9)
 	add("1", 1)

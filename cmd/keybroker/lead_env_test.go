@@ -23,6 +23,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -35,7 +37,7 @@ func TestAReplicaThatLosesTheLeaseServesOnAndLeadsAgain(t *testing.T) {
 	writeKey(t, o.MasterKeyDir, "authority", 9)
 	writeKey(t, o.MasterKeyDir, "1", 1)
 
-	var logs testenv.Log
+	var logs logtest.Log
 	stop := serveParts(t, o, slog.New(slog.NewTextHandler(&logs, nil)))
 	defer stop()
 	namespace := testenv.Namespace(t, c)
@@ -79,19 +81,10 @@ func TestAReplicaThatLosesTheLeaseServesOnAndLeadsAgain(t *testing.T) {
 // serveParts runs the process' parts with a lease that is lost sooner.
 func serveParts(t *testing.T, o Options, log *slog.Logger) (stop func()) {
 	t.Helper()
-	master, err := masterkey.Open(t.Context(), o.masterKey(log))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := newParts(o, testenv.Config(), master, quota.Defaults(), log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master := must.Value(masterkey.Open(t.Context(), o.masterKey(log)))(t)
+	p := must.Value(newParts(o, testenv.Config(), master, quota.Defaults(), log))(t)
 	p.leader.duration, p.leader.renew, p.leader.retry = 1500*time.Millisecond, time.Second, 100*time.Millisecond
-	service, err := p.listen(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	service := must.Value(p.listen(t.Context(), o))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
 	group.Go(func() error { return service.Serve(ctx) })

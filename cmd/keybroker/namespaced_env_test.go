@@ -29,6 +29,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -76,32 +78,22 @@ func (n *namespaced) token(account *corev1.ServiceAccount) string {
 		Audiences:      []string{keybroker.Audience},
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
 	}}
-	if err := n.client.SubResource("token").Create(n.t.Context(), account, request); err != nil {
-		n.t.Fatal(err)
-	}
+	must.Succeed(n.t, n.client.SubResource("token").Create(n.t.Context(), account, request))
 	return request.Status.Token
 }
 
 // secrets asks for the secrets of who presents the token.
 func (n *namespaced) secrets(token string) (status int, secrets map[string][]byte) {
 	n.t.Helper()
-	r, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, "https://"+n.at+"/v1/secrets", nil)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(n.t.Context(), http.MethodGet, "https://"+n.at+"/v1/secrets", nil))(n.t)
 	r.Header.Set("Authorization", "Bearer "+token)
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
 		MinVersion: tls.VersionTLS13, RootCAs: n.roots, ServerName: "hosted-bridge-keybroker." + testenv.System + ".svc",
 	}}
-	response, err := (&http.Client{Transport: transport, Timeout: 30 * time.Second}).Do(r)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	response := must.Value((&http.Client{Transport: transport, Timeout: 30 * time.Second}).Do(r))(n.t)
 	defer response.Body.Close()
 	var answer struct{ Secrets map[string][]byte }
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		n.t.Fatal(err)
-	}
+	must.Succeed(n.t, json.NewDecoder(response.Body).Decode(&answer))
 	return response.StatusCode, answer.Secrets
 }
 
@@ -116,7 +108,7 @@ func (n *namespaced) awaitServing() {
 	})
 }
 
-func startNamespaced(t *testing.T) (n *namespaced, logs *testenv.Log, stop func()) {
+func startNamespaced(t *testing.T) (n *namespaced, logs *logtest.Log, stop func()) {
 	t.Helper()
 	n, start := installNamespaced(t)
 	logs, stop = start()
@@ -125,7 +117,7 @@ func startNamespaced(t *testing.T) (n *namespaced, logs *testenv.Log, stop func(
 
 // installNamespaced makes what a keybroker needs that looks after two namespaces,
 // and returns what starts it.
-func installNamespaced(t *testing.T) (n *namespaced, start func() (logs *testenv.Log, stop func())) {
+func installNamespaced(t *testing.T) (n *namespaced, start func() (logs *logtest.Log, stop func())) {
 	t.Helper()
 	p := testenv.StartControlPlane(t)
 	n = &namespaced{t: t, client: p.Client(), plane: p, at: unusedAddress(t)}
@@ -137,8 +129,8 @@ func installNamespaced(t *testing.T) (n *namespaced, start func() (logs *testenv
 	testenv.ExpectApplied(t, n.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-ca"}})
 	writeKey(t, o.MasterKeyDir, "authority", 9)
 	writeKey(t, o.MasterKeyDir, "1", 1)
-	return n, func() (logs *testenv.Log, stop func()) {
-		logs = &testenv.Log{}
+	return n, func() (logs *logtest.Log, stop func()) {
+		logs = &logtest.Log{}
 		return logs, testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, logs) })
 	}
 }
@@ -258,10 +250,7 @@ func TestRotateInNamespacedMode(t *testing.T) {
 	go n.mountRing(ctx, ended)
 	defer func() { cancel(); <-ended }()
 
-	address, port, err := net.SplitHostPort(n.probes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address, port := must.Values(net.SplitHostPort(n.probes))(t)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "keybroker-a", Labels: map[string]string{
 			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: component,
@@ -270,9 +259,7 @@ func TestRotateInNamespacedMode(t *testing.T) {
 	}
 	testenv.ExpectApplied(t, n.client, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "default"}}, pod)
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address}
-	if err := n.client.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, n.client.Status().Update(t.Context(), pod))
 	for _, namespace := range []string{testenv.Tenants, testenv.Trials} {
 		b, _ := n.bridge(namespace, "in-"+namespace)
 		n.awaitSealed(b)
@@ -295,10 +282,7 @@ func TestRotateInNamespacedMode(t *testing.T) {
 	testenv.ExpectApplied(t, n.client, other)
 	o := Defaults()
 	o.Kubeconfig, o.MasterKeyDir = n.kubeconfig, n.ring
-	i, err := connect(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Value(connect(t.Context(), &o))(t)
 	if _, err := i.Secret(t.Context(), other.Namespace, other.Name); !apierrors.IsForbidden(err) {
 		t.Errorf("a Secret of another namespace: %v, want that it is forbidden", err)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -54,10 +55,7 @@ type drill struct {
 func newDrill(t *testing.T, a *administered) *drill {
 	t.Helper()
 	d := &drill{administered: a, folder: t.TempDir()}
-	content, err := os.ReadFile("../../docs/operations/backup.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Value(os.ReadFile("../../docs/operations/backup.md"))(t)
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(content), -1) {
 		d.blocks = append(d.blocks, block[1])
 	}
@@ -65,9 +63,7 @@ func newDrill(t *testing.T, a *administered) *drill {
 		t.Fatalf("backup.md has %d blocks of commands, and the test knows 5", len(d.blocks))
 	}
 	script := fmt.Sprintf(kubectl, asKeybroker, os.Args[0], a.ring, a.kubeconfig, os.Getenv("KUBEBUILDER_ASSETS"), testenv.Kubeconfig(t))
-	if err := os.WriteFile(filepath.Join(d.folder, "kubectl"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(d.folder, "kubectl"), []byte(script), 0o755))
 	return d
 }
 
@@ -108,9 +104,7 @@ func (d *drill) mustDo(block int) string {
 func (d *drill) lose() {
 	d.t.Helper()
 	d.deleteBridges(d.t.Context())
-	if err := d.client.Delete(d.t.Context(), ringSecret()); err != nil {
-		d.t.Fatal(err)
-	}
+	must.Succeed(d.t, d.client.Delete(d.t.Context(), ringSecret()))
 }
 
 func (d *drill) values(name string) map[string]string {
@@ -186,13 +180,9 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 	// later backup, and the envelopes of the earlier one do not open.
 	testenv.ExpectExists(t, a.client, after)
 	for _, name := range []string{"alice-salt", "alice-envelopes"} {
-		if err := a.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name}}))
 	}
-	if err := os.WriteFile(filepath.Join(d.folder, "salts.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(d.folder, "salts.json"), nil, 0o600))
 	said, err = d.do(restoreSecrets)
 	if err == nil {
 		t.Error("without salts the drill succeeds")

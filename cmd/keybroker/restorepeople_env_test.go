@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	tenantstore "github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -77,18 +78,14 @@ func newPeople(d *drill) *people {
 	p.login("engineers", "operators")
 	person := p.person()
 	person.Status.LoginsEndedTime = new(metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second)))
-	if err := d.client.Status().Update(t.Context(), person); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, d.client.Status().Update(t.Context(), person))
 	_, _, err = store.CreatePublisher(t.Context(), catalog.Publisher{ID: "acme", DisplayName: "Acme"}, nil)
 	_, id, _, added := store.AddPublisherKey(t.Context(), "acme", nil)
 	revoked := store.RevokePublisherKey(t.Context(), "acme", id)
 	_, published := store.CreateRecipe(t.Context(), publish("1.0.0"))
 	p.seed()
 	_, _, assessed := store.SetQuality(t.Context(), "files", catalog.Overlay{Verified: new(true)}, "", false)
-	if err := errors.Join(err, added, revoked, published, assessed); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(err, added, revoked, published, assessed))
 	p.accept()
 	p.objects = p.read()
 	return p
@@ -115,18 +112,14 @@ func publish(version string) catalog.Replacement {
 func (p *people) seed() {
 	p.t.Helper()
 	change := catalog.Change{Kind: catalog.Create, Name: "files", Recipe: recipeOf("files", "1.0.0")}
-	if err := p.catalog.ApplySeed(p.t.Context(), []catalog.Change{change}, false); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, p.catalog.ApplySeed(p.t.Context(), []catalog.Change{change}, false))
 }
 
 // login records that anna logs in, with these groups.
 func (p *people) login(groups ...string) {
 	p.t.Helper()
 	named := tenantstore.NamedGroups{Issuer: idp, Subject: anna, User: "alice", Groups: groups, At: time.Now()}
-	if err := p.persons.Record(p.t.Context(), named); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, p.persons.Record(p.t.Context(), named))
 }
 
 // person returns what logins say of anna.
@@ -153,9 +146,7 @@ func (p *people) read() map[string]any {
 	for _, kind := range peopleKinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
-		if err := p.client.List(p.t.Context(), list, client.InNamespace(Defaults().Namespace)); err != nil {
-			p.t.Fatal(err)
-		}
+		must.Succeed(p.t, p.client.List(p.t.Context(), list, client.InNamespace(Defaults().Namespace)))
 		for _, o := range list.Items {
 			objects[kind+" "+o.GetName()] = map[string]any{"spec": o.Object["spec"], "status": o.Object["status"]}
 		}
@@ -200,9 +191,7 @@ func (p *people) expectRestored() {
 func (p *people) expectNoAccessTo(b *v1alpha1.HostedBridge) {
 	p.t.Helper()
 	var persons v1alpha1.BridgePersonList
-	if err := p.client.List(p.t.Context(), &persons, client.InNamespace(Defaults().Namespace)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, p.client.List(p.t.Context(), &persons, client.InNamespace(Defaults().Namespace)))
 	if got := access.NewPeople(persons.Items).Bridge(b); got != v1alpha1.AccessSuspended {
 		p.t.Errorf("the access to the bridge of %s is %s", b.User(), got)
 	}

@@ -25,6 +25,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -44,7 +46,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	writeKey(t, o.MasterKeyDir, "authority", 9)
 	writeKey(t, o.MasterKeyDir, "1", 1)
 
-	var logs testenv.Log
+	var logs logtest.Log
 	stop := testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, &logs) })
 
 	namespace := testenv.Namespace(t, c)
@@ -124,9 +126,7 @@ func TestTheManifestsGiveNoMoreThanIsUsed(t *testing.T) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: account, Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &r.ResourceAttributes,
 		}}
-		if err := c.Create(t.Context(), review); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Create(t.Context(), review))
 		if review.Status.Allowed != r.allowed {
 			t.Errorf("%s: allowed %v", name, review.Status.Allowed)
 		}
@@ -139,20 +139,13 @@ func writeKey(t *testing.T, dir, name string, first byte) {
 	key := make([]byte, 32)
 	key[0] = first
 	aside := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(aside, []byte(base64.StdEncoding.EncodeToString(key)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(aside, filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(aside, []byte(base64.StdEncoding.EncodeToString(key)), 0o600))
+	must.Succeed(t, os.Rename(aside, filepath.Join(dir, name)))
 }
 
 func unusedAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -161,15 +154,10 @@ func loadedRing(t *testing.T, address string) masterkey.Status {
 	t.Helper()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Get("http://" + address + "/ring")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Value((&http.Client{Transport: transport}).Get("http://" + address + "/ring"))(t)
 	defer response.Body.Close()
 	var status masterkey.Status
-	if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.NewDecoder(response.Body).Decode(&status))
 	return status
 }
 

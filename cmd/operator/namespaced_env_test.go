@@ -20,6 +20,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -87,12 +89,12 @@ func installNamespaced(t *testing.T) client.Client {
 }
 
 // runNamespaced runs an operator that looks after two namespaces.
-func runNamespaced(t *testing.T) (logs *testenv.Log, stop func()) {
+func runNamespaced(t *testing.T) (logs *logtest.Log, stop func()) {
 	t.Helper()
 	o := Defaults()
 	o.ProbeListen, o.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
 	o.Namespace, o.WatchNamespaces = testenv.System, scope.Namespaces{testenv.Tenants, testenv.Trials}
-	logs = &testenv.Log{}
+	logs = &logtest.Log{}
 	return logs, testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, slog.New(slog.NewJSONHandler(logs, nil))) })
 }
 
@@ -130,9 +132,7 @@ func expectUntouched(t *testing.T, c client.Client, b *v1alpha1.HostedBridge) {
 		t.Errorf("the status of a bridge elsewhere is %+v", b.Status)
 	}
 	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &corev1.ConfigMapList{}, &corev1.EventList{}, &corev1.ServiceAccountList{}} {
-		if err := c.List(t.Context(), list, client.InNamespace(b.Namespace)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.List(t.Context(), list, client.InNamespace(b.Namespace)))
 		if n := meta.LenList(list); n > 0 {
 			t.Errorf("%d of %T elsewhere", n, list)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestDefaultsAreValid(t *testing.T) {
@@ -35,7 +36,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	o := Defaults()
 	flags := pflag.NewFlagSet("operator", pflag.ContinueOnError)
 	o.RegisterFlags(flags)
-	err := flags.Parse([]string{
+	must.Succeed(t, flags.Parse([]string{
 		"--bridge-image=example.com/bridge:1", "--base-url=https://mcp.example.com/", "--login-url=https://mcp.example.com/", "--keybroker-url=https://keys:8443",
 		"--runtime-image-node=example.com/node:1", "--runtime-image-python=example.com/python:1",
 		"--runtime-env=NO_PROXY=a,b", "--runtime-env=npm_config_registry=https://npm.example.com/", "--runtime-authorities=" + authority,
@@ -46,13 +47,8 @@ func TestEverySettingHasAFlag(t *testing.T) {
 		"--network-policy=true", "--require-network-policy", "--network-policy-probe=true",
 		"--pod-ip=10.0.0.1", "--pod-name=operator-1", "--pod-uid=5c1d",
 		"--dns-namespace=dns", "--dns-pod-labels=app=dns,tier=node", "--dns-cidr=169.254.20.10/32", "--dns-port=5353", "--scrape-namespace=monitoring",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := o.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	}))
+	must.Succeed(t, o.Validate())
 	want := Options{
 		BridgeImage: "example.com/bridge:1", BaseURL: "https://mcp.example.com", LoginURL: "https://mcp.example.com", KeybrokerURL: "https://keys:8443",
 		RuntimeImageNode: "example.com/node:1", RuntimeImagePython: "example.com/python:1",
@@ -119,9 +115,7 @@ func TestRunRefusesABadTiersFile(t *testing.T) {
 	if err := run(t.Context(), o, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "read tiers") {
 		t.Errorf("error = %v for a file that does not exist", err)
 	}
-	if err := os.WriteFile(o.TiersFile, []byte("tiers: {team: {perWeek: 1}}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(o.TiersFile, []byte("tiers: {team: {perWeek: 1}}"), 0o600))
 	if err := run(t.Context(), o, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), o.TiersFile) || !strings.Contains(err.Error(), "perWeek") {
 		t.Errorf("error = %v, want one that names the file and the field", err)
 	}

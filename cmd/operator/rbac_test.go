@@ -15,6 +15,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // grants are the roles and bindings of the manifests. Both kinds of role and
@@ -74,16 +76,10 @@ func onSecrets(r rbacv1.PolicyRule) bool {
 }
 
 func TestTheOperatorHasNoRightOnSecrets(t *testing.T) {
-	files, err := filepath.Glob("../../config/rbac/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Value(filepath.Glob("../../config/rbac/*.yaml"))(t)
 	var g grants
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Value(os.ReadFile(file))(t)
 		if err := g.add(data); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -124,9 +120,7 @@ subjects: [{kind: ServiceAccount, name: hosted-bridge-operator}]
 	} {
 		t.Run(name, func(t *testing.T) {
 			var g grants
-			if err := g.add([]byte(tt.manifest + "\n---" + binding)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, g.add([]byte(tt.manifest+"\n---"+binding)))
 			if found := slices.ContainsFunc(g.of("hosted-bridge-operator"), onSecrets); found != tt.found {
 				t.Errorf("found %v, want %v", found, tt.found)
 			}

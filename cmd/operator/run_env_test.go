@@ -28,6 +28,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/cmd/operator/profiles"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -43,7 +45,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	install(t, c, o.Namespace)
 	t.Setenv("KUBECONFIG", testenv.KubeconfigOf(t, o.Namespace, "hosted-bridge-operator"))
 
-	var logs testenv.Log
+	var logs logtest.Log
 	stop := testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, slog.New(slog.NewJSONHandler(&logs, nil))) })
 
 	namespace := testenv.Namespace(t, c)
@@ -189,14 +191,8 @@ func expectTold(t *testing.T, c client.Client, b *v1alpha1.HostedBridge, d *apps
 // of the namespaces.
 func expectNoSecrets(t *testing.T, namespaces ...string) {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	operator, err := client.New(config, client.Options{Scheme: testenv.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Value(clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG")))(t)
+	operator := must.Value(client.New(config, client.Options{Scheme: testenv.Scheme()}))(t)
 	if err := operator.List(t.Context(), &v1alpha1.HostedBridgeList{}); err != nil {
 		t.Errorf("the operator may not do what it must: %v", err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -69,9 +70,7 @@ func (f fixture) run() (stop func()) {
 		f.t.Fatal(err)
 	}
 	r := &bridgegroup.Reconciler{Client: m.GetClient(), Namespace: f.namespace}
-	if err := r.Setup(f.t.Context(), m); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, r.Setup(f.t.Context(), m))
 	return testenv.Run(f.t, m.Start)
 }
 
@@ -117,9 +116,7 @@ func change[T client.Object](f fixture, o T, edit func()) {
 func (f fixture) await(what string, p *v1alpha1.BridgePerson, want ...string) {
 	f.t.Helper()
 	wait.Until(f.t, what, func() bool {
-		if err := f.Get(f.t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
-			f.t.Fatal(err)
-		}
+		must.Succeed(f.t, f.Get(f.t.Context(), client.ObjectKeyFromObject(p), p))
 		d := p.Status.Directory
 		return d != nil && d.Incarnation == p.Spec.Directory.Incarnation && slices.Equal(d.Groups, want)
 	})
@@ -146,9 +143,7 @@ func TestPeopleHaveTheGroupsOfTheirDirectory(t *testing.T) {
 	f.await("a profile that names it", bert, "ops", "platform")
 	change(f, bert, func() { bert.Spec.Directory.Incarnation = 2 })
 	f.await("who is created again", bert)
-	if err := f.Delete(t.Context(), eng); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), eng))
 	f.await("the others stay", anna, "ops")
 
 	stop()

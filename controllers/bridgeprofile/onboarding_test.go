@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestTheFileOfFirstLoginsIsABridgeProfile(t *testing.T) {
@@ -21,9 +23,7 @@ func TestTheFileOfFirstLoginsIsABridgeProfile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "profile.yaml")
-			if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(file, []byte(test.text), 0o600))
 			got, err := ReadOnboardingProfile(file)
 			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) || err == nil && got["kind"] != "BridgeProfile" {
 				t.Errorf("%v, error %v, want %q", got, err, test.want)

@@ -28,6 +28,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -67,9 +68,7 @@ func run(t *testing.T) (client.Client, string) {
 		t.Fatal(err)
 	}
 	r := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clocktesting.NewFakePassiveClock(start)}
-	if err := r.Setup(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Setup(t.Context(), m))
 	testenv.Run(t, m.Start)
 	return c, namespace
 }
@@ -101,9 +100,7 @@ func write(t *testing.T, c client.Client, o *v1alpha1.CatalogRecipe, change func
 	testenv.ExpectExists(t, c, o)
 	before := o.DeepCopy()
 	change(&o.Spec)
-	if err := c.Patch(t.Context(), o, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Patch(t.Context(), o, client.MergeFrom(before)))
 }
 
 func TestARecipeThatBreaksTheRulesIsNotServed(t *testing.T) {
@@ -180,9 +177,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	expect(t, c, o, v1alpha1.ReasonRecipeValid)
 	written := o.ResourceVersion
 	r := &catalogrecipe.Reconciler{Client: c, Clock: clocktesting.NewFakePassiveClock(start.Add(time.Hour))}
-	if _, err := r.Reconcile(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(r.Reconcile(t.Context(), o))(t)
 	testenv.ExpectExists(t, c, o)
 	if o.ResourceVersion != written {
 		t.Error("the object was written")
@@ -211,14 +206,8 @@ func TestAPublishersKeyDecidesOnWhatIsSigned(t *testing.T) {
 	if doc, err = recipe.Sign(doc.With("localOnly", jsondoc.Value{Kind: jsondoc.Bool, Text: "false"}), private, "acme", start); err != nil {
 		t.Fatal(err)
 	}
-	source, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, _, err := catalog.ReadSource(string(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Value(json.Marshal(doc))(t)
+	r, _ := must.Values(catalog.ReadSource(string(source)))(t)
 	o := object(namespace, r)
 	o.Spec.Source, o.Spec.Owner = string(source), "acme"
 	testenv.ExpectApplied(t, c, o)
@@ -228,17 +217,13 @@ func TestAPublishersKeyDecidesOnWhatIsSigned(t *testing.T) {
 
 	publisher := &v1alpha1.CatalogPublisher{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "acme"}}
 	publisher.Spec.PublicKeys = []string{recipe.FormatKey(private.Public().(ed25519.PublicKey))}
-	if err := c.Create(t.Context(), publisher); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Create(t.Context(), publisher))
 	if e := expect(t, c, o, v1alpha1.ReasonRecipeValid); !e.Accepted || e.Source != string(source) {
 		t.Errorf("with the publisher's key: %+v", e)
 	}
 
 	publisher.Spec.PublicKeys = nil
-	if err := c.Update(t.Context(), publisher); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Update(t.Context(), publisher))
 	if e := expect(t, c, o, v1alpha1.ReasonRecipeSignature); e.Accepted {
 		t.Errorf("after the key was withdrawn: %+v", e)
 	}
@@ -256,10 +241,7 @@ func signedBy(t *testing.T, private ed25519.PrivateKey, version string, at time.
 	if doc, err = recipe.Sign(doc, private, "acme", at); err != nil {
 		t.Fatal(err)
 	}
-	b, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(json.Marshal(doc))(t)
 	if r, _, err = catalog.ReadSource(string(b)); err != nil {
 		t.Fatal(err)
 	}
@@ -271,15 +253,10 @@ func signedBy(t *testing.T, private ed25519.PrivateKey, version string, at time.
 func TestAWithdrawnKeyIsSaidOfOlderVersionsToo(t *testing.T) {
 	c, namespace := run(t)
 	old := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-	public, current, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	public, current := must.Values(ed25519.GenerateKey(nil))(t)
 	publisher := &v1alpha1.CatalogPublisher{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "acme"}}
 	publisher.Spec.PublicKeys = []string{recipe.FormatKey(old.Public().(ed25519.PublicKey)), recipe.FormatKey(public)}
-	if err := c.Create(t.Context(), publisher); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Create(t.Context(), publisher))
 	r, source := signedBy(t, old, "1.0.0", start.Add(-time.Hour))
 	o := object(namespace, r)
 	o.Spec.Source, o.Spec.Owner = source, "acme"
@@ -302,9 +279,7 @@ func TestAWithdrawnKeyIsSaidOfOlderVersionsToo(t *testing.T) {
 		})
 	}
 	publisher.Spec.PublicKeys = publisher.Spec.PublicKeys[1:]
-	if err := c.Update(t.Context(), publisher); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Update(t.Context(), publisher))
 	isWithdrawn("the older version is withdrawn", false, true)
 	if e := expect(t, c, o, v1alpha1.ReasonRecipeValid); !e.Accepted {
 		t.Errorf("the newest is not served: %+v", e)
@@ -315,9 +290,7 @@ func TestAWithdrawnKeyIsSaidOfOlderVersionsToo(t *testing.T) {
 	if e := expect(t, c, o, v1alpha1.ReasonRecipeInvalid); !e.Accepted {
 		t.Errorf("before its key is withdrawn: %+v", e)
 	}
-	if err := c.Delete(t.Context(), publisher); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Delete(t.Context(), publisher))
 	isWithdrawn("both are withdrawn without the publisher", true, true)
 	if e := expect(t, c, o, v1alpha1.ReasonRecipeInvalid); e.Accepted {
 		t.Errorf("a refused change has a withdrawn recipe served: %+v", e)

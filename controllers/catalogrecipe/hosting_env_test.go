@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/resolve"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -31,15 +32,9 @@ func TestARecipeSaysWhetherItRunsHere(t *testing.T) {
 	judge := func(hosting *resolve.Hosting) catalog.Entry {
 		t.Helper()
 		r := &catalogrecipe.Reconciler{Client: c, Clock: clocktesting.NewFakePassiveClock(start.Add(time.Hour)), Hosting: hosting}
-		if _, err := r.Reconcile(t.Context(), o.DeepCopy()); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(r.Reconcile(t.Context(), o.DeepCopy()))(t)
 		testenv.ExpectExists(t, c, o)
-		e, err := catalog.EntryOf(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
+		return must.Value(catalog.EntryOf(o))(t)
 	}
 	before := judge(&resolve.Hosting{Lacking: []v1alpha1.InstallMethod{v1alpha1.InstallNPX}})
 	want := &catalog.Here{Reason: v1alpha1.ReasonRecipeNotHostable,

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -94,13 +95,8 @@ func (f *fixture) inventory(t *testing.T, b *v1alpha1.HostedBridge) []string {
 	t.Helper()
 	var found []string
 	for _, list := range []client.ObjectList{&corev1.ServiceAccountList{}, &corev1.ConfigMapList{}, &corev1.SecretList{}, &corev1.PodList{}, &appsv1.DeploymentList{}} {
-		if err := f.List(t.Context(), list, client.InNamespace(f.namespace)); err != nil {
-			t.Fatal(err)
-		}
-		items, err := meta.ExtractList(list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.List(t.Context(), list, client.InNamespace(f.namespace)))
+		items := must.Value(meta.ExtractList(list))(t)
 		for _, item := range items {
 			o := item.(client.Object)
 			found = append(found, fmt.Sprintf("%T %s of %d owners", o, o.GetName(), len(o.GetOwnerReferences())))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -135,9 +136,7 @@ func TestAPodWhoseNodeIsGoneIsNotReadyWhateverItsContainersSaid(t *testing.T) {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "bridge", Ready: true}}
 	for _, o := range []client.Object{d, pod} {
-		if err := f.Status().Update(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Status().Update(t.Context(), o))
 	}
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	testenv.ExpectExists(t, f.Client, b)

@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -56,10 +57,7 @@ func newFixture(t *testing.T) *fixture {
 
 func newFixtureWithoutTrust(t *testing.T) *fixture {
 	t.Helper()
-	direct, err := client.NewWithWatch(testenv.Config(), client.Options{Scheme: testenv.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := must.Value(client.NewWithWatch(testenv.Config(), client.Options{Scheme: testenv.Scheme()}))(t)
 	f := &fixture{
 		clock:     clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		events:    events.NewFakeRecorder(64),
@@ -125,9 +123,7 @@ func (f *fixture) report(t *testing.T, b *v1alpha1.HostedBridge, keyVersion int3
 	testenv.ExpectExists(t, f.Client, b)
 	status := bridgeac.HostedBridgeStatus().WithKeyVersion(keyVersion).WithSecrets(s.WithObservedGeneration(b.Generation))
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(status)
-	if err := f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership))
 }
 
 // bridge returns a bridge called name whose user id no other test has.
@@ -194,9 +190,7 @@ func (f *fixture) roll(t *testing.T, b *v1alpha1.HostedBridge) {
 	pod.Namespace, pod.Name = f.namespace, d.Name+"-1"
 	if n == 0 {
 		now := int64(0)
-		if err := f.Delete(t.Context(), pod, &client.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Delete(t.Context(), pod, &client.DeleteOptions{GracePeriodSeconds: &now}))
 		return
 	}
 	pod.Spec = corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}}
@@ -204,9 +198,7 @@ func (f *fixture) roll(t *testing.T, b *v1alpha1.HostedBridge) {
 	// As a kubelet does it: the operator may have annotated the pod meanwhile.
 	before := pod.DeepCopy()
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	if err := f.Status().Patch(t.Context(), pod, client.StrategicMergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Patch(t.Context(), pod, client.StrategicMergeFrom(before)))
 }
 
 // indexed reads by the controller's indexes.

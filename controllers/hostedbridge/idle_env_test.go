@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -44,10 +45,7 @@ func (f *fixture) replicas(t *testing.T, b *v1alpha1.HostedBridge) int32 {
 // requeue reconciles once more and returns when the next time is.
 func (f *fixture) requeue(t *testing.T, b *v1alpha1.HostedBridge) time.Duration {
 	t.Helper()
-	result, err := f.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Value(f.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}))(t)
 	return result.RequeueAfter
 }
 
@@ -110,9 +108,7 @@ func (f *fixture) asleep(t *testing.T, name string) *v1alpha1.HostedBridge {
 	testenv.ExpectApplied(t, f.Client, b)
 	status := bridgeac.HostedBridgeStatus().WithPhase(v1alpha1.PhaseAsleep).WithIdleSince(metav1.NewTime(time.Now().Add(-time.Hour)))
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(status)
-	if err := f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership))
 	return b
 }
 
@@ -158,9 +154,7 @@ func (f *fixture) started(t *testing.T, all []*v1alpha1.HostedBridge) (n int) {
 	for _, b := range all {
 		d := &appsv1.Deployment{}
 		_, named := f.children(b.Name)
-		if err := f.Get(t.Context(), client.ObjectKeyFromObject(named), d); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Get(t.Context(), client.ObjectKeyFromObject(named), d))
 		n += int(*d.Spec.Replicas)
 	}
 	return n

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -55,9 +56,7 @@ func TestAKeyThatIsSharedIsSaidAtBothBridges(t *testing.T) {
 	expect(mallory, v1alpha1.ReasonKeysShared, old.ID, alice.Namespace+"/alice", command(mallory))
 
 	// The copy goes and comes with the bridge that has it.
-	if err := f.Delete(t.Context(), mallory); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), mallory))
 	expect(alice, v1alpha1.ReasonAccepted)
 	mallory = f.bridge("mallory", func(s *v1alpha1.HostedBridgeSpec) { s.APIKeys = []v1alpha1.APIKey{old} })
 	mallory.Namespace = f.elsewhere

@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -302,9 +303,7 @@ func TestAUserIDBelongsToTheOlderBridge(t *testing.T) {
 	testenv.ExpectMissing(t, f.Client, account)
 	testenv.ExpectMissing(t, f.Client, d)
 
-	if err := f.Delete(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), a))
 	loser.expect(t, b, v1alpha1.PhasePending, progressing)
 	testenv.ExpectExists(t, f.Client, d)
 }
@@ -320,14 +319,9 @@ func TestTheLoserOfAUserIDIsSuspendedWhateverElseIsWrong(t *testing.T) {
 	if b.Precedes(a) { // Both can be of the same second.
 		loser, b = f, a
 	}
-	objects, err := desired.Objects(b, plan.Plan{Action: plan.Run}, loser.Settings.Settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := must.Value(desired.Objects(b, plan.Plan{Action: plan.Run}, loser.Settings.Settings))(t)
 	for _, o := range objects {
-		if err := loser.Client.Apply(t.Context(), o, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, loser.Client.Apply(t.Context(), o, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership))
 	}
 	loser.change(t, b, func(s *v1alpha1.HostedBridgeSpec) {
 		s.Servers = programs("one")
@@ -347,9 +341,7 @@ func TestABridgeThatIsBeingDeletedIsLeftToEnd(t *testing.T) {
 	b := f.bridge("alice")
 	b.Finalizers = []string{"example.com/hold"}
 	testenv.ExpectApplied(t, f.Client, b)
-	if err := f.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), b))
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	account, _ := f.children("alice")
 	testenv.ExpectMissing(t, f.Client, account)
@@ -373,9 +365,7 @@ func TestWhatKeepsAPodFromRunningIsSaid(t *testing.T) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "bridge", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "back-off 10s"}},
 	}}
-	if err := f.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Update(t.Context(), pod))
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	testenv.ExpectExists(t, f.Client, b)
 	if wait := f.requeue(t, b); b.Status.PodName != "" || wait != 5*time.Second {

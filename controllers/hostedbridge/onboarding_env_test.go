@@ -6,7 +6,6 @@
 package hostedbridge_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -19,27 +18,11 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
-
-// lines is a log that several goroutines use.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) contains(s string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), s)
-}
 
 // configured returns what keeps the profile of first logins, of a file with these servers.
 func (f *fixture) configured(t *testing.T, servers string) *bridgeprofile.Onboarding {
@@ -47,13 +30,8 @@ func (f *fixture) configured(t *testing.T, servers string) *bridgeprofile.Onboar
 	file := filepath.Join(t.TempDir(), "profile.yaml")
 	text := "apiVersion: hostedbridge.dev/v1alpha1\nkind: BridgeProfile\nspec:\n  tier: pro\n  who:\n    namespaces: [" + f.namespace +
 		"]\n    groups: [{fromNamespace: " + f.namespace + ", value: onboarded}]\n  servers: " + servers + "\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	profile, err := bridgeprofile.ReadOnboardingProfile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
+	profile := must.Value(bridgeprofile.ReadOnboardingProfile(file))(t)
 	return &bridgeprofile.Onboarding{Client: f.Client, Namespace: f.Settings.Namespace, Profile: profile, Log: slog.New(slog.DiscardHandler)}
 }
 
@@ -61,9 +39,7 @@ func TestFirstLoginsFollowTheConfiguration(t *testing.T) {
 	f := newFixture(t)
 	start := func(o *bridgeprofile.Onboarding) {
 		t.Helper()
-		if err := o.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.Start(t.Context()))
 	}
 	start(f.configured(t, "[{name: docs, transport: {url: 'https://docs.example.com/mcp'}}]"))
 	p := &v1alpha1.BridgeProfile{ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: v1alpha1.OnboardingProfile}}
@@ -94,7 +70,7 @@ func TestAProfileOfSomebodyElseStays(t *testing.T) {
 	f := newFixture(t)
 	p := f.profile(v1alpha1.OnboardingProfile, "docs", "https://docs.example.com/mcp")
 	testenv.ExpectApplied(t, f.Client, p)
-	var log lines
+	var log logtest.Log
 	o := f.configured(t, "[]")
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	ctx, end := context.WithCancel(t.Context())
@@ -104,12 +80,10 @@ func TestAProfileOfSomebodyElseStays(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	wait.Until(t, "the log says why", func() bool { return log.contains("give it another name") })
+	wait.Until(t, "the log says why", func() bool { return strings.Contains(log.String(), "give it another name") })
 	end()
 	running.Wait()
-	if err := (&bridgeprofile.Onboarding{Client: f.Client, Namespace: f.Settings.Namespace}).Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, (&bridgeprofile.Onboarding{Client: f.Client, Namespace: f.Settings.Namespace}).Start(t.Context()))
 	if testenv.ExpectExists(t, f.Client, p); len(p.Spec.Servers) != 1 || p.Generation != 1 {
 		t.Errorf("the profile was changed: %+v", p.Spec)
 	}

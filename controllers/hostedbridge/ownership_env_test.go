@@ -22,6 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -200,9 +201,7 @@ func TestObjectsOfOthersAreRefused(t *testing.T) {
 					testenv.ExpectMissing(t, f.Client, d)
 				}
 
-				if err := f.Delete(t.Context(), foreign); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, f.Delete(t.Context(), foreign))
 				f.expect(t, b, v1alpha1.PhasePending, progressing)
 				_, d := f.children("alice")
 				testenv.ExpectExists(t, f.Client, d)

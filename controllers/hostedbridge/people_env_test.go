@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeperson"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -55,9 +56,7 @@ func (f *fixture) followPerson(t *testing.T, p *v1alpha1.BridgePerson) string {
 func (f *fixture) endLogins(t *testing.T, p *v1alpha1.BridgePerson) {
 	t.Helper()
 	ac := bridgeac.BridgePerson(p.Name, p.Namespace).WithStatus(bridgeac.BridgePersonStatus().WithLoginsEndedTime(metav1.NewTime(f.clock.Now())))
-	if err := f.Status().Apply(t.Context(), ac, client.FieldOwner("hosted-bridge-ingress-leaving"), client.ForceOwnership); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Apply(t.Context(), ac, client.FieldOwner("hosted-bridge-ingress-leaving"), client.ForceOwnership))
 }
 
 // running creates a bridge and brings its pod up.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestWhatAPodSaysOfTheEndsOfItsBridge also reads the pod as the cache holds it.
@@ -78,10 +79,7 @@ func TestWhatAPodSaysOfTheEndsOfItsBridge(t *testing.T) {
 			if got.Terminated != tt.last || got.TerminatedBefore != tt.before || got.Down != tt.down {
 				t.Errorf("it says %+v, %+v, down: %t", got.Terminated, got.TerminatedBefore, got.Down)
 			}
-			cached, err := stripPod(pod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cached := must.Value(stripPod(pod))(t)
 			if diff := cmp.Diff(got, observedPod(cached.(*corev1.Pod))); diff != "" {
 				t.Errorf("the cache's pod says another (-pod +cached):\n%s", diff)
 			}

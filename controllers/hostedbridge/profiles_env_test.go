@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -121,9 +122,7 @@ func TestABridgeHasWhatItsProfileGives(t *testing.T) {
 	if s := member.Status; s.Tier != "free" || s.Effective != nil || s.Profiles != nil || meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionProfilesApplied) != nil {
 		t.Errorf("status of one that left: %+v", s)
 	}
-	if err := f.Delete(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), p))
 	f.expectConfigured(t, other, "docs.example.com", false)
 }
 
@@ -158,9 +157,7 @@ func TestAProfileThatBreaksTakesNothingDown(t *testing.T) {
 		late := f.bridge("late-"+strings.ToLower(tt.reason), inGroup)
 		testenv.ExpectApplied(t, f.Client, late)
 		f.expectConfigured(t, late, "docs.example.com", true)
-		if err := f.Delete(t.Context(), late); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Delete(t.Context(), late))
 	}
 	f.edit(t, p, func(s *v1alpha1.BridgeProfileSpec) { s.Servers = s.Servers[:1] })
 	f.expectConfigured(t, b, "docs.example.com", true)
@@ -305,9 +302,7 @@ func TestAProfileReachesBridgesByItself(t *testing.T) {
 	f.follow(t, p)
 	c := f.configMap(b.Name)
 	f.eventually(t, "the bridge is told of the server", c, func() bool { return strings.Contains(c.Data["config.json"], "docs.example.com") })
-	if err := f.Delete(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), p))
 	f.eventually(t, "the bridge is not told of the server", c, func() bool { return !strings.Contains(c.Data["config.json"], "docs.example.com") })
 }
 
@@ -330,9 +325,7 @@ func TestGroupsThatALoginNamesDecide(t *testing.T) {
 	people := &kubestore.Persons{Client: f.Client, Namespace: f.Settings.Namespace}
 	hear := func(at time.Time, groups ...string) {
 		t.Helper()
-		if err := people.Record(t.Context(), kubestore.NamedGroups{Issuer: issuer, Subject: subject, Groups: groups, At: at}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, people.Record(t.Context(), kubestore.NamedGroups{Issuer: issuer, Subject: subject, Groups: groups, At: at}))
 	}
 	c, began := f.configMap(b.Name), time.Now()
 	has := func(want bool) func() bool {
@@ -378,12 +371,8 @@ func TestAServerOnRequestNeedsAnApprovedRequest(t *testing.T) {
 	if err := decide(v1alpha1.RequestDecision{Verdict: v1alpha1.RequestRefused}); err == nil || !strings.Contains(err.Error(), "refused with a reason") {
 		t.Errorf("a refusal without a reason: %v", err)
 	}
-	if err := decide(v1alpha1.RequestDecision{Verdict: v1alpha1.RequestApproved}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, decide(v1alpha1.RequestDecision{Verdict: v1alpha1.RequestApproved}))
 	f.expectConfigured(t, b, "jira.example.com", true)
-	if err := f.Delete(t.Context(), q); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), q))
 	f.expectConfigured(t, b, "jira.example.com", false)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -59,9 +60,7 @@ func (f *fixture) accept(t *testing.T, o *v1alpha1.CatalogRecipe) {
 	meta.SetStatusCondition(&o.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionRecipeAccepted, Status: metav1.ConditionTrue, Reason: v.Reason, Message: v.Message, ObservedGeneration: o.Generation,
 	})
-	if err := f.Status().Update(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Update(t.Context(), o))
 }
 
 // using makes the bridge's only server one of the recipe notes.
@@ -211,9 +210,7 @@ func TestALostRecipeTakesNothingDown(t *testing.T) {
 			f.run(t, b)
 			was[b.Name] = f.built(t, b.Name)
 		}
-		if err := f.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Delete(t.Context(), o))
 		for _, b := range both {
 			f.recipeIs(t, b, v1alpha1.ReasonRecipeKept, "1.0.0")
 		}
@@ -223,9 +220,7 @@ func TestALostRecipeTakesNothingDown(t *testing.T) {
 		for _, b := range both {
 			b.Status.Recipes[0].Source = `{"description":"Keeps notes.","transport":{"type":"Stdio","stdio":{` +
 				`"install":{"method":"npx","package":"@example/notes","version":"1.2.3"},"command":["npx","-y","@example/notes@1.2.3"]}}}`
-			if err := f.Status().Update(t.Context(), b); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, f.Status().Update(t.Context(), b))
 		}
 		f.start(t)
 		for _, b := range both {
@@ -251,9 +246,7 @@ func TestALostRecipeTakesNothingDown(t *testing.T) {
 			f.recipeIs(t, b, v1alpha1.ReasonRecipeKept, "1.0.0")
 		}
 		same(t, "made anew by somebody else")
-		if err := f.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Delete(t.Context(), o))
 		o = owned(t, catalog.SeedOwner)
 		for _, b := range both {
 			f.recipeIs(t, b, v1alpha1.ReasonRecipeInUse, "1.0.0")
@@ -332,9 +325,7 @@ func TestAnEventIsNoLongerThanTheAPITakes(t *testing.T) {
 	meta.SetStatusCondition(&o.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionRecipeAccepted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRecipeInvalid, Message: strings.Repeat("no ", 1000),
 	})
-	if err := f.Status().Update(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Update(t.Context(), o))
 	b := f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) {
 		s.Servers = nil
 		for _, name := range []string{"a", "b", "c"} {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -153,9 +154,7 @@ func TestAPodThatIsGoneIsNotMadeByAnAnnotation(t *testing.T) {
 	f.use(indexed(withoutPods(t, f)))
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	var pods corev1.PodList
-	if err := f.List(t.Context(), &pods, client.InNamespace(f.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.List(t.Context(), &pods, client.InNamespace(f.namespace)))
 	for _, pod := range pods.Items {
 		t.Errorf("there is the pod %s", pod.Name)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -109,9 +110,7 @@ func TestWithoutAKeybrokerWhatRunsGoesOnAndWhatStartsWaits(t *testing.T) {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 	after.Status.AvailableReplicas, after.Status.ReadyReplicas = 0, 0
 	for _, o := range []client.Object{pod, after} {
-		if err := f.Status().Update(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Status().Update(t.Context(), o))
 	}
 	waits := conditions("True Accepted", "False KeybrokerUnavailable", "False KeybrokerUnavailable")
 	f.expect(t, b, v1alpha1.PhasePending, with("Unknown KeybrokerUnavailable", waits))
@@ -204,9 +203,7 @@ func TestTheControllerWatchesWhatIsReportedOfSecrets(t *testing.T) {
 	f.keybroker(t, "a", new(false), new(true))
 	f.eventually(t, "another is there", b, sealing("Sealed"))
 	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: "hosted-bridge-keybroker-a"}}
-	if err := f.Delete(t.Context(), slice); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), slice))
 	f.eventually(t, "its Service is gone", b, sealing("KeybrokerUnavailable"))
 	f.keybroker(t, "b", nil)
 	f.eventually(t, "and back", b, sealing("Sealed"))

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -22,9 +23,7 @@ func (f *fixture) reportServers(t *testing.T, b *v1alpha1.HostedBridge, states .
 	testenv.ExpectExists(t, f.Client, b)
 	before := b.DeepCopy()
 	b.Status.ServerStates = states
-	if err := f.Status().Patch(t.Context(), b, client.MergeFrom(before), client.FieldOwner(v1alpha1.FieldOwnerIngress)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Patch(t.Context(), b, client.MergeFrom(before), client.FieldOwner(v1alpha1.FieldOwnerIngress)))
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	testenv.ExpectExists(t, f.Client, b)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -74,9 +75,7 @@ func TestAProfileGivesASharedServerToMembersWhileTheyAre(t *testing.T) {
 	f.expectConfigured(t, alice, "pay.example.com", true)
 
 	// Without the SharedServer the profile says so, and takes nothing else down.
-	if err := f.Delete(t.Context(), shared); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), shared))
 	f.follow(t, p)
 	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAccepted)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonUnknownShared || !strings.Contains(c.Message, "spec.servers[1].shared: there is no SharedServer payments") {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -49,22 +50,16 @@ func (f *fixture) claim(t *testing.T, bridge, server string) *corev1.PersistentV
 func (f *fixture) collect(t *testing.T, b *v1alpha1.HostedBridge) {
 	t.Helper()
 	var claims corev1.PersistentVolumeClaimList
-	if err := f.List(t.Context(), &claims, client.InNamespace(f.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.List(t.Context(), &claims, client.InNamespace(f.namespace)))
 	for i := range claims.Items {
 		c := &claims.Items[i]
 		if b != nil && metav1.IsControlledBy(c, b) {
-			if err := f.Delete(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, f.Delete(t.Context(), c))
 			testenv.ExpectExists(t, f.Client, c)
 		}
 		if c.DeletionTimestamp != nil && len(c.Finalizers) > 0 {
 			c.Finalizers = nil
-			if err := f.Update(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, f.Update(t.Context(), c))
 		}
 	}
 }
@@ -129,9 +124,7 @@ func TestRetainedClaimsReturnToTheSameUserAndToNobodyElse(t *testing.T) {
 	if made == nil || f.claim(t, "alice", "scratch") == nil {
 		t.Fatal("there are no claims")
 	}
-	if err := f.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), b))
 	f.collect(t, b)
 	if c := f.claim(t, "alice", "scratch"); c != nil {
 		t.Errorf("the claim that goes with its bridge is there: %v", c.OwnerReferences)
@@ -145,9 +138,7 @@ func TestRetainedClaimsReturnToTheSameUserAndToNobodyElse(t *testing.T) {
 	testenv.ExpectApplied(t, f.Client, other)
 	f.expect(t, other, v1alpha1.PhaseFailed, conditions("True Accepted", "False NotOwned", "False NotOwned"))
 	expectMessage(t, other, v1alpha1.ConditionReady, "PersistentVolumeClaim memory.alice-bridge")
-	if err := f.Delete(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), other))
 
 	f.forget(t, "alice")
 

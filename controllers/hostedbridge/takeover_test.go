@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestANewLeaderBeginsWithWhatNobodyHasLookedAt waits with a queue that has all
@@ -37,9 +38,7 @@ func TestANewLeaderBeginsWithWhatNobodyHasLookedAt(t *testing.T) {
 			q.Add(request)
 		}
 		elected := make(chan struct{})
-		if err := m.enqueueAtTakeover(elected).Start(t.Context(), q); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.enqueueAtTakeover(elected).Start(t.Context(), q))
 		synctest.Wait()
 		if first, _ := q.Get(); first.Name != "b00" {
 			t.Errorf("before it leads, %s is first", first.Name)

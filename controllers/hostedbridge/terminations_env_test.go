@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -48,9 +49,7 @@ func (f *fixture) end(t *testing.T, b *v1alpha1.HostedBridge, restarts int32, ru
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{s}
-	if err := f.Status().Patch(t.Context(), pod, client.StrategicMergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Patch(t.Context(), pod, client.StrategicMergeFrom(before)))
 }
 
 // faults returns what the bridge is told of its servers that are out of service.
@@ -58,10 +57,7 @@ func (f *fixture) faults(t *testing.T, b *v1alpha1.HostedBridge) map[string]stri
 	t.Helper()
 	told := f.configMap(b.Name)
 	testenv.ExpectExists(t, f.Client, told)
-	c, err := mcpserver.Parse([]byte(told.Data["config.json"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(mcpserver.Parse([]byte(told.Data["config.json"])))(t)
 	faults := map[string]string{}
 	for _, s := range c.Servers {
 		if s.Fault != "" {
@@ -206,9 +202,7 @@ func TestABridgeThatCanNeverStartIsLeftToTheKubelet(t *testing.T) {
 		}
 		replaced = append(replaced, !f.podExists(t, "never"))
 		if f.podExists(t, "never") {
-			if err := f.Delete(t.Context(), f.pod(t, "never"), client.GracePeriodSeconds(0)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, f.Delete(t.Context(), f.pod(t, "never"), client.GracePeriodSeconds(0)))
 		}
 	}
 	if want := []bool{true, true, true, false, false, false}; !slices.Equal(replaced, want) {

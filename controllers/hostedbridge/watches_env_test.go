@@ -28,6 +28,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -75,9 +76,7 @@ func (f *fixture) start(t *testing.T) *counting {
 		Client: c, Live: m.GetAPIReader(), Recorder: m.GetEventRecorder("hosted-bridge-operator"),
 		Clock: clock.RealClock{}, Settings: f.Settings,
 	}
-	if err := r.Setup(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Setup(t.Context(), m))
 	testenv.Run(t, m.Start)
 	<-m.Elected() // Before this, what a person changes has no event.
 	return c
@@ -147,9 +146,7 @@ func TestTheControllerWatchesWhatItsDecisionsDependOn(t *testing.T) {
 	account, d := f.children("alice")
 	testenv.ExpectExists(t, f.Client, account)
 	uid := account.UID
-	if err := f.Delete(t.Context(), account); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), account))
 	f.eventually(t, "a deleted object is made anew", account, func() bool { return account.UID != uid })
 
 	f.keybroker(t, "a", new(true)) // Without one nothing is done to a pod that runs.
@@ -161,9 +158,7 @@ func TestTheControllerWatchesWhatItsDecisionsDependOn(t *testing.T) {
 
 	testenv.ExpectApplied(t, f.Client, rival)
 	f.eventually(t, "a rival is told", rival, func() bool { return reason(rival, v1alpha1.ConditionAccepted) == "UserIDConflict" })
-	if err := f.Delete(t.Context(), alice); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), alice))
 	f.eventually(t, "the rival takes over", rival, func() bool { return reason(rival, v1alpha1.ConditionAccepted) == "Accepted" })
 
 	// The garbage collector's part, which this API server lacks: the objects
@@ -171,9 +166,7 @@ func TestTheControllerWatchesWhatItsDecisionsDependOn(t *testing.T) {
 	testenv.ExpectApplied(t, f.Client, f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) { s.UserID += "-2" }))
 	f.eventually(t, "a namesake waits for its predecessor", alice, func() bool { return reason(alice, v1alpha1.ConditionReady) == "Progressing" })
 	for _, o := range []client.Object{account, told, d} {
-		if err := f.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Delete(t.Context(), o))
 	}
 	f.eventually(t, "and is made when that is removed", d, func() bool { return d.OwnerReferences[0].UID == alice.UID })
 }
@@ -217,9 +210,7 @@ func TestTheCacheHoldsNoObjectsOfOthers(t *testing.T) {
 	f.eventually(t, "refused although no cache shows it", b, func() bool { return reason(b, v1alpha1.ConditionReady) == "NotOwned" })
 	var events corev1.EventList
 	f.eventually(t, "an event says so", b, func() bool {
-		if err := f.List(t.Context(), &events, client.InNamespace(f.namespace)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.List(t.Context(), &events, client.InNamespace(f.namespace)))
 		for _, e := range events.Items {
 			if e.Reason == string(v1alpha1.PhaseFailed) && e.Type == corev1.EventTypeWarning {
 				return true

@@ -7,12 +7,11 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
-	if _, err := NewMetrics(reg); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(NewMetrics(reg))(t)
 	metricstest.Documented(t, "operator's probe", reg.Metrics())
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/netprobe"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -107,10 +108,7 @@ func newFixtureOf(t *testing.T, k *kubelet, address string) *fixture {
 	t.Helper()
 	c := testenv.Client(t)
 	f := &fixture{Client: c, kubelet: k, namespace: testenv.Namespace(t, c), registry: prometheus.NewRegistry()}
-	measured, err := netprobe.NewMetrics(f.registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	measured := must.Value(netprobe.NewMetrics(f.registry))(t)
 	testenv.ExpectApplied(t, c, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}})
 	f.Probe = &netprobe.Probe{
 		Client: c, Clock: clock.RealClock{}, Log: logr.Discard(), Metrics: measured,
@@ -135,19 +133,14 @@ func (f *fixture) startUntilKnown(t *testing.T) {
 func (f *fixture) pods(t *testing.T) int {
 	t.Helper()
 	var pods corev1.PodList
-	if err := f.List(t.Context(), &pods, client.InNamespace(f.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.List(t.Context(), &pods, client.InNamespace(f.namespace)))
 	return len(pods.Items)
 }
 
 // metric returns the label at which the metric is 1.
 func (f *fixture) metric(t *testing.T) string {
 	t.Helper()
-	families, err := f.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Value(f.registry.Gather())(t)
 	var at []string
 	for _, family := range families {
 		for _, m := range family.GetMetric() {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -87,20 +88,12 @@ func (f *fixture) crashed(t *testing.T, b *v1alpha1.HostedBridge, n, writes int)
 
 	var found []string
 	var list corev1.SecretList
-	if err := f.List(t.Context(), &list, client.InNamespace(f.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.List(t.Context(), &list, client.InNamespace(f.namespace)))
 	for _, item := range list.Items {
 		found = append(found, fmt.Sprintf("Secret %s of %d owners", item.Name, len(item.OwnerReferences)))
 	}
-	opened, err := f.store.Open(t.Context(), ref(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listing, err := f.store.List(t.Context(), ref(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Value(f.store.Open(t.Context(), ref(b)))(t)
+	listing := must.Value(f.store.List(t.Context(), ref(b)))(t)
 	for _, e := range listing.Entries {
 		found = append(found, fmt.Sprintf("%s=%s under %s, managed %v", e.Name, opened.Values[e.Name], e.Key, e.Managed()))
 	}

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"log/slog"
 	"maps"
 	"os"
@@ -24,7 +23,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +33,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -62,19 +61,13 @@ func (k *keys) set(t *testing.T, minimum, current uint32) {
 	for v := minimum; v <= current; v++ {
 		masters[v] = [envelope.KeySize]byte{1, byte(v)}
 	}
-	ring, err := envelope.NewKeyring(masters, minimum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must.Value(envelope.NewKeyring(masters, minimum))(t)
 	k.use(t, ring)
 }
 
 func (k *keys) use(t *testing.T, p envelope.Provider) {
 	t.Helper()
-	next, err := envelope.NewKeys(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := must.Value(envelope.NewKeys(p))(t)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.current, k.keys = p, next
@@ -102,34 +95,6 @@ func (k *keys) Changed() <-chan struct{} {
 	return k.changed
 }
 
-// secrets are the API server's, through the client of the test, so that a test
-// sees and interrupts every write.
-type secrets struct{ client.Client }
-
-func (s secrets) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	return secret, s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
-}
-
-func (s secrets) CreateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
-	return secret, s.Create(ctx, secret)
-}
-
-func (s secrets) PatchSecret(ctx context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error) {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]string{"resourceVersion": secret.ResourceVersion}, "data": data,
-	})
-	if err != nil {
-		return nil, err
-	}
-	after := secret.DeepCopy()
-	return after, s.Patch(ctx, after, client.RawPatch(types.MergePatchType, patch))
-}
-
-func (s secrets) DeleteSecret(ctx context.Context, secret *corev1.Secret) error {
-	return s.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
-}
-
 // fixture is a reconciler on a real API server, without a cache: it reads what
 // was just written, so that a test says exactly what it reconciles with.
 type fixture struct {
@@ -146,10 +111,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	direct, err := client.NewWithWatch(testenv.Config(), client.Options{Scheme: testenv.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := must.Value(client.NewWithWatch(testenv.Config(), client.Options{Scheme: testenv.Scheme()}))(t)
 	f := &fixture{
 		keys:     newKeys(t),
 		events:   events.NewFakeRecorder(64),
@@ -158,10 +120,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	sealed := prometheus.NewCounter(prometheus.CounterOpts{Name: "sealed"})
 	f.registry.MustRegister(sealed)
-	metrics, err := sealing.NewMetrics(f.registry, sealed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := must.Value(sealing.NewMetrics(f.registry, sealed))(t)
 	f.Reconciler = &sealing.Reconciler{
 		Keys: f.keys, Recorder: f.events, Metrics: metrics, Clock: f.clock,
 		Settings: sealing.Settings{Namespace: "the-installation", Tiers: quota.Defaults(), Concurrency: 2, Retention: 720 * time.Hour},
@@ -185,7 +144,7 @@ func (f *fixture) use(t *testing.T, c client.Client) {
 	var err error
 	f.Client, f.Reconciler.Client, f.Live = c, c, c
 	f.store, err = store.New(store.Config{
-		Secrets: secrets{c}, Keys: f.keys.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now,
+		Secrets: testenv.Secrets{Client: c}, Keys: f.keys.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(&f.log, nil)),
 	})
 	if err != nil {
@@ -270,14 +229,8 @@ func (f *fixture) set(t *testing.T, b *v1alpha1.HostedBridge, name, value string
 // name that follows its source.
 func (f *fixture) expect(t *testing.T, b *v1alpha1.HostedBridge, want ...string) {
 	t.Helper()
-	opened, err := f.store.Open(t.Context(), ref(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listing, err := f.store.List(t.Context(), ref(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Value(f.store.Open(t.Context(), ref(b)))(t)
+	listing := must.Value(f.store.List(t.Context(), ref(b)))(t)
 	var got []string
 	for _, name := range slices.Sorted(maps.Keys(opened.Values)) {
 		mark := ""
@@ -327,10 +280,7 @@ func (f *fixture) expectEvents(t *testing.T, want ...string) {
 // there is a label.
 func (f *fixture) metric(t *testing.T, name, key string) float64 {
 	t.Helper()
-	families, err := f.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Value(f.registry.Gather())(t)
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
 			if family.GetName() != name || key != "" && m.GetLabel()[0].GetValue() != key {

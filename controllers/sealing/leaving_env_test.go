@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -27,18 +28,14 @@ func (f *fixture) setAccess(t *testing.T, b *v1alpha1.HostedBridge, a v1alpha1.A
 		status.WithAccess(bridgeac.BridgeAccess().WithState(a).WithSince(metav1.NewTime(f.clock.Now())))
 	}
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(status)
-	if err := f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership))
 	testenv.ExpectExists(t, f.Client, b)
 }
 
 func (f *fixture) secretsLeft(t *testing.T, b *v1alpha1.HostedBridge) int {
 	t.Helper()
 	var list corev1.SecretList
-	if err := f.List(t.Context(), &list, client.InNamespace(f.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.List(t.Context(), &list, client.InNamespace(f.namespace)))
 	left := 0
 	for i := range list.Items {
 		if metav1.IsControlledBy(&list.Items[i], b) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -58,13 +59,9 @@ func TestASourceIsNotDeletedForABridgeThatIsNoLongerThere(t *testing.T) {
 	source := f.secret(t, "once", map[string]string{"TOKEN": "x"})
 	b := f.bridge(t, "alice", deleteSource(v1alpha1.SecretRef{Name: "once"}))
 	f.Live = &interrupted{f.Client, func() {
-		if err := f.Delete(t.Context(), b.DeepCopy()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Delete(t.Context(), b.DeepCopy()))
 		b.ResourceVersion, b.UID = "", ""
-		if err := f.Create(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Create(t.Context(), b))
 	}}
 	_ = f.reconcileError(t, b) // What was sealed is for the one that is gone.
 	testenv.ExpectExists(t, f.Client, source)
@@ -115,9 +112,7 @@ func TestWithoutItsSaltABridgeGetsAllOfItsSourcesAnew(t *testing.T) {
 func (f *fixture) loseSalt(t *testing.T, name string) {
 	t.Helper()
 	salt := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name + "-salt"}}
-	if err := f.Delete(t.Context(), salt); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), salt))
 }
 
 // remote is a ring that looks like a transit engine, which is not asked about
@@ -148,11 +143,7 @@ func TestWhatATransitEngineOpenedBeforeIsLookedAtWhenItCanBeLost(t *testing.T) {
 // keyring has that version alone.
 func keyring(t *testing.T, version uint32) *envelope.Keyring {
 	t.Helper()
-	ring, err := envelope.NewKeyring(map[uint32][envelope.KeySize]byte{version: {byte(version), 1}}, version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ring
+	return must.Value(envelope.NewKeyring(map[uint32][envelope.KeySize]byte{version: {byte(version), 1}}, version))(t)
 }
 
 // forbidding is an API server that lets nobody make a Secret, as one does whose

@@ -12,22 +12,18 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
-	if _, err := NewMetrics(reg, prometheus.NewCounter(prometheus.CounterOpts{Name: "sealed"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(NewMetrics(reg, prometheus.NewCounter(prometheus.CounterOpts{Name: "sealed"})))(t)
 	metricstest.Documented(t, "sealing", reg.Metrics())
 }
 
 func TestMetricsTellWhoFailsAndWhoLeads(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	m, err := NewMetrics(reg, prometheus.NewCounter(prometheus.CounterOpts{Name: "sealed"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Value(NewMetrics(reg, prometheus.NewCounter(prometheus.CounterOpts{Name: "sealed"})))(t)
 	expect := func(name string, want map[string]float64) {
 		t.Helper()
 		families, err := reg.Gather()

@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -24,9 +25,7 @@ func (f *fixture) resolve(t *testing.T, b *v1alpha1.HostedBridge, source string,
 	recipe := bridgeac.RecipeStatus().WithServer("mine").WithRecipe("notes").WithReason(v1alpha1.ReasonRecipeInUse).
 		WithSource(source).WithSecrets(secrets...)
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(bridgeac.HostedBridgeStatus().WithRecipes(recipe))
-	if err := f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership))
 }
 
 func TestSecretsOfARecipeAreMissedLikeThoseOfTheSpec(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -156,9 +157,7 @@ func TestASourceThatVanishesLeavesWhatWasSealed(t *testing.T) {
 	source := f.secret(t, "github", map[string]string{"TOKEN": "x"})
 	b := f.bridge(t, "alice", v1alpha1.SecretRef{Name: "github"})
 	f.reconcile(t, b)
-	if err := f.Delete(t.Context(), source); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), source))
 	expectFailures(t, f.reconcile(t, b), "github: SourceMissing: does not exist")
 	f.expect(t, b, "TOKEN*=x")
 }
@@ -268,9 +267,7 @@ func TestASecretInTheWayOfTheEnvelopesIsSaidAndLeftAlone(t *testing.T) {
 	if foreign.ResourceVersion != version {
 		t.Error("it was written")
 	}
-	if err := f.Delete(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), foreign))
 	expectFailures(t, f.reconcile(t, b))
 	f.expect(t, b, "TOKEN*=x")
 }
@@ -282,9 +279,7 @@ func TestASaltThatIsGoneIsSaidAndReplacedWithAllThatWasSealed(t *testing.T) {
 	f.set(t, b, "OWN", "mine")
 	f.reconcile(t, b)
 	salt := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "alice-salt"}}
-	if err := f.Delete(t.Context(), salt); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), salt))
 	const lost = ": SecretsUnreadable: does not open"
 	expectFailures(t, f.reconcile(t, b), "B"+lost, "OWN"+lost, "TOKEN"+lost)
 	f.keys.set(t, 1, 2)
@@ -340,9 +335,7 @@ func TestASecretThatDoesNotOpenIsNamedAndHoldsUpNoOther(t *testing.T) {
 	f.set(t, b, "OWN", "mine")
 	f.set(t, b, "OTHER", "too")
 	f.reconcile(t, b)
-	if err := f.Delete(t.Context(), source); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), source))
 	f.damage(t, b, "TOKEN", "OTHER")
 	const (
 		unreadable = ": SecretsUnreadable: does not open"
@@ -414,12 +407,8 @@ func TestABridgeThatGoesIsNotCountedAndNotWritten(t *testing.T) {
 	f.secret(t, "github", map[string]string{"TOKEN": "x"})
 	b := f.bridge(t, "alice", v1alpha1.SecretRef{Name: "github"})
 	f.reconcile(t, b)
-	if err := f.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.reconcileError(t, b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), b))
+	must.Succeed(t, f.reconcileError(t, b))
 	if n := f.metric(t, "hostedbridge_envelopes", "local:1"); n != 0 {
 		t.Errorf("%v envelopes are counted, want none", n)
 	}
@@ -429,9 +418,7 @@ func TestTheReportLeavesOthersPartsOfTheStatusAlone(t *testing.T) {
 	f := newFixture(t)
 	b := f.bridge(t, "alice")
 	b.Status.Phase, b.Status.Servers = v1alpha1.PhaseRunning, "1/1"
-	if err := f.Status().Update(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Update(t.Context(), b))
 	f.set(t, b, "TOKEN", "x")
 	f.reconcile(t, b)
 	f.remove(t, b, "TOKEN")

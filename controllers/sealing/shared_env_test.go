@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -165,9 +166,6 @@ func TestTwoHundredMembersAreTold(t *testing.T) {
 
 func (f *fixture) envelopesVersion(t *testing.T, s *v1alpha1.SharedServer) string {
 	t.Helper()
-	secret, err := secrets{f.Client}.Secret(t.Context(), s.Namespace, v1alpha1.SharedEnvelopesSecretName(s.Name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := must.Value(testenv.Secrets{Client: f.Client}.Secret(t.Context(), s.Namespace, v1alpha1.SharedEnvelopesSecretName(s.Name)))(t)
 	return secret.ResourceVersion
 }

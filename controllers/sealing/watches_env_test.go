@@ -21,6 +21,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/sealing"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -62,16 +63,11 @@ func (f *fixture) start(t *testing.T) *running {
 		t.Fatal(err)
 	}
 	r.manager = m
-	direct, err := client.New(config, client.Options{Scheme: testenv.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := must.Value(client.New(config, client.Options{Scheme: testenv.Scheme()}))(t)
 	f.use(t, direct)
 	reconciler := *f.Reconciler
 	reconciler.Client, reconciler.Live = m.GetClient(), m.GetAPIReader()
-	if err := reconciler.Setup(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, reconciler.Setup(t.Context(), m))
 	r.stop = testenv.Run(t, m.Start)
 	return r
 }
@@ -110,9 +106,7 @@ func TestTheWatchesBringEveryChange(t *testing.T) {
 	})
 
 	envelopes := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "alice-envelopes"}}
-	if err := f.Delete(t.Context(), envelopes); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), envelopes))
 	wait.Until(t, "lost envelopes are made anew from their source", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
 		return b.Status.Secrets.Count == 1
@@ -161,16 +155,12 @@ func TestNoDataOfASecretIsCached(t *testing.T) {
 	}
 	metadata := &metav1.PartialObjectMetadata{}
 	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := r.manager.GetClient().Get(t.Context(), client.ObjectKeyFromObject(secret), metadata); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.manager.GetClient().Get(t.Context(), client.ObjectKeyFromObject(secret), metadata))
 	if len(metadata.ManagedFields) > 0 || metadata.UID != secret.UID {
 		t.Errorf("metadata %+v", metadata)
 	}
 	var cached v1alpha1.HostedBridge
-	if err := r.manager.GetClient().Get(t.Context(), client.ObjectKeyFromObject(b), &cached); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.manager.GetClient().Get(t.Context(), client.ObjectKeyFromObject(b), &cached))
 	if len(cached.ManagedFields) > 0 || cached.Spec.UserID != "" || len(cached.Spec.Servers) != 1 {
 		t.Errorf("HostedBridge %+v", cached)
 	}

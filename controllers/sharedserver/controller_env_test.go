@@ -8,7 +8,6 @@ package sharedserver_test
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -30,6 +28,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/sharedserver"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -62,31 +61,6 @@ func (k *keys) Keys() *envelope.Keys     { return k.keys }
 func (k *keys) Current() envelope.KeyID  { return k.keys.Current() }
 func (k *keys) Changed() <-chan struct{} { return nil }
 
-// secrets are the API server's, through the client of the test.
-type secrets struct{ client.Client }
-
-func (s secrets) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	return secret, s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
-}
-
-func (s secrets) CreateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
-	return secret, s.Create(ctx, secret)
-}
-
-func (s secrets) PatchSecret(ctx context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error) {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]string{"resourceVersion": secret.ResourceVersion}, "data": data})
-	if err != nil {
-		return nil, err
-	}
-	after := secret.DeepCopy()
-	return after, s.Patch(ctx, after, client.RawPatch(types.MergePatchType, patch))
-}
-
-func (s secrets) DeleteSecret(ctx context.Context, secret *corev1.Secret) error {
-	return s.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
-}
-
 // fixture is a reconciler on a real API server, without a cache.
 type fixture struct {
 	client.WithWatch
@@ -98,10 +72,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	direct, err := client.NewWithWatch(testenv.Config(), client.Options{Scheme: testenv.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := must.Value(client.NewWithWatch(testenv.Config(), client.Options{Scheme: testenv.Scheme()}))(t)
 	f := &fixture{clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
 	f.keys.set(t, 1)
 	f.Reconciler = &sharedserver.Reconciler{Keys: &f.keys, Clock: f.clock, Namespace: testenv.Namespace(t, direct)}
@@ -115,7 +86,7 @@ func (f *fixture) use(t *testing.T, c client.WithWatch) {
 	var err error
 	f.WithWatch, f.Reconciler.Client = c, c
 	f.store, err = store.New(store.Config{
-		Secrets: secrets{c}, Keys: f.keys.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Secrets: testenv.Secrets{Client: c}, Keys: f.keys.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -172,9 +143,7 @@ func (f *fixture) person(t *testing.T, name string, access v1alpha1.Access, grou
 		Spec: v1alpha1.BridgePersonSpec{Issuer: "https://idp.example.com", Subject: name, Access: access}}
 	testenv.ExpectApplied(t, f.WithWatch, p)
 	p.Status.Login = &v1alpha1.PersonLogin{Time: metav1.NewTime(f.clock.Now().Add(-time.Hour)), Groups: groups}
-	if err := f.Status().Update(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Status().Update(t.Context(), p))
 }
 
 func TestTheStatusSaysWhatIsSetForTheOrigin(t *testing.T) {
@@ -211,17 +180,13 @@ func TestTheStatusSaysWhatIsSetForTheOrigin(t *testing.T) {
 		t.Errorf("%+v", s.Status)
 	}
 	s.Spec.Server.Transport.URL = "https://evil.example.com/mcp"
-	if err := f.Update(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Update(t.Context(), s))
 	expect("Accepted True Accepted, SecretsSealed False OriginChanged, Ready False OriginChanged", nil, token)
 	if c := meta.FindStatusCondition(s.Status.Conditions, "Ready"); !strings.Contains(c.Message, "another origin than https://evil.example.com") || !strings.Contains(c.Message, "PAY_TOKEN, for "+origin) {
 		t.Error(c.Message)
 	}
 	s.Spec.Server.Transport.Headers[0].Value = "Bearer ${OTHER}"
-	if err := f.Update(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Update(t.Context(), s))
 	expect("Accepted False SecretNotGranted, SecretsSealed False OriginChanged, Ready False SecretNotGranted", nil, token)
 	// The login of the last member lapses.
 	f.clock.SetTime(f.clock.Now().Add(8 * 24 * time.Hour))
@@ -235,9 +200,7 @@ func TestASharedServerOfTheSameNameDoesNotInherit(t *testing.T) {
 	former := f.server(t, "payments")
 	f.set(t, former, "PAY_TOKEN", canary)
 	f.reconcile(t, former)
-	if err := f.Delete(t.Context(), former); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Delete(t.Context(), former))
 	// This API server has no garbage collector: the former Secrets stay.
 	s := f.server(t, "payments")
 	if got := f.reconcile(t, s); !strings.HasSuffix(got, "SecretsSealed False NotOwned, Ready False NotOwned") || s.Status.Revision != "" {
@@ -251,9 +214,7 @@ func TestASharedServerOfTheSameNameDoesNotInherit(t *testing.T) {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}}
 		testenv.ExpectExists(t, f.WithWatch, secret)
 		secret.OwnerReferences[0].UID = s.UID
-		if err := f.Update(t.Context(), secret); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Update(t.Context(), secret))
 	}
 	if got := f.reconcile(t, s); !strings.HasSuffix(got, "Ready False SecretsUnreadable") {
 		t.Error(got)

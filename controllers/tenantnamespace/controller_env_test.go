@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -54,9 +55,7 @@ func startAs(t *testing.T, removeOnly bool) client.Client {
 			DNS:       desired.DNS{Namespace: "kube-system", Labels: map[string]string{"k8s-app": "kube-dns"}, Port: 53},
 		},
 	}
-	if err := r.Setup(m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Setup(m))
 	testenv.Run(t, m.Start)
 	return testenv.Client(t)
 }
@@ -109,9 +108,7 @@ func TestANamespaceHasItsPolicyWhileItHasTenants(t *testing.T) {
 	carol := bridge(namespace, "carol")
 	testenv.ExpectApplied(t, c, carol)
 	for _, b := range []client.Object{alice, carol} {
-		if err := c.Delete(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Delete(t.Context(), b))
 	}
 	other := testenv.Namespace(t, c)
 	testenv.ExpectApplied(t, c, bridge(other, "dave"))
@@ -121,18 +118,14 @@ func TestANamespaceHasItsPolicyWhileItHasTenants(t *testing.T) {
 	}
 
 	// The pod of a bridge that is gone is held until it is gone too.
-	if err := c.Delete(t.Context(), bob); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Delete(t.Context(), bob))
 	later := testenv.Namespace(t, c)
 	testenv.ExpectApplied(t, c, bridge(later, "erin"))
 	wait.Until(t, "what came after the last bridge is done", func() bool { return exists(t, c, policy(later)) })
 	if !exists(t, c, p) {
 		t.Error("a pod still runs and is not held")
 	}
-	if err := c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
 	wait.Until(t, "the policy is removed", func() bool { return !exists(t, c, policy(namespace)) })
 }
 
@@ -146,9 +139,7 @@ func TestSomebodyElsesPolicyIsLeftAlone(t *testing.T) {
 	other := testenv.Namespace(t, c)
 	testenv.ExpectApplied(t, c, bridge(other, "bob"))
 	wait.Until(t, "what came later is done", func() bool { return exists(t, c, policy(other)) })
-	if err := c.Delete(t.Context(), alice); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Delete(t.Context(), alice))
 	later := testenv.Namespace(t, c)
 	testenv.ExpectApplied(t, c, bridge(later, "carol"))
 	wait.Until(t, "what came after the last bridge is done", func() bool { return exists(t, c, policy(later)) })

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var day = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -104,25 +105,16 @@ func archive(t *testing.T, files map[string]string) []byte {
 	zipped := gzip.NewWriter(&out)
 	w := tar.NewWriter(zipped)
 	for name, content := range files {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(w, content); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}))
+		must.Value(io.WriteString(w, content))(t)
 	}
-	if err := errors.Join(w.Close(), zipped.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(w.Close(), zipped.Close()))
 	return out.Bytes()
 }
 
 func TestAbsentLooksIntoEveryFile(t *testing.T) {
 	packed := archive(t, map[string]string{"package/a.js": "process.env.ONE_URL", "package/README.md": "find_it --key"})
-	got, err := absent(bytes.NewReader(packed), []string{"ONE_URL", "TWO_URL", "find_it", "key"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(absent(bytes.NewReader(packed), []string{"ONE_URL", "TWO_URL", "find_it", "key"}))(t)
 	if diff := cmp.Diff([]string{"TWO_URL"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -137,9 +129,7 @@ func installNPM(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()
 	packed := filepath.Join(folder, "packed")
-	if err := os.WriteFile(packed, archive(t, map[string]string{"package/a.js": "process.env.ONE_TOKEN"}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(packed, archive(t, map[string]string{"package/a.js": "process.env.ONE_TOKEN"}), 0o600))
 	script := `#!/bin/sh
 case "$1 $2" in
 "view one@1.2.0") echo '{"version": "1.2.0", "deprecated": "use two", "dist-tags.latest": "1.3.0"}' ;;
@@ -147,9 +137,7 @@ case "$1 $2" in
 *) echo '{"error": {"code": "E404"}}'; exit 1 ;;
 esac
 `
-	if err := os.WriteFile(filepath.Join(folder, "npm"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(folder, "npm"), []byte(script), 0o700))
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
@@ -168,12 +156,8 @@ func TestRunPrintsWhatIsToBeDone(t *testing.T) {
 		content := `{"schemaVersion": 2, "id": "` + id + `", "name": "` + name + `", "description": "d", "repository": "https://h/r",
 			"transports": [{"type": "stdio", "command": "` + command + `", "args": ["` + id + `"], "env": {"ONE_TOKEN": "a", "ONE_URL": "b"}}],
 			"install": {"method": ` + install + `}, "metadata": {"lastVerified": "2999-01-01"}}`
-		if err := os.MkdirAll(filepath.Join(folder, id), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, id, "recipe.json"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Join(folder, id), 0o755))
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, id, "recipe.json"), []byte(content), 0o600))
 	}
 	var out strings.Builder
 	if err := run(t.Context(), []string{"--dir", folder, "--files"}, &out, io.Discard); !errors.Is(err, errFound) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // write makes a module of the files in a folder of its own.
@@ -20,12 +22,8 @@ func write(t *testing.T, files map[string]string) string {
 	files["go.mod"] = "module example.com/m\n"
 	for name, content := range files {
 		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o750))
+		must.Succeed(t, os.WriteFile(file, []byte(content), 0o600))
 	}
 	return root
 }
@@ -80,10 +78,7 @@ func TestProblemsAreWhatExceedsALimit(t *testing.T) {
 		"a folder and what is below it": {map[string]string{"internal/a/a.go": imports("internal/a/x"), "internal/a/x/x.go": imports("internal/b")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := readModule(write(t, test.files))
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Value(readModule(write(t, test.files)))(t)
 			if diff := cmp.Diff(test.want, m.problems()); diff != "" {
 				t.Error(diff)
 			}

@@ -10,15 +10,13 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func mint(t testing.TB, k Kind) (key, id string) {
 	t.Helper()
-	key, id, err := Mint(rand.Reader, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key, id
+	return must.Values(Mint(rand.Reader, k))(t)
 }
 
 // counting is a reader whose nth byte is 7n, so that it also yields bytes
@@ -114,10 +112,7 @@ func TestEveryLetterIsAsLikely(t *testing.T) {
 	for i := range every {
 		every[i] = byte(i)
 	}
-	got, err := letters(bytes.NewReader(every), 248)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(letters(bytes.NewReader(every), 248))(t)
 	for i := range len(alphabet) {
 		if n := strings.Count(got, alphabet[i:i+1]); n != 4 {
 			t.Errorf("%c comes of %d byte values, want 4", alphabet[i], n)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // sampleEntry is an entry with every field set.
@@ -40,10 +42,7 @@ func TestALineIsReadAsItWasWritten(t *testing.T) {
 	h := NewChain("w")
 	first := h.Append(nil, sampleEntry)
 	torn := h.AppendTorn(nil, TornPart([]byte("half")))
-	got, err := ParseLine(bytes.TrimSuffix(first, []byte("\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(ParseLine(bytes.TrimSuffix(first, []byte("\n"))))(t)
 	if diff := cmp.Diff(sampleEntry, got.Entry); diff != "" || got.Seq != 1 || got.Writer != "w" || got.Prev != zeroHash {
 		t.Errorf("%+v %s", got.Head, diff)
 	}
@@ -183,10 +182,7 @@ func TestVerifyFindsThatTheEndWasCutOff(t *testing.T) {
 	l := trail("a", 5)
 	heads := make([]Head, len(l))
 	for i := range l {
-		r, err := ParseLine([]byte(l[i]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Value(ParseLine([]byte(l[i])))(t)
 		heads[i] = r.Head
 	}
 	v := &Verifier{}
@@ -221,10 +217,7 @@ func TestVerifyFindsATrailAmongOtherLines(t *testing.T) {
 }
 
 func TestHashesAreKeyed(t *testing.T) {
-	one, err := NewHasher([]byte(strings.Repeat("a", 16)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Value(NewHasher([]byte(strings.Repeat("a", 16))))(t)
 	two, _ := NewHasher([]byte(strings.Repeat("b", 16)))
 	v4, v6 := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("::ffff:192.0.2.1")
 	if one.Address(v4) != one.Address(v6) || one.Address(v4) == two.Address(v4) || one.Address(v4) == one.Session("192.0.2.1") {
@@ -276,9 +269,7 @@ func FuzzVerify(f *testing.F) {
 			return
 		}
 		v := &Verifier{}
-		if err := v.Read(strings.NewReader(whole[:at] + string([]byte{by}) + whole[at+1:])); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, v.Read(strings.NewReader(whole[:at]+string([]byte{by})+whole[at+1:])))
 		if len(v.Findings) == 0 && v.Unfinished == 0 {
 			t.Errorf("byte %d became %q, and nothing was found", at, by)
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestLatencyIsByTheNearestRank(t *testing.T) {
@@ -80,10 +82,7 @@ func TestTopUsersAndServers(t *testing.T) {
 
 func TestStarts(t *testing.T) {
 	at := func(s string) time.Time {
-		parsed, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Value(time.Parse(time.RFC3339, s))(t)
 		return parsed.UTC()
 	}
 	for name, test := range map[string]struct {

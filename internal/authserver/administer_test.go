@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // rolesWorld returns a world in which groups of the provider idp have roles.
@@ -54,10 +55,7 @@ func TestAnAdministratorGetsAToken(t *testing.T) {
 		t.Errorf("%v", shown.header)
 	}
 	token := tokenInPage.FindString(shown.body)
-	got, err := w.verify(token, issuer+"/admin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(w.verify(token, issuer+"/admin"))(t)
 	if diff := cmp.Diff([]oauth.Role{oauth.RoleAdmin, oauth.RoleAuditor}, got.Roles); diff != "" || got.Read || got.Call || got.Expires.Sub(w.now()) != 15*time.Minute {
 		t.Errorf("%+v: roles (-want +got)\n%s", got, diff)
 	}
@@ -144,10 +142,7 @@ func TestAnOwnerGetsATokenForSharedServersAlone(t *testing.T) {
 		t.Errorf("it speaks of roles: %s", shown.body)
 	}
 	token := tokenInPage.FindString(shown.body)
-	got, err := w.verify(token, issuer+"/shared")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(w.verify(token, issuer+"/shared"))(t)
 	if diff := cmp.Diff([]string{"shared:uid-1", "shared:uid-2"}, got.Scopes); diff != "" || got.Roles != nil || got.Read || got.Call || got.Expires.Sub(w.now()) != 15*time.Minute {
 		t.Errorf("%+v: scopes (-want +got)\n%s", got, diff)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // Where it is not certain who the client is, nobody is sent anywhere.
@@ -207,10 +208,7 @@ func TestClientsOfAllKinds(t *testing.T) {
 			if rest, ok := strings.CutPrefix(to, c.redirect); !ok || !strings.HasPrefix(rest, "?code=") && !strings.HasPrefix(rest, "&code=") {
 				t.Fatalf("the client is answered at %s", to)
 			}
-			u, err := url.Parse(to)
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := must.Value(url.Parse(to))(t)
 			access, _ := w.mustRedeem(c.redeems(u.Query().Get("code")))
 			if token, err := w.verify(access, alices); err != nil || token.ClientID != c.id {
 				t.Errorf("the token is of client %q (%v)", token.ClientID, err)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var errFake = errors.New("away")
@@ -420,10 +421,7 @@ type keys struct {
 
 func newKeys(t testing.TB) *keys {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	return &keys{private: private}
 }
 

@@ -4,7 +4,6 @@
 package authserver
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -31,6 +30,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -67,7 +68,7 @@ type world struct {
 	keys      *keys
 	replicas  []*Server
 	muxes     []*http.ServeMux
-	logs      *lockedBuffer
+	logs      *logtest.Log
 
 	mu       sync.Mutex
 	at       time.Time
@@ -76,28 +77,10 @@ type world struct {
 	auditErr error
 }
 
-// lockedBuffer is a buffer of several writers.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 func newWorld(t testing.TB, options ...func(*Options)) *world {
 	t.Helper()
 	w := &world{
-		t: t, at: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), logs: &lockedBuffer{},
+		t: t, at: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), logs: &logtest.Log{},
 		provider: newProvider("idp"), keys: newKeys(t),
 		users: &fakeUsers{
 			bridges: map[string][]v1alpha1.UserID{"alice": {"alice"}, "amy": {"alice", "team"}}, welcome: map[string]v1alpha1.UserID{},
@@ -123,10 +106,7 @@ func newWorld(t testing.TB, options ...func(*Options)) *world {
 		for _, option := range options {
 			option(&o)
 		}
-		s, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Value(New(o))(t)
 		w.replicas, w.muxes = append(w.replicas, s), append(w.muxes, w.muxOf(s))
 	}
 	return w
@@ -201,10 +181,7 @@ func (w *world) changeClients(change func(*client.RegistryOptions)) {
 	for _, s := range w.replicas {
 		o := s.clients.RegistryOptions
 		change(&o)
-		registry, err := client.NewRegistry(o)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		registry := must.Value(client.NewRegistry(o))(w.t)
 		s.clients = registry
 	}
 }
@@ -220,9 +197,7 @@ func (w *world) replays(what string) (n float64) {
 func valueOf(t testing.TB, c prometheus.Metric) float64 {
 	t.Helper()
 	var m dto.Metric
-	if err := c.Write(&m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Write(&m))
 	return m.GetCounter().GetValue()
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func (w *world) verify(token, resource string) (oauth.Token, error) {
@@ -62,10 +63,7 @@ func TestALoginFromItsFirstRequestToItsTokens(t *testing.T) {
 	if answer.status != http.StatusOK || answer.json("token_type") != "Bearer" || answer.json("scope") != "mcp:read mcp:call" || !strings.Contains(answer.body, `"expires_in":900,`) || answer.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("status %d, %v", answer.status, answer.header)
 	}
-	token, err := w.verify(answer.json("access_token"), alices)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must.Value(w.verify(answer.json("access_token"), alices))(t)
 	token.ID = ""
 	want := oauth.Token{
 		Issuer: issuer, Subject: oauth.KeyOf("https://idp.example", "alice"), User: "alice", Own: true, ClientID: desk, Issued: w.now(),
@@ -118,10 +116,8 @@ func TestTheServerSaysWhatItIs(t *testing.T) {
 	w := newWorld(t)
 	a := w.get(pathMetadata)
 	var got, want map[string]any
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(`{
+	must.Succeed(t, json.Unmarshal([]byte(a.body), &got))
+	must.Succeed(t, json.Unmarshal([]byte(`{
 		"issuer": "https://bridges.example.com",
 		"authorization_endpoint": "https://bridges.example.com/oauth/authorize",
 		"token_endpoint": "https://bridges.example.com/oauth/token",
@@ -136,9 +132,7 @@ func TestTheServerSaysWhatItIs(t *testing.T) {
 		"token_endpoint_auth_methods_supported": ["none"],
 		"code_challenge_methods_supported": ["S256"],
 		"authorization_response_iss_parameter_supported": true,
-		"client_id_metadata_document_supported": true}`), &want); err != nil {
-		t.Fatal(err)
-	}
+		"client_id_metadata_document_supported": true}`), &want))
 	if diff := cmp.Diff(want, got); diff != "" || a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "public, max-age=300" {
 		t.Errorf("%v (-want +got):\n%s", a.header, diff)
 	}

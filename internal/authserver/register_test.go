@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func (w *world) sendJSON(path, body string) answer {
@@ -49,9 +50,7 @@ func TestAClientRegistersAndHearsWhatItGot(t *testing.T) {
 			if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != http.StatusCreated {
 				t.Fatalf("status %d, %v: %s", a.status, err, a.body)
 			}
-			if err := json.Unmarshal([]byte(test.want), &want); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal([]byte(test.want), &want))
 			id, _ := got["client_id"].(string)
 			if !registeredForm.MatchString(id) || got["client_id_issued_at"] != float64(w.now().Unix()) {
 				t.Errorf("got %v", got)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func goodOptions(t testing.TB) Options {
@@ -50,9 +51,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		},
 		"a scheme that runs": func(o *Options) { o.RedirectSchemes = []string{"javascript"} },
 		"metrics that are there": func(o *Options) {
-			if _, err := newMetrics(o.Metrics); err != nil {
-				t.Fatal(err)
-			}
+			must.Value(newMetrics(o.Metrics))(t)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +122,6 @@ func TestTargets(t *testing.T) {
 
 func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
-	if _, err := newMetrics(reg); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(newMetrics(reg))(t)
 	metricstest.Documented(t, "authorization server", reg.Metrics())
 }

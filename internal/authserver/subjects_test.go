@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/admission"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // warning begins what a page says of a bridge that only its authors speak for.
@@ -176,15 +177,10 @@ func (m *memory) forgetBridges(t *testing.T) {
 		if !strings.HasPrefix(key, "grant/") {
 			continue
 		}
-		if err := json.Unmarshal(e.value, &g); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(e.value, &g))
 		delete(g, "bridge")
 		delete(g, "user")
-		value, err := json.Marshal(g)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := must.Value(json.Marshal(g))(t)
 		m.entries[key] = entry{value, e.expires}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // richServer lists one of everything with all that can be said of it.
@@ -63,22 +64,10 @@ func TestPromptsResourcesAnnotationsAndOutputSchemasPassThroughAggregation(t *te
 				r := newRig(t, fast, served(t, "one", rich, serverEra), served(t, "two", emptyServer(nil), "legacy"))
 				client := r.connect(t, clientEra, nil)
 				ctx := t.Context()
-				tools, err := client.ListTools(ctx, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				prompts, err := client.ListPrompts(ctx, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				resources, err := client.ListResources(ctx, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				templates, err := client.ListResourceTemplates(ctx, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				tools := must.Value(client.ListTools(ctx, nil))(t)
+				prompts := must.Value(client.ListPrompts(ctx, nil))(t)
+				resources := must.Value(client.ListResources(ctx, nil))(t)
+				templates := must.Value(client.ListResourceTemplates(ctx, nil))(t)
 				// Copies, since the server may list its own at any time.
 				prefixedTool, prefixedPrompt := *tool, *prompt
 				prefixedTool.Name, prefixedPrompt.Name = "one_all", "one_say"
@@ -90,10 +79,7 @@ func TestPromptsResourcesAnnotationsAndOutputSchemasPassThroughAggregation(t *te
 					alike(t, "who may keep the lists", []string{"private", "private", "private", "private"},
 						[]string{tools.CacheScope, prompts.CacheScope, resources.CacheScope, templates.CacheScope})
 				}
-				result, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "one_all"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				result := must.Value(client.CallTool(ctx, &mcp.CallToolParams{Name: "one_all"}))(t)
 				alike[any](t, "structured content", map[string]any{"n": 1.5}, result.StructuredContent)
 				alike(t, "content", []mcp.Content{&mcp.ImageContent{Data: []byte{0, 255}, MIMEType: "image/png"}}, result.Content)
 				said, err := client.GetPrompt(ctx, &mcp.GetPromptParams{Name: "one_say", Arguments: map[string]string{"what": "it"}})
@@ -102,10 +88,7 @@ func TestPromptsResourcesAnnotationsAndOutputSchemasPassThroughAggregation(t *te
 				}
 				alike(t, "prompt", []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "it"}}}, said.Messages)
 				for _, uri := range []string{"one:r", "one://items/7"} {
-					read, err := client.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
-					if err != nil {
-						t.Fatal(err)
-					}
+					read := must.Value(client.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri}))(t)
 					alike(t, uri, []*mcp.ResourceContents{{URI: uri, Blob: []byte{0, 255}, MIMEType: "image/png"}}, read.Contents)
 				}
 			})
@@ -150,9 +133,7 @@ func TestSubscriptionsAtSeveralServers(t *testing.T) {
 					ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },
 				})
 				for _, uri := range []string{"one:a", "two:a", "one://7"} {
-					if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}))
 					// A connection that was made meanwhile repeats subscriptions.
 					for next(t, subscribed, "subscription of "+uri) != uri[:3]+" "+uri {
 					}
@@ -170,9 +151,7 @@ func TestSubscriptionsAtSeveralServers(t *testing.T) {
 						return false
 					})
 				}
-				if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "two:a"}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "two:a"}))
 				if got := next(t, ended, "end of a subscription"); got != "two two:a" {
 					t.Errorf("unsubscribed %s", got)
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // asking is a client's options by which it answers every question with name.
@@ -109,10 +110,7 @@ func TestAModernServerAsksEveryClient(t *testing.T) {
 			t.Cleanup(upstream.Close)
 			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 			client := r.connect(t, clientEra, asking("ann"))
-			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"}))(t)
 			if got := text(t, result); got != "ann on round one, ann" {
 				t.Errorf("answer = %s", got)
 			}

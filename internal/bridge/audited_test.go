@@ -23,36 +23,25 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // fingerprint returns that of all tools of s, as another client sees them.
 func fingerprint(t *testing.T, s *mcp.Server) string {
 	t.Helper()
 	near, far := mcp.NewInMemoryTransports()
-	if _, err := s.Connect(t.Context(), far, nil); err != nil {
-		t.Fatal(err)
-	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "auditor", Version: "1"}, nil).Connect(t.Context(), near, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Value(s.Connect(t.Context(), far, nil))(t)
+	session := must.Value(mcp.NewClient(&mcp.Implementation{Name: "auditor", Version: "1"}, nil).Connect(t.Context(), near, nil))(t)
 	defer func() { _ = session.Close() }()
 	var raws [][]byte
 	for tool, err := range session.Tools(t.Context(), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw, err := json.Marshal(tool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Value(json.Marshal(tool))(t)
 		raws = append(raws, raw)
 	}
-	hash, err := toolshash.Of(raws)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return hash
+	return must.Value(toolshash.Of(raws))(t)
 }
 
 // otherHash is the fingerprint of no server's tools.
@@ -353,16 +342,12 @@ func TestTheFingerprintIsComparedAfterAReload(t *testing.T) {
 			one.CacheTTL = mcpserver.Duration(time.Hour)
 			r := newRig(t, fast, one)
 			client := r.connect(t, clientEra, nil)
-			if err := called(t, client, "echo"); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, called(t, client, "echo"))
 			for _, hash := range []string{otherHash, fingerprint(t, s), otherHash, ""} {
 				c := r.bridge.set.settings
 				c.Servers = []mcpserver.Server{one}
 				c.Servers[0].ToolsHash = hash
-				if err := r.bridge.Reconfigure(c); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, r.bridge.Reconfigure(c))
 				if err := called(t, client, "echo"); (err == nil) != (hash != otherHash) {
 					t.Errorf("with %q: %v", hash, err)
 				}
@@ -393,9 +378,7 @@ func TestTheFingerprintIsComparedAfterAReconnection(t *testing.T) {
 			t.Cleanup(server.Close)
 			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: server.URL, ToolsHash: fingerprint(t, good)})
 			client := r.connect(t, clientEra, nil)
-			if err := called(t, client, "echo"); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, called(t, client, "echo"))
 			use(badly) // which knows none of the sessions
 			if err := called(t, client, "echo"); err == nil || seen.calls.Load() != 0 {
 				// A call that the server does not know the session of is not carried out.

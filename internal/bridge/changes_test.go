@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestListChangesReachTheClients(t *testing.T) {
@@ -26,9 +27,7 @@ func TestListChangesReachTheClients(t *testing.T) {
 		client := r.connect(t, clientEra, &mcp.ClientOptions{
 			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
 		})
-		if _, err := client.ListTools(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(client.ListTools(t.Context(), nil))(t)
 		connected(t, r.bridge)
 		rawTool(s, "second", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
 		next(t, changed, "list change")
@@ -44,9 +43,7 @@ func TestListChangesReachTheClients(t *testing.T) {
 func connected(t *testing.T, b *Bridge) {
 	t.Helper()
 	for _, u := range b.set.servers() {
-		if _, err := u.Shared(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(u.Shared(t.Context()))(t)
 	}
 }
 
@@ -75,12 +72,8 @@ func TestResourceUpdatesReachSubscribersOnly(t *testing.T) {
 				t.Error("the other client was told too")
 			},
 		})
-		if _, err := other.ListResources(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(other.ListResources(t.Context(), nil))(t)
+		must.Succeed(t, client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}))
 		if got := next(t, subscribed, "subscription at the server"); got != "test://a" {
 			t.Errorf("subscribed %s", got)
 		}
@@ -124,9 +117,7 @@ func TestSubscriptionsOutlastAChangeOfSecrets(t *testing.T) {
 				client := r.connect(t, clientEra, &mcp.ClientOptions{
 					ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },
 				})
-				if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}))
 				// A modern client does not wait for the answer, and there is none while
 				// the server has no secret.
 				next(t, subscribed, "subscription")
@@ -167,15 +158,11 @@ func TestLogMessagesReachTheClientThatCalled(t *testing.T) {
 		})
 		params := &mcp.CallToolParams{Name: "log", Arguments: map[string]int{"x": 1}}
 		if clientEra == "legacy" {
-			if err := client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"}))
 		} else {
 			params.Meta = mcp.Meta{mcp.MetaKeyLogLevel: "info"}
 		}
-		if _, err := client.CallTool(t.Context(), params); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(client.CallTool(t.Context(), params))(t)
 		got := next(t, logged, "log message")
 		if got.Level != "warning" || got.Data != `{"x":1}` {
 			t.Errorf("message = %+v, want the warning alone", got)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // named connects a legacy client that says who it is and has a root.
@@ -82,10 +83,7 @@ func TestAProgramAsksTheClientThatCalled(t *testing.T) {
 			}
 			for range 5 {
 				for name, client := range clients {
-					result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"})
-					if err != nil {
-						t.Fatal(err)
-					}
+					result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"}))(t)
 					want := name + " on it <nil>"
 					if method == message.MethodRoots {
 						want = "ann on it, with 1 roots <nil>"
@@ -223,10 +221,7 @@ func TestAProgramIsToldThatAClientCannotAnswer(t *testing.T) {
 			})
 			r := newRig(t, fast, newMemoryProgram(t, s, "legacy").Server)
 			client := r.named(t, "ann", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
-			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"}))(t)
 			if got := text(t, result); !strings.Contains(got, "method not found") && !strings.Contains(got, "is not supported") {
 				t.Errorf("the program is told %s", got)
 			}
@@ -253,9 +248,7 @@ func TestAProgramSeesNoRootsOutsideACall(t *testing.T) {
 	r.named(t, "ben", nil, "file:///ben")
 	call := func() {
 		t.Helper()
-		if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "call"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "call"}))(t)
 	}
 	call() // The session uses the program's connection from here on.
 	ann.AddRoots(&mcp.Root{URI: "file:///more"})
@@ -308,15 +301,11 @@ func TestSessionsShareASubscription(t *testing.T) {
 	subscribe := func(names ...string) {
 		t.Helper()
 		for _, name := range names {
-			if err := clients[name].Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, clients[name].Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}))
 		}
 	}
 	subscribe("ann", "ben", "ann")
-	if err := m.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}))
 	update := func() {
 		t.Helper()
 		if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"}); err != nil {
@@ -330,20 +319,14 @@ func TestSessionsShareASubscription(t *testing.T) {
 	if got := updates["cid"].Load(); got != 0 {
 		t.Errorf("who did not subscribe got %d updates", got)
 	}
-	if err := clients["ann"].Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clients["ann"].Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}))
 	before := updates["ben"].Load()
 	eventually(t, "an update of who stays", func() bool {
 		update()
 		return updates["ben"].Load() > before
 	})
-	if err := m.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := clients["ben"].Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}))
+	must.Succeed(t, clients["ben"].Close())
 	eventually(t, "the end of the subscription", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
@@ -383,14 +366,10 @@ func TestEachClientHearsItsOwnLevel(t *testing.T) {
 		if level == "" {
 			continue
 		}
-		if err := clients[name].SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: level}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, clients[name].SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: level}))
 	}
 	program, _ := p.last(t)
-	if err := log(t.Context(), program, "unasked"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, log(t.Context(), program, "unasked"))
 	for _, want := range []string{"debug unasked", "warning unasked", "error unasked"} {
 		if got := next(t, heard["ann"], "message"); got != want {
 			t.Errorf("ann hears %s, want %s", got, want)
@@ -399,9 +378,7 @@ func TestEachClientHearsItsOwnLevel(t *testing.T) {
 	if got := next(t, heard["ben"], "message"); got != "error unasked" {
 		t.Errorf("ben hears %s", got)
 	}
-	if _, err := clients["ben"].CallTool(t.Context(), &mcp.CallToolParams{Name: "log"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(clients["ben"].CallTool(t.Context(), &mcp.CallToolParams{Name: "log"}))(t)
 	if got := next(t, heard["ben"], "message"); got != "error call" {
 		t.Errorf("ben hears %s", got)
 	}
@@ -427,9 +404,7 @@ func TestListChangesOfAProgramReachEverySession(t *testing.T) {
 				for range 2 {
 					opts, changed := changeCounter()
 					client := r.connect(t, clientEra, opts)
-					if _, err := client.ListTools(t.Context(), nil); err != nil {
-						t.Fatal(err)
-					}
+					must.Value(client.ListTools(t.Context(), nil))(t)
 					changes = append(changes, changed)
 				}
 			}

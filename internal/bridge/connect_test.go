@@ -26,6 +26,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -38,7 +40,7 @@ const (
 type account struct {
 	*rig
 	server *guardedServer
-	log    *sharedLog
+	log    *logtest.Log
 
 	mu       sync.Mutex
 	secrets  []string // pairs
@@ -49,7 +51,7 @@ type account struct {
 
 func newAccount(t *testing.T, t0 upstream.Timing, change ...func(*mcpserver.Config)) *account {
 	t.Helper()
-	a := &account{server: newGuardedServer(t, mcpserver.StreamableHTTP), log: &sharedLog{}, codes: map[string]bool{"c4n4ry-code": true}}
+	a := &account{server: newGuardedServer(t, mcpserver.StreamableHTTP), log: &logtest.Log{}, codes: map[string]bool{"c4n4ry-code": true}}
 	tokens := httptest.NewServer(http.HandlerFunc(a.grant))
 	t.Cleanup(tokens.Close)
 	a.server.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
@@ -58,9 +60,7 @@ func newAccount(t *testing.T, t0 upstream.Timing, change ...func(*mcpserver.Conf
 	for _, edit := range change {
 		edit(&c)
 	}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Validate())
 	b := New(t.Context(), c, Options{
 		Log: slog.New(slog.NewJSONHandler(a.log, &slog.HandlerOptions{Level: slog.LevelDebug})), timing: &t0,
 		SaveSecret: func(_ context.Context, _ string, value []byte) error {
@@ -70,18 +70,12 @@ func newAccount(t *testing.T, t0 upstream.Timing, change ...func(*mcpserver.Conf
 			return nil
 		},
 	})
-	front := httptest.NewServer(b.Handler())
-	transport := &http.Transport{}
 	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		front.CloseClientConnections()
-		b.Close()
-		front.Close()
 		if strings.Contains(a.log.String(), "c4n4ry") {
 			t.Errorf("log = %s", a.log)
 		}
 	})
-	a.rig = &rig{bridge: b, url: front.URL + "/u/alice/mcp", http: &http.Client{Transport: transport}}
+	a.rig = serveBridge(t, b)
 	a.use()
 	return a
 }

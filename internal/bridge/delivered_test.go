@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // callServer is a legacy server with sessions that leaves the answer to a tool
@@ -110,10 +111,7 @@ func TestTheRestOfABrokenAnswerCounts(t *testing.T) {
 				_, _ = fmt.Fprintf(w, "id: 2\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"late\"}]}}\n\n", id.Load())
 			})
 			client := newRig(t, fast, server).connect(t, clientEra, nil)
-			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"}))(t)
 			if got := text(t, result); got != "late" || calls.Load() != 1 {
 				t.Errorf("result %q after %d calls, want the late one after one", got, calls.Load())
 			}

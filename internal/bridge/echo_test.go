@@ -4,35 +4,16 @@
 package bridge
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 )
-
-// sharedLog is a log that goroutines may share.
-type sharedLog struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *sharedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *sharedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // TestAClientIsNotToldWhatAServerEchoes has a server refuse calls and repeat
 // the secret that it was sent.
@@ -51,7 +32,7 @@ func TestAClientIsNotToldWhatAServerEchoes(t *testing.T) {
 			if name == "several" {
 				servers, tool = append(servers, newWitness(t, "two", "modern", nil).Server), "one_t"
 			}
-			log := &sharedLog{}
+			log := &logtest.Log{}
 			r := newLoggedRig(t, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fast, servers...)
 			r.bridge.UseSecrets(secretsOf("r", "TOKEN", canary))
 			eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })

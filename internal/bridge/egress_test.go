@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestAServerWithoutAPublicAddressSaysSo is the whole bridge before such a
@@ -18,10 +19,7 @@ import (
 func TestAServerWithoutAPublicAddressSaysSo(t *testing.T) {
 	t.Parallel()
 	server, connections := countedServer(t, http.NotFoundHandler())
-	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, port := must.Values(net.SplitHostPort(server.Listener.Addr().String()))(t)
 	for _, kind := range []mcpserver.Transport{mcpserver.StreamableHTTP, mcpserver.SSE} {
 		for clientEra := range eraNames {
 			t.Run(string(kind)+" for a "+clientEra+" client", func(t *testing.T) {

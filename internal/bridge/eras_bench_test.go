@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // BenchmarkCall calls a tool over HTTP on loopback: the server itself, and
@@ -77,9 +78,7 @@ func measure(b *testing.B, run func()) {
 func cpuTime(b *testing.B) int64 {
 	b.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestEveryClientReachesEveryServer lists and calls a tool in all four
@@ -25,20 +26,14 @@ func TestEveryClientReachesEveryServer(t *testing.T) {
 				t.Cleanup(upstream.Close)
 				r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 				client := r.connect(t, clientEra, nil)
-				tools, err := client.ListTools(t.Context(), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				tools := must.Value(client.ListTools(t.Context(), nil))(t)
 				if len(tools.Tools) != 1 || tools.Tools[0].Name != "echo" || tools.Tools[0].Description != "from one" {
 					t.Errorf("tools = %+v, want echo alone", tools.Tools)
 				}
 				if clientEra == "modern" && tools.CacheScope != "private" {
 					t.Errorf("cacheScope = %q, want private", tools.CacheScope)
 				}
-				result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}}))(t)
 				if got := text(t, result); got != "one: hi" {
 					t.Errorf("text = %q", got)
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // pagedServer lists its tools two by two and says of each that it was called.
@@ -107,10 +108,7 @@ func TestPagesStayPages(t *testing.T) {
 		client := newRig(t, fast, one).connect(t, clientEra, nil)
 		var pages [][]string
 		for cursor, more := "", true; more; more = cursor != "" {
-			page, err := client.ListTools(t.Context(), &mcp.ListToolsParams{Cursor: cursor})
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := must.Value(client.ListTools(t.Context(), &mcp.ListToolsParams{Cursor: cursor}))(t)
 			names := []string{}
 			for _, tool := range page.Tools {
 				names = append(names, tool.Name)
@@ -173,9 +171,7 @@ func TestAToolThatIsNewCanBeCalledBehindAFilter(t *testing.T) {
 	slow := fast
 	slow.Interval = 1 << 40 // no probe finds it
 	client := newRig(t, slow, one).connect(t, "modern", nil)
-	if _, err := client.ListTools(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(client.ListTools(t.Context(), nil))(t)
 	rawTool(s, "b", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("b"), nil })
 	if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "b"}); err != nil {
 		t.Error(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // BenchmarkForward calls a tool whose result is 4 KiB of text: past all that can
@@ -64,9 +65,7 @@ func benchmarkForward(b *testing.B, result string, configure func(*mcpserver.Ser
 	bridge := New(b.Context(), c, Options{Log: slog.New(slog.DiscardHandler)})
 	defer bridge.Close()
 	u := bridge.set.servers()[0]
-	if _, err := u.Shared(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.Value(u.Shared(b.Context()))(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		q := &message.Request{Method: message.MethodCallTool, Era: message.Modern, Params: &mcp.CallToolParamsRaw{Name: "t", Arguments: json.RawMessage(`{"a":1,"b":"x"}`)}}

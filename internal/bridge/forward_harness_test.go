@@ -21,6 +21,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // script is a legacy server whose answers to what clients ask for are the
@@ -202,9 +203,7 @@ func awaitLists(t testing.TB, b *Bridge) {
 func newPolicyRig(t testing.TB, o Options, c mcpserver.Config) *rig {
 	t.Helper()
 	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", mcpserver.Egress{Unrestricted: true}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Validate())
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -212,16 +211,7 @@ func newPolicyRig(t testing.TB, o Options, c mcpserver.Config) *rig {
 		t0 := fast
 		o.timing = &t0
 	}
-	b := New(t.Context(), c, o)
-	front := httptest.NewServer(b.Handler())
-	transport := &http.Transport{}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		front.CloseClientConnections()
-		b.Close()
-		front.Close()
-	})
-	return &rig{bridge: b, url: front.URL + "/u/alice/mcp", http: &http.Client{Transport: transport}}
+	return serveBridge(t, New(t.Context(), c, o))
 }
 
 // codeOf returns the bridge's code of an error, empty for none.

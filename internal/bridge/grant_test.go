@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // secretsOf returns a set of these names and values.
@@ -113,10 +114,7 @@ func called(t *testing.T, client *mcp.ClientSession, tool string) error {
 
 func toolNames(t *testing.T, client *mcp.ClientSession) []string {
 	t.Helper()
-	tools, err := client.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tools := must.Value(client.ListTools(t.Context(), nil))(t)
 	names := []string{}
 	for _, tool := range tools.Tools {
 		names = append(names, tool.Name)
@@ -137,9 +135,7 @@ func TestEveryRequestHasTheServersOwnHeaders(t *testing.T) {
 				r.bridge.UseSecrets(secretsOf("r1", "ONE", "first-token", "TWO", "second-token", "OTHER", "x"))
 				client := r.connect(t, clientEra, nil)
 				for _, tool := range []string{"one_echo", "two_echo", "three_echo"} {
-					if err := called(t, client, tool); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, called(t, client, tool))
 				}
 				for w, want := range map[*witness]string{one: "Bearer first-token", two: "second-token/$", three: "first-token"} {
 					if diff := cmp.Diff([]string{want}, w.values()); diff != "" {
@@ -165,9 +161,7 @@ func TestADefaultServesWhereASecretIsNotSet(t *testing.T) {
 	eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "a-token"))
 	client := r.connect(t, "modern", nil)
-	if err := called(t, client, "echo"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, called(t, client, "echo"))
 	eventually(t, "both values", func() bool { return len(w.values()) == 2 })
 	for _, value := range w.values() {
 		if value != "none" && value != "a-token" {
@@ -341,9 +335,7 @@ func TestOnlyServersOfAChangedSecretAreConnectedToAnew(t *testing.T) {
 					t.Helper()
 					r.bridge.UseSecrets(secretsOf(revision, "TOKEN", token, "OTHER", "other-token"))
 					for _, tool := range []string{"one_echo", "two_echo", "three_echo"} {
-						if err := called(t, client, tool); err != nil {
-							t.Fatal(err)
-						}
+						must.Succeed(t, called(t, client, tool))
 					}
 				}
 				use("r1", "token-1")
@@ -453,10 +445,7 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u, err := url.Parse(tt.request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := must.Value(url.Parse(tt.request))(t)
 			if got := egress.OriginOf(tt.server).Contains(u); got != tt.want {
 				t.Errorf("holds = %v", got)
 			}

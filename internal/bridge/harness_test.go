@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // eraNames are the two eras with the version that a client pins for each.
@@ -106,10 +107,13 @@ func newPipedRig(t *testing.T, t0 upstream.Timing, mode mcpserver.Mode, programs
 
 func newLoggedRigOf(t *testing.T, log *slog.Logger, t0 upstream.Timing, c mcpserver.Config) *rig {
 	t.Helper()
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	b := New(t.Context(), c, Options{Log: log, timing: &t0, runs: runMemory})
+	must.Succeed(t, c.Validate())
+	return serveBridge(t, New(t.Context(), c, Options{Log: log, timing: &t0, runs: runMemory}))
+}
+
+// serveBridge serves b until the test ends.
+func serveBridge(t testing.TB, b *Bridge) *rig {
+	t.Helper()
 	front := httptest.NewServer(b.Handler())
 	transport := &http.Transport{}
 	t.Cleanup(func() {

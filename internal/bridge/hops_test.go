@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // station is a bridge at an address that is known before the bridge is there.
@@ -126,10 +127,7 @@ func TestTwoBridgesMayKnowEachOther(t *testing.T) {
 		if err != nil || text(t, result) != "y: hi" {
 			t.Errorf("the other bridge's tool: %v, %v", result, err)
 		}
-		tools, err := client.ListTools(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tools := must.Value(client.ListTools(t.Context(), nil))(t)
 		var names []string
 		for _, tool := range tools.Tools {
 			names = append(names, tool.Name)
@@ -254,9 +252,7 @@ func TestABridgeSeesNoThirdBridgesTools(t *testing.T) {
 				Name string `json:"name"`
 			} `json:"tools"`
 		}
-		if err := json.Unmarshal(answerOf(t, body)["result"], &list); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(answerOf(t, body)["result"], &list))
 		var names []string
 		for _, tool := range list.Tools {
 			names = append(names, tool.Name)

@@ -20,29 +20,21 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // do sends one request to the bridge, past any SDK.
 func (r *rig) do(t testing.TB, method, url, body string, header map[string]string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	resp, err := r.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(r.http.Do(req))(t)
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Value(io.ReadAll(resp.Body))(t)
 	return resp, string(answer)
 }
 
@@ -176,18 +168,12 @@ func TestStreamsAskProxiesNotToBuffer(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "GET", r.url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(ctx, "GET", r.url, nil))(t)
 	for name, value := range r.session(t) {
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	stream, err := r.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must.Value(r.http.Do(req))(t)
 	defer stream.Body.Close()
 	if stream.Header.Get("X-Accel-Buffering") != "no" {
 		t.Error("a session's stream without X-Accel-Buffering: no")
@@ -299,10 +285,10 @@ func fieldsOf(t *testing.T, object string) map[string]string {
 	return fields
 }
 
-// TestArgumentHeaders checks the headers that repeat a tool's arguments: a
-// modern client's pass on, and for a legacy client the bridge writes them.
-func TestArgumentHeaders(t *testing.T) {
-	t.Parallel()
+// newZone starts a bridge to a server whose tool wants its argument in a header too
+// and returns what the header says.
+func newZone(t *testing.T) *rig {
+	t.Helper()
 	s := emptyServer(nil)
 	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
 		"type":       "object",
@@ -312,12 +298,15 @@ func TestArgumentHeaders(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "modern")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	return newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+}
+
+// expectZone calls the tool with clients of both eras, which send no such header.
+func expectZone(t *testing.T, connect func(*testing.T, string, *mcp.ClientOptions) *mcp.ClientSession) {
+	t.Helper()
 	for clientEra := range eraNames {
-		client := r.connect(t, clientEra, nil)
-		if _, err := client.ListTools(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		client := connect(t, clientEra, nil)
+		must.Value(client.ListTools(t.Context(), nil))(t)
 		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "zone", Arguments: map[string]string{"region": "eu"}})
 		if err != nil {
 			t.Fatalf("%s client: %v", clientEra, err)
@@ -326,6 +315,14 @@ func TestArgumentHeaders(t *testing.T) {
 			t.Errorf("%s client: the server saw %q", clientEra, got)
 		}
 	}
+}
+
+// TestArgumentHeaders checks the headers that repeat a tool's arguments: a
+// modern client's pass on, and for a legacy client the bridge writes them.
+func TestArgumentHeaders(t *testing.T) {
+	t.Parallel()
+	r := newZone(t)
+	expectZone(t, r.connect)
 	header := modernHeader("tools/call", "zone")
 	header["Mcp-Param-Region"] = "us"
 	resp, body := r.do(t, "POST", r.url, modernBody(1, "tools/call", `"name":"zone","arguments":{"region":"eu"},`), header)
@@ -342,9 +339,7 @@ func TestHealthOverHTTP(t *testing.T) {
 	eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 	resp, body := r.do(t, "GET", strings.TrimSuffix(r.url, "/u/alice/mcp")+"/health", "", nil)
 	var report health.Report
-	if err := json.Unmarshal([]byte(body), &report); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(body), &report))
 	if resp.StatusCode != 200 || report.Status != health.Healthy || report.Tools != 1 || report.Servers["one"].Tools != 1 || report.Servers["one"].LastCheck == nil {
 		t.Errorf("health = %d %s", resp.StatusCode, body)
 	}

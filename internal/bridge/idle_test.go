@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // idleTime is after which time the connections of these tests are idle.
@@ -36,9 +37,7 @@ func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
 				p.Timeouts.Idle, two.Name = mcpserver.Duration(idleTime), "two"
 				r := newPipedRig(t, upstream.DefaultTiming, mcpserver.Direct, p.Server, two.Server)
 				client := r.connectStdio(t, clientEra, nil)
-				if err := called(t, client, "one_echo"); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, called(t, client, "one_echo"))
 				time.Sleep(idleTime / 2)
 				if r.bridge.set.servers()[0].Peek() == nil {
 					t.Error("the connection ended too soon")
@@ -92,9 +91,7 @@ func TestAConnectionInUseIsNotIdle(t *testing.T) {
 		client := r.connectStdio(t, "legacy", nil)
 		answers := outcomeOf(t, client)
 		time.Sleep(2 * idleTime)
-		if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}))
 		close(release)
 		if got := next(t, answers, "answer"); got != "done" {
 			t.Errorf("answer = %s", got)
@@ -108,9 +105,7 @@ func TestAConnectionInUseIsNotIdle(t *testing.T) {
 		if l == nil || u.Peek() != l {
 			t.Error("the connection with a subscription ended")
 		}
-		if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}))
 		time.Sleep(2 * idleTime)
 		if u.Peek() != nil {
 			t.Error("there is a connection")
@@ -186,9 +181,7 @@ func TestAServerIsNotListenedToWhereTheConfigurationSaysSo(t *testing.T) {
 		t.Cleanup(server.Close)
 		r := newRig(t, fast, mcpserver.Server{Name: "one", URL: server.URL, NoListening: silent})
 		client := r.connect(t, "legacy", nil)
-		if err := called(t, client, "echo"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, called(t, client, "echo"))
 		if !silent {
 			eventually(t, "a stream", func() bool { return gets.Load() > 0 })
 			continue

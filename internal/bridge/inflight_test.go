@@ -15,6 +15,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // slowServer is a server with the tool t that is granted a secret. The handler
@@ -115,9 +116,7 @@ func TestACallThatIsInFlightWhenItsSecretChangesMayAsk(t *testing.T) {
 			opts := asking("ann")
 			opts.LoggingMessageHandler = func(_ context.Context, req *mcp.LoggingMessageRequest) { logged <- req.Params.Data }
 			client := r.connect(t, "legacy", opts)
-			if err := client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"}))
 			answers := outcomeOf(t, client)
 			next(t, w.began, "call")
 			r.bridge.UseSecrets(secretsOf("r2", "TOKEN", "second-token"))

@@ -23,6 +23,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // authority is an authorization server that gives a new token each time.
@@ -108,7 +110,7 @@ func TestAServerWithOAuthGetsItsToken(t *testing.T) {
 			g := newGuardedServer(t, kind)
 			g.OAuth = &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"}
 			g.Secrets = []string{"CLIENT"}
-			log := &sharedLog{}
+			log := &logtest.Log{}
 			r := newLoggedRig(t, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fast, g.Server)
 			r.bridge.UseSecrets(secretsOf("r1"))
 			if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != "secret CLIENT is not set" {
@@ -117,9 +119,7 @@ func TestAServerWithOAuthGetsItsToken(t *testing.T) {
 			r.bridge.UseSecrets(secretsOf("r2", "CLIENT", "c4n4ry-client"))
 			for clientEra := range eraNames {
 				client := r.connect(t, clientEra, nil)
-				if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo"}); err != nil {
-					t.Fatal(err)
-				}
+				must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo"}))(t)
 				_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "fail"})
 				if err == nil || strings.Contains(err.Error(), "c4n4ry") || !strings.Contains(err.Error(), "[redacted]") {
 					t.Errorf("error = %v, want one without the token", err)
@@ -295,14 +295,8 @@ func TestATokenGoesNowhereElse(t *testing.T) {
 	}
 	o := &egress.OriginTransport{Server: record("with"), Others: record("without"), Origin: egress.OriginOf("https://a.example/mcp")}
 	for _, url := range []string{"https://a.example/x", "https://b.example/", "http://a.example/"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := o.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
+		resp := must.Value(o.RoundTrip(r))(t)
 		_ = resp.Body.Close()
 	}
 	if got := strings.Join(sent, ", "); got != "with a.example, without b.example, without a.example" {

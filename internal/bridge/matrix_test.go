@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // matrixServer has a tool for each way in which a server speaks to its client. A
@@ -166,9 +167,7 @@ func TestEverythingThatAServerMaySay(t *testing.T) {
 			heard := make(chan string, 16)
 			client := connect(matrixClient(heard))
 			if clientEra == "legacy" {
-				if err := client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "warning"}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "warning"}))
 			}
 			for tool, tt := range tests {
 				if tool == "roots" && way != "http" {

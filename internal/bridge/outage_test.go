@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // mortal is a server that can go and come back at one address.
@@ -67,9 +68,7 @@ func TestAServerThatWentAwayComesBack(t *testing.T) {
 					return err
 				}
 				eventually(t, "healthy at first", func() bool { return r.bridge.Health().Status == health.Healthy })
-				if err := call("one_echo"); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, call("one_echo"))
 				m.die()
 				eventually(t, "unhealthy", func() bool { return r.bridge.Health().Servers["one"].Status == health.Unhealthy })
 				var rpc *jsonrpc.Error
@@ -111,9 +110,7 @@ func TestAForgetfulServerCostsNoCall(t *testing.T) {
 			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 			client := r.connect(t, clientEra, nil)
 			for range 5 {
-				if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}}); err != nil {
-					t.Fatal(err)
-				}
+				must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}}))(t)
 				restart()
 			}
 		})

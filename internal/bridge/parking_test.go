@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inputrequired"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // inquisitive is a legacy server whose tools ask in all ways. It counts how often
@@ -124,10 +125,7 @@ func TestAModernClientIsAskedByALegacyServer(t *testing.T) {
 		before := q.begun.Load()
 		params := &mcp.CallToolParams{Name: tool}
 		params.SetProgressToken("mine")
-		result, err := client.CallTool(t.Context(), params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := must.Value(client.CallTool(t.Context(), params))(t)
 		if got := text(t, result); strings.ReplaceAll(got, " <nil>", "<nil>") != want {
 			t.Errorf("%s = %s, want %s", tool, got, want)
 		}

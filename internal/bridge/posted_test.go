@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // sseClient is an ingress at a session of HTTP+SSE.
@@ -27,15 +28,9 @@ type sseClient struct {
 
 func (r *rig) openSSE(t *testing.T) *sseClient {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil))(t)
 	req.Header.Set(audit.TrailerName, audit.InStreams)
-	resp, err := r.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(r.http.Do(req))(t)
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	c := &sseClient{rig: r, t: t, events: bufio.NewReader(resp.Body), leave: func() { _ = resp.Body.Close() }}
 	_, query, _ := strings.Cut(c.until("sessionid="), "?")
@@ -61,17 +56,11 @@ func (c *sseClient) until(text string) (read string) {
 // post sends a message with an id of its own, of which hold says what is asked.
 func (c *sseClient) post(id int, body, hold string) *http.Response {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.address, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.address, strings.NewReader(body)))(c.t)
 	for name, value := range asked(map[string]string{"Content-Type": "application/json", "X-Request-Id": fmt.Sprint(id), audit.PostName: hold}) {
 		req.Header.Set(name, value)
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	resp := must.Value(c.http.Do(req))(c.t)
 	c.t.Cleanup(func() { _ = resp.Body.Close() })
 	if resp.StatusCode != http.StatusAccepted {
 		c.t.Fatalf("%d", resp.StatusCode)
@@ -92,15 +81,9 @@ func (c *sseClient) call(id int, method, params string) *http.Response {
 // told reads a POST's answer to its end.
 func (c *sseClient) told(resp *http.Response) (body string, calls []audit.Call) {
 	c.t.Helper()
-	read, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	read := must.Value(io.ReadAll(resp.Body))(c.t)
 	if value := resp.Trailer.Get(audit.TrailerName); value != "" {
-		told, err := audit.ParseTrailer(value)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		told := must.Value(audit.ParseTrailer(value))(c.t)
 		calls = told.Calls
 	}
 	return string(read), calls
@@ -142,16 +125,23 @@ func TestAMessageEndsWithItsRequest(t *testing.T) {
 	}
 }
 
+// postHanging posts a call that hangs until release and waits until the server has it.
+func postHanging(t *testing.T) (r *rig, c *sseClient, resp *http.Response, release func()) {
+	t.Helper()
+	server, began, release := hanging(t)
+	t.Cleanup(release)
+	r = newRig(t, fast, server)
+	awaitLists(t, r.bridge)
+	c = r.openSSE(t)
+	resp = c.call(2, message.MethodCallTool, `"name":"hang"`)
+	<-began
+	return r, c, resp, release
+}
+
 // TestAClientThatClosesItsStreamEndsItsMessages has a call under way.
 func TestAClientThatClosesItsStreamEndsItsMessages(t *testing.T) {
 	t.Parallel()
-	server, began, release := hanging(t)
-	t.Cleanup(release)
-	r := newRig(t, fast, server)
-	awaitLists(t, r.bridge)
-	c := r.openSSE(t)
-	resp := c.call(2, message.MethodCallTool, `"name":"hang"`)
-	<-began
+	_, c, resp, _ := postHanging(t)
 	c.leave()
 	body, calls := c.told(resp)
 	if body != "" || len(calls) != 1 || calls[0].Tool != "hang" || calls[0].Status != audit.Cancelled || calls[0].ErrorType != "client_left" {
@@ -162,13 +152,7 @@ func TestAClientThatClosesItsStreamEndsItsMessages(t *testing.T) {
 // TestACallOfAMessageThatBrokeOffIsToldOfOnTheStream ends the ingress that sent it.
 func TestACallOfAMessageThatBrokeOffIsToldOfOnTheStream(t *testing.T) {
 	t.Parallel()
-	server, began, release := hanging(t)
-	t.Cleanup(release)
-	r := newRig(t, fast, server)
-	awaitLists(t, r.bridge)
-	c := r.openSSE(t)
-	resp := c.call(2, message.MethodCallTool, `"name":"hang"`)
-	<-began
+	r, c, resp, release := postHanging(t)
 	_ = resp.Body.Close()
 	eventually(t, "the end of the POST", func() bool { return r.bridge.audit.InProgress() == 0 })
 	release()
@@ -178,13 +162,7 @@ func TestACallOfAMessageThatBrokeOffIsToldOfOnTheStream(t *testing.T) {
 // TestACancelledRequestEndsItsMessage is of a client that gives a call up and stays.
 func TestACancelledRequestEndsItsMessage(t *testing.T) {
 	t.Parallel()
-	server, began, release := hanging(t)
-	t.Cleanup(release)
-	r := newRig(t, fast, server)
-	awaitLists(t, r.bridge)
-	c := r.openSSE(t)
-	resp := c.call(2, message.MethodCallTool, `"name":"hang"`)
-	<-began
+	_, c, resp, _ := postHanging(t)
 	c.post(3, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`, audit.PostHold)
 	if _, calls := c.told(resp); len(calls) != 1 || calls[0].Status != audit.Cancelled {
 		t.Errorf("told %+v", calls)

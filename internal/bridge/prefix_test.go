@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestPrefixesInModeDirect(t *testing.T) {
@@ -54,19 +55,13 @@ func TestPrefixesInModeDirect(t *testing.T) {
 				client := r.connect(t, clientEra, nil)
 				got := map[string]string{}
 				for _, tool := range toolNames(t, client) {
-					result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
-					if err != nil {
-						t.Fatal(err)
-					}
+					result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool}))(t)
 					got[tool] = text(t, result)
 				}
 				if diff := cmp.Diff(tt.tools, got); diff != "" {
 					t.Errorf("tools and whose they are (-want +got):\n%s", diff)
 				}
-				prompts, err := client.ListPrompts(t.Context(), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				prompts := must.Value(client.ListPrompts(t.Context(), nil))(t)
 				var names []string
 				for _, p := range prompts.Prompts {
 					names = append(names, p.Name)

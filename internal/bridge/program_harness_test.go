@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // kinds are the transports of servers.
@@ -150,10 +151,7 @@ const programVariable = "HOSTED_BRIDGE_TEST_PROGRAM"
 // the secrets that it may use.
 func realProgram(t *testing.T, what string, secrets ...string) mcpserver.Server {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Value(os.Executable())(t)
 	return mcpserver.Server{Name: "one", Transport: mcpserver.Stdio, Secrets: secrets, Program: &mcpserver.Program{
 		Command: []string{self}, Env: []mcpserver.Variable{{Name: programVariable, Value: what}},
 	}}

@@ -29,6 +29,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // beProgram is a server over stdio. It returns the exit code of its process.
@@ -212,9 +214,7 @@ func TestAProgramThatDiesYoungIsNotStartedInALoop(t *testing.T) {
 	r := newRig(t, slow, p.Server)
 	connected(t, r.bridge)
 	first, _ := p.last(t)
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, first.Close())
 	eventually(t, "a failure in the health", func() bool { return r.bridge.Health().Servers["one"].Failures == 1 })
 	if got := p.started(); got != 1 {
 		t.Errorf("started %d times, want a pause before the second", got)
@@ -328,9 +328,7 @@ func TestAProgramIsStartedAgainWithOtherSecrets(t *testing.T) {
 			client := r.connect(t, clientEra, nil)
 			for i, token := range []string{"first-token", "first-token", "second-token"} {
 				r.bridge.UseSecrets(secretsOf(fmt.Sprint(i), "TOKEN", token))
-				if err := called(t, client, "echo"); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, called(t, client, "echo"))
 				if _, launch := p.last(t); launch.Env[0] != "TOKEN="+token {
 					t.Error("the program has not this secret")
 				}
@@ -345,7 +343,7 @@ func TestAProgramIsStartedAgainWithOtherSecrets(t *testing.T) {
 // TestNoLogHoldsWhatAProgramPrints has a program that cannot begin say why.
 func TestNoLogHoldsWhatAProgramPrints(t *testing.T) {
 	t.Parallel()
-	log := &sharedLog{}
+	log := &logtest.Log{}
 	server := realProgram(t, "brief", "TOKEN")
 	server.Program.Command = append(server.Program.Command, "${TOKEN}")
 	r := newLoggedRig(t, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fast, server)
@@ -384,9 +382,7 @@ func TestAContainerThatIsNotThereYetSaysNothingOfItsProgram(t *testing.T) {
 	t.Parallel()
 	p := newMemoryProgram(t, echoServer("one"), "modern")
 	r := newRig(t, fast, programOf(t, &lateProgram{memoryProgram: p}))
-	if _, err := r.connect(t, "modern", nil).ListTools(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(r.connect(t, "modern", nil).ListTools(t.Context(), nil))(t)
 	u := r.bridge.set.only()
 	if got := u.Connector.Version(); got != "" {
 		t.Errorf("the next connection begins with version %q, want the newest", got)

@@ -24,30 +24,23 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // post posts a message and returns the answer with its trailer, of which it
 // leaves out what is not the same twice.
 func (r *rig) post(t *testing.T, header map[string]string, body string) (string, []audit.Call) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, r.url, strings.NewReader(body)))(t)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	resp, err := r.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(r.http.Do(req))(t)
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Value(io.ReadAll(resp.Body))(t)
 	value := resp.Trailer.Get(audit.TrailerName)
 	if value == "" {
 		return string(answer), nil
@@ -188,7 +181,7 @@ func TestTheRoutersCallsHaveTheirEntries(t *testing.T) {
 func TestACallWithoutAnAnswerOfItsOwnIsLogged(t *testing.T) {
 	t.Parallel()
 	const canary = "canary-7f3a"
-	log := &sharedLog{}
+	log := &logtest.Log{}
 	s := &script{answer: func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
 		if n == 1 {
 			return `{"content":[{"type":"text","text":"` + canary + `"}]}`

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // reconfigure changes the configuration of the rig's bridge.
@@ -30,9 +31,7 @@ func (r *rig) reconfigure(t *testing.T, change func(*mcpserver.Config)) {
 	r.bridge.mu.Unlock()
 	c.Servers = slices.Clone(c.Servers)
 	change(&c)
-	if err := r.bridge.Reconfigure(c); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.bridge.Reconfigure(c))
 }
 
 func TestConfigurationsThatChangeNothing(t *testing.T) {
@@ -60,9 +59,7 @@ func TestConfigurationsThatChangeNothing(t *testing.T) {
 				r := newPipedRig(t, fast, mcpserver.Direct, one.Server)
 				opts, changed := changeCounter()
 				client := r.connectStdio(t, "legacy", opts)
-				if err := called(t, client, "echo"); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, called(t, client, "echo"))
 				quietly(changed)
 				c, before := r.bridge.set.settings, r.bridge.set.servers()
 				tt.change(&c)
@@ -92,9 +89,7 @@ func TestAServerThatIsConfiguredAsBeforeKeepsItsConnections(t *testing.T) {
 			r := newRig(t, fast, one.Server, two.Server)
 			client := r.connect(t, clientEra, nil)
 			for _, tool := range []string{"one_echo", "two_echo"} {
-				if err := called(t, client, tool); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, called(t, client, tool))
 			}
 			connected(t, r.bridge)
 			connects := one.connected()
@@ -223,9 +218,7 @@ func TestClientsHearOnceOfAnotherConfiguration(t *testing.T) {
 					PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { heard <- "prompts" },
 					ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { heard <- "resources" },
 				})
-				if _, err := client.ListTools(t.Context(), nil); err != nil {
-					t.Fatal(err)
-				}
+				must.Value(client.ListTools(t.Context(), nil))(t)
 				drained := quietly(heard)
 				r.reconfigure(t, func(c *mcpserver.Config) { c.ToolPrefix = mcpserver.PrefixAuto })
 				got := []string{next(t, heard, "change"), next(t, heard, "change"), next(t, heard, "change")}
@@ -366,9 +359,7 @@ func TestSubscriptionsGoOnAtAServerThatWasChanged(t *testing.T) {
 						later.Description = "new"
 						r := newRig(t, fast, now, served(t, "two", emptyServer(nil), "legacy"))
 						client := r.connect(t, clientEra, opts)
-						if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
-							t.Fatal(err)
-						}
+						must.Succeed(t, client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}))
 						r.replaced(t, func(c *mcpserver.Config) { c.Servers[0] = later })
 						updates(t, s, updated)
 						if clientEra == "legacy" { // Another one's ends with its stream.
@@ -402,13 +393,8 @@ func TestACallAmidAReplacementLeavesNoConnection(t *testing.T) {
 			r := newRig(t, fast, one, two)
 			client := r.connect(t, "legacy", opts)
 			session, old, successor := r.bridge.clients.allSessions()[0], r.bridge.set.servers()[0], r.bridge.set.servers()[1]
-			if err := session.subscribe(t.Context(), old, "test://a", true); err != nil {
-				t.Fatal(err)
-			}
-			l, err := session.connect(t.Context(), successor)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, session.subscribe(t.Context(), old, "test://a", true))
+			l := must.Value(session.connect(t.Context(), successor))(t)
 			session.transfer(old, successor)
 			eventually(t, "the subscription", func() bool { return subscriptions.Load() == 2 })
 			updates(t, s, updated)
@@ -448,9 +434,7 @@ func TestANewServerGetsTheSecretsInUse(t *testing.T) {
 				want = "Bearer second-token"
 			}
 			r.reconfigure(t, func(c *mcpserver.Config) { c.Servers = []mcpserver.Server{one.Server} })
-			if err := called(t, r.connect(t, "modern", nil), "echo"); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, called(t, r.connect(t, "modern", nil), "echo"))
 			if diff := cmp.Diff([]string{want}, one.values()); diff != "" {
 				t.Errorf("the server saw (-want +got):\n%s", diff)
 			}
@@ -467,9 +451,7 @@ func TestAToolIsKnownOnceTheSecretsThatItsServerWaitedForAreThere(t *testing.T) 
 	client := r.connect(t, "modern", nil)
 	for i := range 10 {
 		r.bridge.UseSecrets(secretsOf(fmt.Sprint("without", i)))
-		if err := called(t, client, "two_echo"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, called(t, client, "two_echo"))
 		r.bridge.UseSecrets(secretsOf(fmt.Sprint("with", i), "TOKEN", fmt.Sprint("token-", i)))
 		if err := called(t, client, "one_echo"); err != nil {
 			t.Errorf("change %d: %v", i, err)
@@ -493,9 +475,7 @@ func TestEgressHoldsForConnectionsMadeLater(t *testing.T) {
 	one := newWitness(t, "one", "modern", nil)
 	r := newRig(t, fast, one.Server)
 	client := r.connect(t, "modern", nil)
-	if err := called(t, client, "echo"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, called(t, client, "echo"))
 	r.reconfigure(t, func(c *mcpserver.Config) { c.Egress = mcpserver.Egress{} })
 	eventually(t, "a refused connection", func() bool { return called(t, client, "echo") != nil })
 	r.reconfigure(t, func(c *mcpserver.Config) { c.Egress = mcpserver.Egress{Allow: []string{"127.0.0.0/8", "::1/128"}} })
@@ -509,9 +489,7 @@ func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
 	r := newRig(t, fast, one.Server, two)
 	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "token"))
 	for clientEra := range eraNames {
-		if err := called(t, r.connect(t, clientEra, nil), "two_echo"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, called(t, r.connect(t, clientEra, nil), "two_echo"))
 	}
 	shapes := [][]mcpserver.Server{{one.Server}, {two, one.Server}, {}, {one.Server, two, three}, {three}}
 	var changing sync.WaitGroup
@@ -563,10 +541,7 @@ func TestNewCallsGoToTheNewProgramAtOnce(t *testing.T) {
 			r := newRig(t, fast, serveOver(t, kind, s, "legacy"))
 			client := r.connect(t, "legacy", nil)
 			run := func() string {
-				result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "run"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "run"}))(t)
 				return text(t, result)
 			}
 			before := run()

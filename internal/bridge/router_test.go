@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,25 +24,15 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/console/trial"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // newRigOf starts a bridge with a whole configuration.
 func newRigOf(t *testing.T, t0 upstream.Timing, c mcpserver.Config) *rig {
 	t.Helper()
 	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", mcpserver.Egress{Unrestricted: true}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0})
-	front := httptest.NewServer(b.Handler())
-	transport := &http.Transport{}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		front.CloseClientConnections()
-		b.Close()
-		front.Close()
-	})
-	return &rig{bridge: b, url: front.URL + "/u/alice/mcp", http: &http.Client{Transport: transport}}
+	must.Succeed(t, c.Validate())
+	return serveBridge(t, New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0}))
 }
 
 // newRouter starts a bridge in mode Router.
@@ -324,9 +313,7 @@ func TestWhatACallNeedsPassesTheRouter(t *testing.T) {
 		})
 		work := &mcp.CallToolParams{Name: toolrouter.ToolName, Arguments: map[string]any{"tool": "work", "params": map[string]any{"x": 1}}}
 		work.SetProgressToken("mine")
-		if _, err := client.CallTool(t.Context(), work); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(client.CallTool(t.Context(), work))(t)
 		for range 3 {
 			if got := next(t, progress, "progress"); got != `mine {"x":1}` {
 				t.Errorf("progress = %s", got)
@@ -470,9 +457,7 @@ func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
 			} `json:"properties"`
 		} `json:"inputSchema"`
 	}
-	if err := json.Unmarshal(toolrouter.Tool(upstreams, nil), &tool); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(toolrouter.Tool(upstreams, nil), &tool))
 	if len(tool.Description) > toolrouter.MaxDescription+50 || !strings.HasSuffix(tool.Description, "more, see action status") {
 		t.Errorf("%d bytes, ending in %q", len(tool.Description), tool.Description[len(tool.Description)-60:])
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // fullServer has one of everything, which tells its name.
@@ -62,19 +63,13 @@ func TestSeveralServersWithTheSameNames(t *testing.T) {
 func checkTools(t *testing.T, client *mcp.ClientSession, clientEra string) {
 	t.Helper()
 	want := map[string]string{"my_files_who": "my files", "my_files_who_2": "my.files", "other_who": "other"}
-	tools, err := client.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tools := must.Value(client.ListTools(t.Context(), nil))(t)
 	if clientEra == "modern" && (tools.CacheScope != "private" || tools.TTLMs != 0) {
 		t.Errorf("the list may be kept by %q for %d ms", tools.CacheScope, tools.TTLMs)
 	}
 	got := map[string]string{}
 	for _, tool := range tools.Tools {
-		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool.Name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool.Name}))(t)
 		got[tool.Name] = text(t, result)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // rpcText is a JSON-RPC message whose parts are as they were sent.
@@ -390,10 +391,7 @@ func (c *shapeClient) send(method, params string) rpcText {
 		for key, asked := range asks.Requests {
 			responses[key] = json.RawMessage(c.reply(asked.Method, asked.Params))
 		}
-		text, err := json.Marshal(responses)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		text := must.Value(json.Marshal(responses))(c.t)
 		fields := fieldsOfText(params)
 		fields["inputResponses"], fields["requestState"] = text, asks.State
 		params = textOfFields(fields)
@@ -453,18 +451,12 @@ func (c *shapeClient) broken(err error) {
 func (c *shapeClient) listen(url string, header map[string]string) (first string) {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))(c.t)
 	req.Header.Set("Accept", "text/event-stream")
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	resp, err := c.rig.http.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	resp := must.Value(c.rig.http.Do(req))(c.t)
 	lines := bufio.NewReader(resp.Body)
 	if header == nil {
 		first = nextData(lines)

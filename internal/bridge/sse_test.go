@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // sseURL is where the rig serves HTTP+SSE.
@@ -48,10 +49,7 @@ func TestClientsOfHTTPAndSSE(t *testing.T) {
 			if info := client.InitializeResult().ServerInfo; info.Name != "one" {
 				t.Errorf("the client sees %+v, want the server itself", info)
 			}
-			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "rounds"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "rounds"}))(t)
 			if got := text(t, result); got != "ann on it; ann on it; ann on it, with 0 roots; ann on it" {
 				t.Errorf("answer = %s", got)
 			}
@@ -66,14 +64,8 @@ func TestTheRulesOfHTTPAndSSE(t *testing.T) {
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := r.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil))(t)
+	resp := must.Value(r.http.Do(req))(t)
 	defer resp.Body.Close()
 	if resp.Header.Get("X-Accel-Buffering") != "no" || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Mcp-Session-Id") != "" {
 		t.Errorf("header = %v", resp.Header)
@@ -209,10 +201,7 @@ func TestClientsOverStdio(t *testing.T) {
 				t.Fatalf("tools = %+v, %v", tools, err)
 			}
 			for tool, want := range map[string]string{"one_rounds": "ann on it; ann on it; ann on it, with 0 roots; ann on it", "two_echo": "two: hi"} {
-				result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: echoArgs{"hi"}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: echoArgs{"hi"}}))(t)
 				if got := text(t, result); got != want {
 					t.Errorf("%s = %s, want %s", tool, got, want)
 				}
@@ -225,29 +214,7 @@ func TestClientsOverStdio(t *testing.T) {
 // not send.
 func TestArgumentHeadersOverStdio(t *testing.T) {
 	t.Parallel()
-	s := emptyServer(nil)
-	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
-		"type":       "object",
-		"properties": map[string]any{"region": map[string]any{"type": "string", "x-mcp-header": "Region"}},
-	}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return said("%s", req.Extra.Header.Get("Mcp-Param-Region")), nil
-	})
-	upstream := serveMCP(t, s, "modern")
-	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-	for clientEra := range eraNames {
-		client := r.connectStdio(t, clientEra, nil)
-		if _, err := client.ListTools(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "zone", Arguments: map[string]string{"region": "eu"}})
-		if err != nil {
-			t.Fatalf("%s client: %v", clientEra, err)
-		}
-		if got := text(t, result); got != "eu" {
-			t.Errorf("%s client: the server saw %q", clientEra, got)
-		}
-	}
+	expectZone(t, newZone(t).connectStdio)
 }
 
 // TestListChangesReachClientsOverEachConnection has a server change its list.
@@ -277,10 +244,7 @@ func TestListChangesReachClientsOverEachConnection(t *testing.T) {
 				client := connect(t, r, &mcp.ClientOptions{
 					ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
 				})
-				before, err := client.ListTools(t.Context(), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				before := must.Value(client.ListTools(t.Context(), nil))(t)
 				connected(t, r.bridge)
 				rawTool(s, "second", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
 				eventually(t, "the client hears of it and sees it", func() bool {

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/version"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -231,22 +232,12 @@ func TestStatelessAnswersStay(t *testing.T) {
 	}
 	found["listening"] = listening(t, r, server)
 	if *update {
-		content, err := json.MarshalIndent(found, "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(wireGolden, append(content, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		content := must.Value(json.MarshalIndent(found, "", " "))(t)
+		must.Succeed(t, os.WriteFile(wireGolden, append(content, '\n'), 0o644))
 	}
-	content, err := os.ReadFile(wireGolden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Value(os.ReadFile(wireGolden))(t)
 	var want map[string]wireAnswer
-	if err := json.Unmarshal(content, &want); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(content, &want))
 	for name, answer := range found {
 		expected := want[name]
 		if forPeople[name] {
@@ -295,19 +286,13 @@ func listening(t *testing.T, r *rig, server *mcp.Server) wireAnswer {
 	t.Helper()
 	ctx := t.Context()
 	body := modernBody(`"l"`, "subscriptions/listen", `"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["file:///r"]},`)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Value(http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(body)))(t)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range modernHeader("subscriptions/listen", "") {
 		request.Header.Set(name, value)
 	}
-	response, err := r.http.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Value(r.http.Do(request))(t)
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
 	var all bytes.Buffer

@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // asked adds to a header what an ingress says that takes what is told out of
@@ -86,15 +87,9 @@ func TestTheOldTransportTellsOfACallBeforeItsAnswer(t *testing.T) {
 	s := &script{answer: same(done)}
 	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil))(t)
 	req.Header.Set(audit.TrailerName, audit.InStreams)
-	resp, err := r.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(r.http.Do(req))(t)
 	defer resp.Body.Close()
 	lines := bufio.NewReader(resp.Body)
 	until := func(text string) (read string) {

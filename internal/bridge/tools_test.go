@@ -11,28 +11,17 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // toolsOf returns what the bridge answers the ingress about its tools, one in a word each.
 func (r *rig) toolsOf(t *testing.T) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(r.url, "/u/alice/mcp")+"/tools", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := r.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(r.url, "/u/alice/mcp")+"/tools", nil))(t)
+	res := must.Value(r.http.Do(req))(t)
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := toollist.Read(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Value(io.ReadAll(res.Body))(t)
+	l := must.Value(toollist.Read(body))(t)
 	var words []string
 	for _, tool := range l.Tools {
 		word := tool.Server + "/" + tool.Tool + "=" + tool.Name
@@ -66,9 +55,7 @@ func TestABridgeSaysWhichToolsClientsSeeAndWhichAreDenied(t *testing.T) {
 			r := newGuardedRig(t, mcpserver.Config{
 				UserID: "alice", BridgeUID: "uid-1", Mode: tt.mode, Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers,
 			})
-			if _, err := r.connect(t, "modern", nil).ListTools(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Value(r.connect(t, "modern", nil).ListTools(t.Context(), nil))(t)
 			if got := r.toolsOf(t); got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -31,9 +32,7 @@ func (s *script) traceSeen(t *testing.T) (meta, state, header string) {
 	var p struct {
 		Meta map[string]any `json:"_meta"`
 	}
-	if err := json.Unmarshal(m.Params, &p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(m.Params, &p))
 	meta, _ = p.Meta["traceparent"].(string)
 	state, _ = p.Meta["tracestate"].(string)
 	return meta, state, m.header.Get("Traceparent")

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // inAllEras runs a test for each combination of a client's and a server's era. The
@@ -93,17 +94,11 @@ func TestResultsPassUnchanged(t *testing.T) {
 	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
 		r := start(build())
 		client := r.connect(t, clientEra, nil)
-		tools, err := client.ListTools(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tools := must.Value(client.ListTools(t.Context(), nil))(t)
 		if diff := cmp.Diff([]*mcp.Tool{tool}, tools.Tools); diff != "" {
 			t.Errorf("tools (-want +got):\n%s", diff)
 		}
-		got, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "all"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "all"}))(t)
 		if diff := cmp.Diff(want.Content, got.Content); diff != "" {
 			t.Errorf("content (-want +got):\n%s", diff)
 		}

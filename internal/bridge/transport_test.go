@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // sessionKeys are keys that all processes of a bridge have.
@@ -104,16 +105,11 @@ func TestASessionSurvivesARestart(t *testing.T) {
 			tool := map[bool]string{true: "ask", false: "one_ask"}[len(servers) == 1]
 			id := client.ID()
 			if !strings.HasSuffix(name, "early") {
-				if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool}); err != nil {
-					t.Fatal(err)
-				}
+				must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool}))(t)
 			}
 			for range 2 {
 				h.move(t)
-				result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
-				if err != nil {
-					t.Fatal(err)
-				}
+				result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool}))(t)
 				if got := text(t, result); got != "ann on it, ann on it, with 0 roots, test-client" {
 					t.Errorf("answer = %s", got)
 				}
@@ -315,19 +311,13 @@ func (h *house) events(t *testing.T, method, body string, header map[string]stri
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, method, h.url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(ctx, method, h.url, strings.NewReader(body)))(t)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	resp, err := h.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(h.http.Do(req))(t)
 	events := make(chan string, 64)
 	go func() {
 		defer resp.Body.Close()

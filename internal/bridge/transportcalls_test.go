@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // results are what the tools of a variety answer, by name.
@@ -134,10 +135,7 @@ type reply struct {
 // newPost builds a POST as a client sends it.
 func (r *rig) newPost(ctx context.Context, t *testing.T, body string, header map[string]string) *http.Request {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(body)))(t)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range header {
@@ -237,15 +235,9 @@ func TestACallCanBeResumed(t *testing.T) {
 			r, header, began, release := newHanging(t)
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
-			resp, err := r.http.Do(r.newPost(ctx, t, toolCall(7, "hang"), header))
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must.Value(r.http.Do(r.newPost(ctx, t, toolCall(7, "hang"), header)))(t)
 			begun := make([]byte, 512)
-			n, err := resp.Body.Read(begun)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Value(resp.Body.Read(begun))(t)
 			found := eventID.FindSubmatch(begun[:n])
 			if found == nil {
 				t.Fatalf("the stream begins with %s", begun[:n])

@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // stays has the house serve only sessions, which a test can look at.
@@ -148,10 +149,7 @@ func TestASessionThatIsRestoredWhileTheBridgeClosesEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fast)
 	_, transport := mcp.NewInMemoryTransports()
-	ss, err := r.bridge.clients.server.Connect(t.Context(), transport, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ss := must.Value(r.bridge.clients.server.Connect(t.Context(), transport, nil))(t)
 	r.bridge.cancel()
 	s := r.bridge.clients.open(ss, upstream.ClientIdentity{Info: message.Implementation})
 	_ = ss.Wait()

@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // received is a message that a scripted server was sent.
@@ -295,14 +296,10 @@ func TestAnSSEServersHeadersAndStream(t *testing.T) {
 	r := newRig(t, fast, server)
 	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "a-token"))
 	client := r.connect(t, "modern", nil)
-	if err := called(t, client, "echo"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, called(t, client, "echo"))
 	l := r.bridge.set.only().Peek()
 	for range 3 {
-		if err := called(t, client, "echo"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, called(t, client, "echo"))
 	}
 	if r.bridge.set.only().Peek() != l {
 		t.Error("the connection did not stay")
@@ -455,17 +452,13 @@ func TestACallTouchesNoOtherServer(t *testing.T) {
 	before := touched.Load()
 	for clientEra := range eraNames {
 		client := r.connect(t, clientEra, nil)
-		if err := called(t, client, "one_echo"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, called(t, client, "one_echo"))
 		for _, unknown := range []string{"none", "four_echo", "two_none"} {
 			if err := called(t, client, unknown); err == nil {
 				t.Errorf("%s was called", unknown)
 			}
 		}
-		if _, err := client.ListTools(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(client.ListTools(t.Context(), nil))(t)
 	}
 	if got := touched.Load() - before; got != 0 || heard.Load() != 0 {
 		t.Errorf("the others got %d and %d messages", got, heard.Load())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestAServerWithAFaultIsOutOfServiceAlone has the configuration take a server
@@ -27,9 +28,7 @@ func TestAServerWithAFaultIsOutOfServiceAlone(t *testing.T) {
 			opts, changed := changeCounter()
 			client := r.connect(t, clientEra, opts)
 			for _, tool := range []string{"one_echo", "two_echo"} {
-				if err := called(t, client, tool); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, called(t, client, tool))
 			}
 			connected(t, r.bridge)
 			connects, others := one.connected(), two.connected()

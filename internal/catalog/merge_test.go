@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -50,20 +51,13 @@ func TestWhatReadersGet(t *testing.T) {
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := json.Indent(&b, got, "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Indent(&b, got, "", "  "))
 	b.WriteByte('\n')
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, b.Bytes(), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Value(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("%s (-update writes it): %s", file, diff)
 	}

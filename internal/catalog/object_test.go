@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // members returns the paths of all members that a type has as JSON.
@@ -104,10 +105,7 @@ func TestARecipeComesBackFromTheAPIAsItWas(t *testing.T) {
 	local.LocalOnly = recipe.LocalOnly{All: true}
 	for name, r := range map[string]recipe.Recipe{"everything": all, "local": local, "little": catalogtest.Recipe("notes"), "nothing": {}} {
 		t.Run(name, func(t *testing.T) {
-			back, err := catalog.FromObject(catalog.ToObject(r))
-			if err != nil {
-				t.Fatal(err)
-			}
+			back := must.Value(catalog.FromObject(catalog.ToObject(r)))(t)
 			if diff := cmp.Diff(r, back); diff != "" {
 				t.Error(diff)
 			}

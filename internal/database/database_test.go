@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestStatementsAreBoundAsTheDatabaseHasIt(t *testing.T) {
@@ -36,19 +38,14 @@ func TestABadURLIsNotRepeated(t *testing.T) {
 func file(t *testing.T, durability Durability) (db *DB, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "a file?.db")
-	db, err := OpenSQLite(path, durability)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db = must.Value(OpenSQLite(path, durability))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db, path
 }
 
 func TestAFileIsItsOwnersAlone(t *testing.T) {
 	db, path := file(t, Durable)
-	if _, err := db.ExecContext(t.Context(), `CREATE TABLE a (b INT)`); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(db.ExecContext(t.Context(), `CREATE TABLE a (b INT)`))(t)
 	files, err := filepath.Glob(path + "*")
 	if err != nil || !slices.Contains(files, path) {
 		t.Fatal(files, err)
@@ -72,9 +69,7 @@ func TestAFileIsAsDurableAsWasAskedFor(t *testing.T) {
 
 func TestWhatFailsIsUndone(t *testing.T) {
 	db, _ := file(t, Loose)
-	if _, err := db.ExecContext(t.Context(), `CREATE TABLE a (b INT)`); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(db.ExecContext(t.Context(), `CREATE TABLE a (b INT)`))(t)
 	failed := errors.New("failed")
 	for _, end := range []error{failed, nil} {
 		err := db.InTx(t.Context(), func(tx *sql.Tx) error {
@@ -102,12 +97,8 @@ func TestWhatFailsIsUndone(t *testing.T) {
 
 func TestRowsAreRemovedAndCounted(t *testing.T) {
 	db, _ := file(t, Loose)
-	if _, err := db.ExecContext(t.Context(), `CREATE TABLE a (b INT)`); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), `INSERT INTO a (b) VALUES (1), (2), (3)`); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(db.ExecContext(t.Context(), `CREATE TABLE a (b INT)`))(t)
+	must.Value(db.ExecContext(t.Context(), `INSERT INTO a (b) VALUES (1), (2), (3)`))(t)
 	for _, want := range []int64{2, 0} {
 		if removed, err := db.DeleteAlone(t.Context(), 1, `DELETE FROM a WHERE b < ?`, 3); removed != want || err != nil {
 			t.Errorf("%d, %v, want %d", removed, err, want)
@@ -122,15 +113,11 @@ func TestTablesOfALaterReleaseAreRefused(t *testing.T) {
 	db, _ := file(t, Loose)
 	schema := Schema{Table: "version", Version: 1, Statements: []string{`CREATE TABLE IF NOT EXISTS a (b INT)`}}
 	for range 2 {
-		if err := db.Prepare(t.Context(), schema); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, db.Prepare(t.Context(), schema))
 	}
 	later := schema
 	later.Version = 2
-	if err := db.Prepare(t.Context(), later); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, db.Prepare(t.Context(), later))
 	if err := db.Prepare(t.Context(), schema); err == nil || err.Error() != "its tables are of version 2, and this release knows version 1" {
 		t.Error(err)
 	}

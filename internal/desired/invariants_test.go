@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // object is what each test reads of an object, whatever its kind is.
@@ -55,9 +56,7 @@ func ofEveryInput(t *testing.T, test func(t *testing.T, b *v1alpha1.HostedBridge
 
 func read[T any](t *testing.T, data []byte) (into T) {
 	t.Helper()
-	if err := yaml.Unmarshal(data, &into); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal(data, &into))
 	return into
 }
 
@@ -290,16 +289,10 @@ func TestWhichObjectsAnActionApplies(t *testing.T) {
 		"the end of the pod of one that is refused": {plan.Plan{Action: plan.Suspend, Rejected: rejected}, []string{"ServiceAccount", "Deployment"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			built, err := Objects(b, tt.p, settings)
-			if err != nil {
-				t.Fatal(err)
-			}
+			built := must.Value(Objects(b, tt.p, settings))(t)
 			var kinds []string
 			for _, o := range built {
-				data, err := yaml.Marshal(o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				data := must.Value(yaml.Marshal(o))(t)
 				kinds = append(kinds, read[object](t, data).Kind)
 				if d := read[appsv1.Deployment](t, data); d.Kind == "Deployment" && *d.Spec.Replicas != tt.pods {
 					t.Errorf("%d pods, want %d", *d.Spec.Replicas, tt.pods)
@@ -384,10 +377,7 @@ func TestTheRuleForTracesIsToTheEndpointAlone(t *testing.T) {
 
 func TestPortsAreThoseOfTheURL(t *testing.T) {
 	for address, want := range map[string]int32{"http://h": 80, "https://h": 443, "http://h:8080": 8080, "https://h:65535": 65535, "grpc://h": 443} {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Value(url.Parse(address))(t)
 		if got := portOf(u); got != want {
 			t.Errorf("%s: port %d, want %d", address, got, want)
 		}

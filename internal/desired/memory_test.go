@@ -10,19 +10,14 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestThePodsMemoryHoldsWhatEachTierAllows computes it from the shipped tiers. Large messages wait
 // for each other; each of them, and all small ones at once, have to fit into the default limit.
 func TestThePodsMemoryHoldsWhatEachTierAllows(t *testing.T) {
-	b, err := os.ReadFile("../../config/default/tiers.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tiers, err := quota.Load(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(os.ReadFile("../../config/default/tiers.yaml"))(t)
+	tiers := must.Value(quota.Load(b))(t)
 	pod := defaultLimits.Memory().Value()
 	for name, tier := range tiers {
 		small := int64(tier.ConcurrentCalls) * budget.Free * (budget.SentFactor + budget.AnswerFactor)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestNetworkPolicy builds the policy of each testdata/networkpolicy/*.in.yaml
@@ -23,22 +24,11 @@ func TestNetworkPolicy(t *testing.T) {
 	}
 	for _, input := range inputs {
 		t.Run(strings.TrimSuffix(filepath.Base(input), ".in.yaml"), func(t *testing.T) {
-			data, err := os.ReadFile(input)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Value(os.ReadFile(input))(t)
 			var n Network
-			if err := yaml.UnmarshalStrict(data, &n); err != nil {
-				t.Fatal(err)
-			}
-			policy, err := NetworkPolicy("tenants", n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := yaml.Marshal(policy)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, yaml.UnmarshalStrict(data, &n))
+			policy := must.Value(NetworkPolicy("tenants", n))(t)
+			got := must.Value(yaml.Marshal(policy))(t)
 			expectGolden(t, strings.TrimSuffix(input, ".in.yaml")+".out.yaml", got)
 		})
 	}
@@ -49,10 +39,7 @@ func TestNoRuleIsToNobodyInParticular(t *testing.T) {
 		Namespace: "hosted-bridge-system", DNS: DNS{Namespace: "kube-system", Port: 53},
 		Egress: mcpserver.Egress{Deny: []string{"0.0.0.0/0", "::/0"}},
 	}
-	policy, err := NetworkPolicy("tenants", n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := must.Value(NetworkPolicy("tenants", n))(t)
 	for i, rule := range policy.Spec.Egress {
 		if len(rule.To) == 0 {
 			t.Errorf("egress[%d] is to everybody", i)

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var update = flag.Bool("update", false, "write what is built to testdata/*.out.yaml")
@@ -76,14 +77,9 @@ func TestProgramsInTheInstallationsImagesGetItsVariables(t *testing.T) {
 func expectGolden(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, got, 0o600))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Value(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
@@ -91,10 +87,7 @@ func expectGolden(t *testing.T, file string, got []byte) {
 
 func load(t *testing.T, path string) (*v1alpha1.HostedBridge, plan.Plan) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Value(os.ReadFile(path))(t)
 	var in struct {
 		Action plan.Action           `json:"action"`
 		Trust  string                `json:"trust"`
@@ -102,9 +95,7 @@ func load(t *testing.T, path string) (*v1alpha1.HostedBridge, plan.Plan) {
 		Class  string                `json:"runtimeClass"` // what the bridge's tier has
 		Bridge v1alpha1.HostedBridge `json:"bridge"`
 	}
-	if err := yaml.UnmarshalStrict(data, &in); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.UnmarshalStrict(data, &in))
 	return &in.Bridge, plan.Plan{Action: in.Action, Trust: in.Trust, RuntimeClass: ptr.Deref(in.Bridge.Spec.RuntimeClassName, in.Class), Rejected: plan.Finding{Reason: in.Reject}}
 }
 
@@ -115,16 +106,10 @@ func render(t *testing.T, b *v1alpha1.HostedBridge, p plan.Plan) []byte {
 
 func renderWith(t *testing.T, b *v1alpha1.HostedBridge, p plan.Plan, s Settings) []byte {
 	t.Helper()
-	objects, err := Objects(b, p, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := must.Value(Objects(b, p, s))(t)
 	var out bytes.Buffer
 	for _, object := range objects {
-		data, err := yaml.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Value(yaml.Marshal(object))(t)
 		out.WriteString("---\n")
 		out.Write(data)
 	}
@@ -165,10 +150,7 @@ func TestPodsHaveThePriorityClassThatTheInstallationSays(t *testing.T) {
 	for _, want := range []string{"", "hosted-bridge-bridges"} {
 		s := settings
 		s.PriorityClass = want
-		spec, err := podSpec(b, p, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Value(podSpec(b, p, s))(t)
 		var got string
 		if spec.PriorityClassName != nil {
 			got = *spec.PriorityClassName

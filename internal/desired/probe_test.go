@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestProbePods(t *testing.T) {
@@ -17,10 +19,7 @@ func TestProbePods(t *testing.T) {
 	})
 	var got []byte
 	for _, pod := range []any{open, denied} {
-		data, err := yaml.Marshal(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Value(yaml.Marshal(pod))(t)
 		got = append(append(got, "---\n"...), data...)
 	}
 	expectGolden(t, "testdata/probe.out.yaml", got)

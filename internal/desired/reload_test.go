@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // halves returns the configuration and the rest of what is built.
@@ -29,10 +30,7 @@ func halves(t *testing.T, b *v1alpha1.HostedBridge, s Settings) (configuration, 
 		t.Fatal(err)
 	}
 	for _, o := range objects {
-		data, err := yaml.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Value(yaml.Marshal(o))(t)
 		switch o.(type) {
 		case *corev1ac.ConfigMapApplyConfiguration:
 			configuration = string(data)
@@ -95,16 +93,10 @@ func TestWhatNeedsAnotherPodAndWhatDoesNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, _ := load(t, "testdata/programs.in.yaml")
 			told, made := halves(t, b, settings)
-			before, err := Digest(b, settings)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Value(Digest(b, settings))(t)
 			tt.change(&b.Spec)
 			toldThen, madeThen := halves(t, b, settings)
-			after, err := Digest(b, settings)
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := must.Value(Digest(b, settings))(t)
 			if reloads := told != toldThen; reloads != tt.reloads || (before != after) != tt.reloads {
 				t.Errorf("another ConfigMap: %v, another digest: %v, want %v", reloads, before != after, tt.reloads)
 			}
@@ -145,10 +137,7 @@ func TestWhereUsersConnectReachesThePodByItsConfiguration(t *testing.T) {
 
 func TestOnlyProgramsHaveContainers(t *testing.T) {
 	b, _ := load(t, "testdata/programs.in.yaml")
-	objects, err := Objects(b, plan.Plan{Action: plan.Run}, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := must.Value(Objects(b, plan.Plan{Action: plan.Run}, settings))(t)
 	var names, servers []string
 	for _, c := range objects[2].(*appsv1ac.DeploymentApplyConfiguration).Spec.Template.Spec.Containers {
 		names = append(names, *c.Name)
@@ -166,10 +155,7 @@ func TestOnlyProgramsHaveContainers(t *testing.T) {
 
 func TestAPodIsToldByAnAnnotationAlone(t *testing.T) {
 	b, _ := load(t, "testdata/minimal.in.yaml")
-	got, err := yaml.Marshal(Told(b, plan.Pod{Name: "p", UID: "u"}, "0123"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(yaml.Marshal(Told(b, plan.Pod{Name: "p", UID: "u"}, "0123")))(t)
 	const want = `apiVersion: v1
 kind: Pod
 metadata:

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestASecretsValueChangesNoPod holds what the keybroker reports of a value
@@ -55,17 +56,11 @@ func TestTheOrderOfGrantsChangesNoPod(t *testing.T) {
 // TestNoObjectHoldsOrMountsASecret looks at every way by which Kubernetes
 // would bring a Secret's value into a pod.
 func TestNoObjectHoldsOrMountsASecret(t *testing.T) {
-	inputs, err := filepath.Glob("testdata/*.in.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inputs := must.Value(filepath.Glob("testdata/*.in.yaml"))(t)
 	pods := 0
 	for _, input := range inputs {
 		b, p := load(t, input)
-		objects, err := Objects(b, p, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		objects := must.Value(Objects(b, p, settings))(t)
 		for _, object := range objects {
 			switch o := object.(type) {
 			case *corev1ac.ServiceAccountApplyConfiguration:

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"crypto/rand"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -32,29 +34,17 @@ func masterKeys(versions ...uint32) map[uint32][KeySize]byte {
 
 func ring(t testing.TB, minimum uint32, versions ...uint32) *Keyring {
 	t.Helper()
-	r, err := NewKeyring(masterKeys(versions...), minimum)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Value(NewKeyring(masterKeys(versions...), minimum))(t)
 }
 
 func keys(t testing.TB, current Provider, others ...Provider) *Keys {
 	t.Helper()
-	k, err := NewKeys(current, others...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Value(NewKeys(current, others...))(t)
 }
 
 func user(t testing.TB, r Provider, cluster, uid string, salt byte) *User {
 	t.Helper()
-	u, err := keys(t, r).User(cluster, uid, fill(salt, SaltSize))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return must.Value(keys(t, r).User(cluster, uid, fill(salt, SaltSize)))(t)
 }
 
 // alice is the user for whom most tests seal, with these key versions.
@@ -65,11 +55,7 @@ func alice(t testing.TB, versions ...uint32) *User {
 
 func seal(t testing.TB, u *User, secret string, plaintext []byte) []byte {
 	t.Helper()
-	sealed, err := Seal(t.Context(), rand.Reader, u, secret, plaintext)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sealed
+	return must.Value(Seal(t.Context(), rand.Reader, u, secret, plaintext))(t)
 }
 
 // join returns the parts one behind the other, in memory of their own.
@@ -78,9 +64,6 @@ func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 // version returns the key version that the envelope names.
 func version(t testing.TB, envelope []byte) uint32 {
 	t.Helper()
-	h, err := Inspect(envelope)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Value(Inspect(envelope))(t)
 	return h.Key.Version
 }

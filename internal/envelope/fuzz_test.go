@@ -7,17 +7,15 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // fixed returns an envelope that is the same in every fuzzing process: each
 // must know the one that opens.
 func fixed(t testing.TB, u *User) []byte {
 	t.Helper()
-	sealed, err := Seal(t.Context(), bytes.NewReader(fill(7, KeySize+2*nonceSize)), u, testSecret, canary)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sealed
+	return must.Value(Seal(t.Context(), bytes.NewReader(fill(7, KeySize+2*nonceSize)), u, testSecret, canary))(t)
 }
 
 // FuzzOpen looks for bytes that open and were not sealed, and for a panic.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestNewKeyring(t *testing.T) {
@@ -51,10 +53,7 @@ func TestKeyringVersions(t *testing.T) {
 
 func TestKeyringKeepsItsKeys(t *testing.T) {
 	masters := masterKeys(1)
-	r, err := NewKeyring(masters, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Value(NewKeyring(masters, 0))(t)
 	sealed := seal(t, user(t, r, testCluster, testUID, 1), testSecret, canary)
 	masters[1] = [KeySize]byte{1}
 	masters[2] = [KeySize]byte{2}
@@ -137,10 +136,7 @@ func TestUserRefuses(t *testing.T) {
 
 func TestUserKeepsItsSalt(t *testing.T) {
 	salt := fill(1, SaltSize)
-	u, err := keys(t, ring(t, 0, 1)).User(testCluster, testUID, salt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Value(keys(t, ring(t, 0, 1)).User(testCluster, testUID, salt))(t)
 	clear(salt)
 	if _, err := Open(t.Context(), alice(t, 1), testSecret, seal(t, u, testSecret, canary)); err != nil {
 		t.Errorf("the user's ring changes with the slice that it was made of: %v", err)

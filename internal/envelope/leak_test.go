@@ -13,6 +13,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // spellings are the ways in which bytes may come to stand in a text.
@@ -50,27 +52,19 @@ func holds(t *testing.T, what, text string, secrets map[string][]byte) {
 func TestNothingPrintedHoldsAKeyOrAPlaintext(t *testing.T) {
 	secrets := map[string][]byte{"plaintext": canary, "master key": make([]byte, KeySize), "salt": make([]byte, SaltSize), "data key": make([]byte, KeySize)}
 	for _, name := range []string{"master key", "salt", "data key"} {
-		if _, err := rand.Read(secrets[name]); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(rand.Read(secrets[name]))(t)
 	}
 	r, err := NewKeyring(map[uint32][KeySize]byte{1: [KeySize]byte(secrets["master key"])}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	k := keys(t, r)
-	u, err := k.User(testCluster, testUID, secrets["salt"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Value(k.User(testCluster, testUID, secrets["salt"]))(t)
 	if secrets["user key"], err = deriveUserKey(r.masters[1], u.salt, testUID); err != nil {
 		t.Fatal(err)
 	}
 	random := io.MultiReader(bytes.NewReader(secrets["data key"]), rand.Reader)
-	sealed, err := Seal(t.Context(), random, u, testSecret, canary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealed := must.Value(Seal(t.Context(), random, u, testSecret, canary))(t)
 
 	type holder struct {
 		Ring *Keyring
@@ -84,10 +78,7 @@ func TestNothingPrintedHoldsAKeyOrAPlaintext(t *testing.T) {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d", "%q"} {
 			holds(t, fmt.Sprintf("%T as %s", value, verb), fmt.Sprintf(verb, value), secrets)
 		}
-		encoded, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Value(json.Marshal(value))(t)
 		holds(t, fmt.Sprintf("%T in JSON", value), string(encoded), secrets)
 	}
 	holds(t, "the envelope", string(sealed), secrets)

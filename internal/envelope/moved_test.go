@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // place is where an envelope belongs.
@@ -84,10 +86,7 @@ func partsDoNotMix(t *testing.T, r, old Provider) {
 	home := user(t, r, testCluster, testUID, 1)
 	mine := seal(t, home, testSecret, canary)
 	rewrapped := seal(t, user(t, old, testCluster, testUID, 1), testSecret, canary)
-	again, _, err := Rewrap(t.Context(), rand.Reader, home, testSecret, rewrapped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again, _ := must.Values(Rewrap(t.Context(), rand.Reader, home, testSecret, rewrapped))(t)
 	for _, test := range []struct {
 		name   string
 		a      []byte
@@ -182,16 +181,10 @@ func TestPartsOfOneEnvelopeDoNotTrade(t *testing.T) {
 func TestAWrapIsNotReadAsData(t *testing.T) {
 	r := ring(t, 0, 1)
 	u := user(t, r, testCluster, testUID, 1)
-	key, err := deriveUserKey(r.masters[1], u.salt, u.userUID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Value(deriveUserKey(r.masters[1], u.salt, u.userUID))(t)
 	// The user's own key is drawn as the data key.
 	random := bytes.NewReader(join(key, fill(1, nonceSize), fill(2, nonceSize)))
-	sealed, err := Seal(t.Context(), random, u, testSecret, fill('p', KeySize))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealed := must.Value(Seal(t.Context(), random, u, testSecret, fill('p', KeySize)))(t)
 	mutant := join(sealed[:dataNonceAt], sealed[wrapNonceAt:dataNonceAt])
 	if _, err := Open(t.Context(), u, testSecret, mutant); !errors.Is(err, ErrRefused) {
 		t.Errorf("the wrap opens as data: %v", err)

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // refused fails the test if the envelope opens, gives anything beside its
@@ -190,19 +192,13 @@ func TestAWrongKeyOrSaltIsRefused(t *testing.T) {
 		masters := masterKeys(1)
 		key := masters[1]
 		key[bit/8] ^= 1 << (bit % 8)
-		r, err := NewKeyring(map[uint32][KeySize]byte{1: key}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Value(NewKeyring(map[uint32][KeySize]byte{1: key}, 0))(t)
 		refused(t, fmt.Sprintf("bit %d of the master key", bit), user(t, r, testCluster, testUID, 1), testSecret, sealed)
 	}
 	for bit := range SaltSize * 8 {
 		salt := fill(1, SaltSize)
 		salt[bit/8] ^= 1 << (bit % 8)
-		other, err := keys(t, ring(t, 0, 1)).User(testCluster, testUID, salt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := must.Value(keys(t, ring(t, 0, 1)).User(testCluster, testUID, salt))(t)
 		refused(t, fmt.Sprintf("bit %d of the salt", bit), other, testSecret, sealed)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"io"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestRewrapChangesTheWrapAlone(t *testing.T) {
@@ -38,10 +40,7 @@ func TestRewrapChangesTheWrapAlone(t *testing.T) {
 func TestRewrapGoesForwardOnly(t *testing.T) {
 	newest := ring(t, 0, 1, 2)
 	ahead := user(t, newest, testCluster, testUID, 1)
-	behindRing, err := newest.WithCurrent(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	behindRing := must.Value(newest.WithCurrent(1))(t)
 	behind := user(t, behindRing, testCluster, testUID, 1)
 	for _, test := range []struct {
 		name    string

@@ -11,15 +11,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestWhatIsSealedOpens(t *testing.T) {
 	u := alice(t, 1)
 	for _, size := range []int{0, 1, 15, 16, 17, 1024, MaxPlaintext - 1, MaxPlaintext} {
 		plaintext := make([]byte, size)
-		if _, err := rand.Read(plaintext); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(rand.Read(plaintext))(t)
 		sealed := seal(t, u, testSecret, plaintext)
 		if len(sealed) != size+Overhead {
 			t.Errorf("%d bytes seal to %d, want %d more", size, len(sealed), Overhead)
@@ -40,10 +40,7 @@ func TestSealLeavesItsInputAlone(t *testing.T) {
 	if !bytes.Equal(plaintext, canary) {
 		t.Error("the plaintext was written to")
 	}
-	opened, err := Open(t.Context(), alice(t, 1), testSecret, sealed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Value(Open(t.Context(), alice(t, 1), testSecret, sealed))(t)
 	clear(opened)
 	if again, err := Open(t.Context(), alice(t, 1), testSecret, sealed); err != nil || !bytes.Equal(again, canary) {
 		t.Errorf("clearing what was opened changed the envelope: %v", err)

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // transit does what a transit engine does: a key for each context by HKDF,
@@ -96,11 +98,7 @@ func (p *transit) cipher(w Wrapping, version uint32) (cipher.AEAD, error) {
 // on is alice with these providers.
 func on(t testing.TB, current Provider, others ...Provider) *User {
 	t.Helper()
-	u, err := keys(t, current, others...).User(testCluster, testUID, fill(1, SaltSize))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return must.Value(keys(t, current, others...).User(testCluster, testUID, fill(1, SaltSize)))(t)
 }
 
 func TestKeysSealWithTheCurrentAndOpenWithAll(t *testing.T) {
@@ -361,10 +359,7 @@ func TestBody(t *testing.T) {
 	if err != nil || !bytes.Equal(body, sealed[73:]) {
 		t.Fatalf("Body = %d bytes, %v", len(body), err)
 	}
-	rewrapped, _, err := Rewrap(t.Context(), rand.Reader, alice(t, 1, 2), testSecret, sealed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rewrapped, _ := must.Values(Rewrap(t.Context(), rand.Reader, alice(t, 1, 2), testSecret, sealed))(t)
 	if same, err := Body(rewrapped); err != nil || !bytes.Equal(body, same) {
 		t.Errorf("a rotation changes it: %v", err)
 	}

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // hexBytes are bytes that JSON holds as hex.
@@ -94,16 +96,11 @@ type transitVector struct {
 
 func readVectors(t testing.TB) vectors {
 	t.Helper()
-	content, err := os.ReadFile("testdata/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Value(os.ReadFile("testdata/vectors.json"))(t)
 	var v vectors
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&v); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, decoder.Decode(&v))
 	return v
 }
 
@@ -114,15 +111,8 @@ func (v sealVector) ring(t testing.TB, more ...rewrapVector) *User {
 	for _, m := range more {
 		masters[m.KeyVersion] = [KeySize]byte(m.Master)
 	}
-	r, err := NewKeyring(masters, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := keys(t, r).User(v.Cluster, v.UserUID, v.Salt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	r := must.Value(NewKeyring(masters, 0))(t)
+	return must.Value(keys(t, r).User(v.Cluster, v.UserUID, v.Salt))(t)
 }
 
 func (v sealVector) plaintext(t testing.TB) []byte {
@@ -154,10 +144,7 @@ func TestSealVectors(t *testing.T) {
 			if got := u.wrapping(AlgorithmLocal, v.Secret).dataAAD(); !bytes.Equal(got, v.DataAAD) {
 				t.Errorf("data AAD %x, want %x", got, v.DataAAD)
 			}
-			sealed, err := Seal(t.Context(), bytes.NewReader(v.Random), u, v.Secret, v.plaintext(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			sealed := must.Value(Seal(t.Context(), bytes.NewReader(v.Random), u, v.Secret, v.plaintext(t)))(t)
 			sum := sha256.Sum256(sealed)
 			if !bytes.Equal(sealed, v.Envelope) && !bytes.Equal(sum[:], v.EnvelopeSHA256) {
 				t.Errorf("seals to %x, want %x", sealed, v.Envelope)
@@ -229,10 +216,7 @@ func TestTransitVectors(t *testing.T) {
 	for _, v := range all {
 		t.Run(v.Name, func(t *testing.T) {
 			p := &transit{masters: map[uint32]hidden{v.KeyVersion: hide([KeySize]byte(v.Master))}, current: v.KeyVersion, minimum: 1, calls: new(int)}
-			u, err := keys(t, p).User(v.Cluster, v.UserUID, v.Salt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := must.Value(keys(t, p).User(v.Cluster, v.UserUID, v.Salt))(t)
 			w := u.wrapping(AlgorithmTransit, v.Secret)
 			if got := w.Context(); !bytes.Equal(got[:], v.Context) {
 				t.Errorf("context %x, want %x", got, v.Context)

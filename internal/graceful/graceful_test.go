@@ -20,6 +20,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -164,21 +166,12 @@ func TestADrainLosesNoRequest(t *testing.T) {
 func TestARequestBehindALongAnswerIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := run(t)
-		conn, err := r.public.dial(t.Context(), "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Value(r.public.dial(t.Context(), "", ""))(t)
 		defer conn.Close()
 		from := bufio.NewReader(conn)
 		ask := func() *http.Response {
-			if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: pipe\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
-			res, err := http.ReadResponse(from, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return res
+			must.Value(io.WriteString(conn, "GET / HTTP/1.1\r\nHost: pipe\r\n\r\n"))(t)
+			return must.Value(http.ReadResponse(from, nil))(t)
 		}
 		first := ask()
 		r.stop()
@@ -245,9 +238,7 @@ func TestReadinessIsAMetricToo(t *testing.T) {
 	ok := false
 	ready := &Readiness{Check: func() bool { return ok }}
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(ready.Gauge("gate")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, registry.Register(ready.Gauge("gate")))
 	probes := NewProbes(ready, registry, slog.New(slog.DiscardHandler)).Handler
 	for _, step := range []struct {
 		change func()

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // envHardened makes the test's own program run alone instead of the tests.
@@ -47,10 +49,7 @@ func hardened() error {
 }
 
 func TestTheProcessKeepsItsMemoryToItself(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Value(os.Executable())(t)
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), envHardened+"=1")
 	out, err := cmd.CombinedOutput()

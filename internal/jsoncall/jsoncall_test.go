@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) {
@@ -38,10 +40,7 @@ func TestACallIsAnswered(t *testing.T) {
 	mux.Handle("POST /text", Handle(8, func(context.Context, int) (string, error) { return "two", nil }))
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	c, err := New(server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(New(server.URL, nil))(t)
 	defer c.Close()
 	for _, test := range []struct {
 		name, path string

@@ -6,6 +6,8 @@ package jsondoc
 import (
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestTheSameValueIsTheSameText(t *testing.T) {
@@ -23,10 +25,7 @@ func TestTheSameValueIsTheSameText(t *testing.T) {
 	}
 	for name, same := range tests {
 		t.Run(name, func(t *testing.T) {
-			want, err := CanonicalExact([]byte(same[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Value(CanonicalExact([]byte(same[0])))(t)
 			for _, other := range same[1:] {
 				if got, err := CanonicalExact([]byte(other)); err != nil || got != want {
 					t.Errorf("%s is %s, %v; %s is %s", other, got, err, same[0], want)

@@ -3,7 +3,11 @@
 
 package jsondoc
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
+)
 
 func TestWhatWasReadIsWrittenAsItWas(t *testing.T) {
 	for name, text := range map[string]string{
@@ -14,9 +18,7 @@ func TestWhatWasReadIsWrittenAsItWas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var v any
-			if err := DecodeExact([]byte(text), &v); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, DecodeExact([]byte(text), &v))
 			if got := string(EncodeExact(v)); got != text {
 				t.Errorf("got %s, want %s", got, text)
 			}

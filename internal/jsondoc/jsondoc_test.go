@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestParse(t *testing.T) {
@@ -112,11 +114,7 @@ func TestDecodeFindsAllThatDoesNotFit(t *testing.T) {
 // listOf returns a document whose member of this name has so many of the item.
 func listOf(t *testing.T, name, item string, n int) Value {
 	t.Helper()
-	v, err := Parse([]byte(`{"` + name + `":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + `]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Value(Parse([]byte(`{"` + name + `":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + `]}`)))(t)
 }
 
 func TestOfManyProblemsTheFirstOnesAreNamed(t *testing.T) {
@@ -203,10 +201,7 @@ func TestProblemsOfSeveralListsAreCountedTogether(t *testing.T) {
 }
 
 func TestWithKeepsEverythingElse(t *testing.T) {
-	v, err := Parse([]byte(`{"b":1,"a":2}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Value(Parse([]byte(`{"b":1,"a":2}`)))(t)
 	v = v.With("b", Text("<x>")).With("c", Value{})
 	want := "{\n  \"b\": \"<x>\",\n  \"a\": 2,\n  \"c\": null\n}\n"
 	if got := string(v.Indented()); got != want {

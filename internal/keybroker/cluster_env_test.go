@@ -36,6 +36,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/serviceaccount"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -67,14 +68,8 @@ func install(t *testing.T) *installed {
 		UserName: "system:serviceaccount:" + system + ":hosted-bridge-keybroker",
 		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
 	}
-	cluster, err := NewCluster(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := New(Config{Namespace: system}, testDeps(t, cluster, cluster, t.Output()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := must.Value(NewCluster(config))(t)
+	s := must.Value(New(Config{Namespace: system}, testDeps(t, cluster, cluster, t.Output())))(t)
 	return &installed{s, cluster, s.handler()}
 }
 
@@ -82,10 +77,7 @@ func install(t *testing.T) *installed {
 func applyRBAC(t *testing.T) {
 	t.Helper()
 	admin := testenv.Client(t)
-	content, err := os.ReadFile("../../config/rbac/keybroker.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Value(os.ReadFile("../../config/rbac/keybroker.yaml"))(t)
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
 	for {
 		var raw json.RawMessage
@@ -95,9 +87,7 @@ func applyRBAC(t *testing.T) {
 			t.Fatal(err)
 		}
 		var kind metav1.TypeMeta
-		if err := json.Unmarshal(raw, &kind); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(raw, &kind))
 		objects := map[string]object{
 			"ServiceAccount": &corev1.ServiceAccount{}, "Role": &rbacv1.Role{}, "RoleBinding": &rbacv1.RoleBinding{},
 			"ClusterRole": &rbacv1.ClusterRole{}, "ClusterRoleBinding": &rbacv1.ClusterRoleBinding{},
@@ -106,9 +96,7 @@ func applyRBAC(t *testing.T) {
 		if !ok {
 			t.Fatalf("unexpected kind %q", kind.Kind)
 		}
-		if err := json.Unmarshal(raw, o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(raw, o))
 		if kind.Kind != "ClusterRole" && kind.Kind != "ClusterRoleBinding" {
 			o.SetNamespace(system)
 		}
@@ -159,9 +147,7 @@ func podToken(t *testing.T, namespace, podName, account, audience string) string
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: p.Name, UID: p.UID},
 	}}
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
-	if err := admin.SubResource("token").Create(t.Context(), sa, request); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, admin.SubResource("token").Create(t.Context(), sa, request))
 	return request.Status.Token
 }
 
@@ -179,9 +165,7 @@ func (i *installed) expectIdentity(t *testing.T, token string, want identity, re
 
 func remove(t *testing.T, o object) {
 	t.Helper()
-	if err := testenv.Client(t).Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, testenv.Client(t).Delete(t.Context(), o))
 }
 
 func TestRealTokensOfRealPods(t *testing.T) {
@@ -438,9 +422,7 @@ func TestPublishingTwiceWritesOnce(t *testing.T) {
 	var versions []string
 	for range 2 {
 		p := &Publisher{Trust: i.cluster, Namespace: system, PEM: i.authority.CertificatePEM(), Log: slog.New(slog.DiscardHandler)}
-		if err := p.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Run(t.Context()))
 		testenv.ExpectExists(t, admin, ca)
 		versions = append(versions, ca.ResourceVersion)
 	}
@@ -449,12 +431,8 @@ func TestPublishingTwiceWritesOnce(t *testing.T) {
 	}
 	// Somebody else's value does not last beyond the next start.
 	ca.Data[caKey] = "forged"
-	if err := admin.Update(t.Context(), ca); err != nil {
-		t.Fatal(err)
-	}
-	if err := i.cluster.ApplyCA(t.Context(), system, i.authority.CertificatePEM()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, admin.Update(t.Context(), ca))
+	must.Succeed(t, i.cluster.ApplyCA(t.Context(), system, i.authority.CertificatePEM()))
 	testenv.ExpectExists(t, admin, ca)
 	if ca.Data[caKey] != string(i.authority.CertificatePEM()) {
 		t.Error("the forged certificate stands")

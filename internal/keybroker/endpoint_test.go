@@ -25,6 +25,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -39,15 +40,9 @@ const (
 // and subject.
 func shown(t testing.TB, authority *pki.Authority, subject pki.Subject) *tls.ConnectionState {
 	t.Helper()
-	chain, err := authority.Issue(rand.Reader, request(t), subject, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := must.Value(authority.Issue(rand.Reader, request(t), subject, time.Now()))(t)
 	block, _ := pem.Decode(chain)
-	leaf, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	leaf := must.Value(x509.ParseCertificate(block.Bytes))(t)
 	return &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}}
 }
 
@@ -72,10 +67,7 @@ func ask(t testing.TB, h http.Handler, method, path, token, mediaType string, bo
 
 func request(t testing.TB) []byte {
 	t.Helper()
-	_, csr, err := pki.NewRequest(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, csr := must.Values(pki.NewRequest(rand.Reader))(t)
 	return csr
 }
 
@@ -180,10 +172,7 @@ func TestTwoAuthorizationsAreNone(t *testing.T) {
 // requests returns the request counters by "route code reason".
 func requests(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Value(registry.Gather())(t)
 	counters := map[string]float64{}
 	for _, family := range families {
 		if family.GetName() != "hostedbridge_keybroker_requests_total" {

@@ -27,6 +27,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -191,24 +192,14 @@ func testMaster(t testing.TB, versions ...uint32) *master {
 	for _, v := range versions {
 		masters[v] = [envelope.KeySize]byte{byte(v), 1}
 	}
-	ring, err := envelope.NewKeyring(masters, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, err := envelope.NewKeys(ring)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must.Value(envelope.NewKeyring(masters, 0))(t)
+	keys := must.Value(envelope.NewKeys(ring))(t)
 	return &master{keys: keys, authority: testAuthority(t, 1)}
 }
 
 func testAuthority(t testing.TB, first byte) *pki.Authority {
 	t.Helper()
-	authority, err := pki.NewAuthority([32]byte{first})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return authority
+	return must.Value(pki.NewAuthority([32]byte{first}))(t)
 }
 
 // testDeps returns all that a server stands on, over the Secrets and the
@@ -230,9 +221,6 @@ func testDeps(t testing.TB, reader Reader, secrets store.Secrets, log io.Writer)
 func testServer(t testing.TB, w *world, log io.Writer) (*Server, *prometheus.Registry) {
 	t.Helper()
 	deps := testDeps(t, w, w, log)
-	s, err := New(Config{Namespace: system}, deps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(New(Config{Namespace: system}, deps))(t)
 	return s, deps.Registry
 }

@@ -20,6 +20,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -114,10 +116,7 @@ func TestWhatIsWrongWithClaimsIsSaidAndNotQuoted(t *testing.T) {
 func TestAnotherGenerationEndsAllTokens(t *testing.T) {
 	deps := testDeps(t, newWorld(), newWorld(), io.Discard)
 	m, _ := deps.MasterKey.(*master)
-	s, err := New(Config{Namespace: system}, deps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(New(Config{Namespace: system}, deps))(t)
 	h := s.handler()
 	signed := func() string {
 		t.Helper()
@@ -136,7 +135,7 @@ func TestAnotherGenerationEndsAllTokens(t *testing.T) {
 // TestTheClientHasTokensSignedOverTLS goes the whole way, and looks at who gets
 // no token.
 func TestTheClientHasTokensSignedOverTLS(t *testing.T) {
-	var log safeBuffer
+	var log logtest.Log
 	s, registry := testServer(t, newWorld(), &log)
 	url := listen(t, s)
 	login := client.NewLogin(newClient(t, s, url, "token"), started(t, s, url, "token-of-ingress-1"))
@@ -144,10 +143,7 @@ func TestTheClientHasTokensSignedOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := login.Keys(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Value(login.Keys(t.Context()))(t)
 	if _, err := verified(token, set); err != nil {
 		t.Error(err)
 	}

@@ -17,13 +17,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // listen serves s on the loopback interface under the name localhost and
@@ -31,10 +32,7 @@ import (
 func listen(t *testing.T, s *Server) string {
 	t.Helper()
 	s.serving.names = []string{"localhost"}
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	server := s.HTTP()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(tls.NewListener(l, s.TLS())) }()
@@ -46,10 +44,7 @@ func listen(t *testing.T, s *Server) string {
 			t.Error(err)
 		}
 	})
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, port := must.Values(net.SplitHostPort(l.Addr().String()))(t)
 	return "https://localhost:" + port
 }
 
@@ -57,9 +52,7 @@ func listen(t *testing.T, s *Server) string {
 func newClient(t *testing.T, s *Server, url, token string) *client.Client {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(token), 0o600))
 	c, err := client.New(client.Config{URL: url, CAPEM: s.authority.CertificatePEM(), TokenFile: file, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -121,10 +114,7 @@ func TestIngressReachesTheBridgeItMeans(t *testing.T) {
 // say listens until the test ends, says so to whom it accepts, and returns where.
 func say(t *testing.T, what string, config *tls.Config) (address string) {
 	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(tls.Listen("tcp", "127.0.0.1:0", config))(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -181,7 +171,7 @@ func asPeer(t *testing.T, authority *pki.Authority, s *Server, url string, subje
 // TestTheIngressChangesAUsersSecrets goes the whole way over TLS, and looks at
 // what is refused there.
 func TestTheIngressChangesAUsersSecrets(t *testing.T) {
-	var log safeBuffer
+	var log logtest.Log
 	s, _ := testServer(t, newWorld(), &log)
 	url := listen(t, s)
 	ingress := source(t, s, url, "token-of-ingress-1")
@@ -245,30 +235,6 @@ func started(t *testing.T, s *Server, url, token string) *client.Source {
 	return got
 }
 
-// safeBuffer is a log that goroutines may share.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
-func (b *safeBuffer) Reset() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.b.Reset()
-}
-
 func TestARefusalReachesTheClientWithItsCode(t *testing.T) {
 	w := newWorld()
 	delete(w.bridges, key(tenant, "alice"))
@@ -285,11 +251,7 @@ func TestTheKeybrokersOwnCertificateIsAlwaysFresh(t *testing.T) {
 	s := &servingCertificate{authority: testAuthority(t, 1), names: []string{"keybroker"}, random: rand.Reader, now: func() time.Time { return now }}
 	get := func() *tls.Certificate {
 		t.Helper()
-		c, err := s.get(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+		return must.Value(s.get(nil))(t)
 	}
 	first := get()
 	if first.Leaf.DNSNames[0] != "keybroker" || first.Leaf.URIs != nil {

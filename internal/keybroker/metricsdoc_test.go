@@ -10,13 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
-	if _, err := newMetrics(reg, testMaster(t, 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(newMetrics(reg, testMaster(t, 1)))(t)
 	metricstest.Documented(t, "keybroker", reg.Metrics())
 }
 
@@ -24,13 +23,8 @@ func TestAMasterKeyThatIsNotTheOneInUseShows(t *testing.T) {
 	for err, want := range map[error]float64{nil: 0, errors.New("another ring"): 1} {
 		reg, key := prometheus.NewRegistry(), testMaster(t, 1)
 		key.err = err
-		if _, err := newMetrics(reg, key); err != nil {
-			t.Fatal(err)
-		}
-		families, failed := reg.Gather()
-		if failed != nil {
-			t.Fatal(failed)
-		}
+		must.Value(newMetrics(reg, key))(t)
+		families := must.Value(reg.Gather())(t)
 		got := -1.0
 		for _, family := range families {
 			if family.GetName() == "hostedbridge_keybroker_master_key_stale" {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -35,9 +36,7 @@ func TestRefusalsOfARealAPIServer(t *testing.T) {
 			testenv.ExpectApplied(t, admin, quota)
 			// There is no controller that counts.
 			quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
-			if err := admin.Status().Update(t.Context(), quota); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, admin.Status().Update(t.Context(), quota))
 		}, "exceeded quota: few, requested: count/secrets=1"},
 		{"a namespace that goes", func(t *testing.T, b *v1alpha1.HostedBridge) {
 			remove(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.Namespace}})

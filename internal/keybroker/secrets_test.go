@@ -32,6 +32,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const canary = "canary-value-nobody-may-see"
@@ -94,9 +95,7 @@ func TestASecretGoesFromTheIngressToItsBridgeAndNowhereElse(t *testing.T) {
 		t.Errorf("bob's: %d secrets of revision %q", len(bobs.Secrets), bobs.Revision)
 	}
 	var info map[string]any
-	if err := json.Unmarshal(first.Body.Bytes(), &info); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(first.Body.Bytes(), &info))
 	want := map[string]any{"name": "TOKEN", "size": float64(len(canary)), "keyVersion": 1.0, "created": info["created"], "updated": info["updated"]}
 	if diff := cmp.Diff(want, info); diff != "" {
 		t.Errorf("the secret as the ingress sees it (-want +got):\n%s", diff)
@@ -128,10 +127,7 @@ func TestASecretGoesFromTheIngressToItsBridgeAndNowhereElse(t *testing.T) {
 // counters returns the counters of a metric by its one label's value.
 func counters(t *testing.T, registry *prometheus.Registry, name string) map[string]float64 {
 	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Value(registry.Gather())(t)
 	got := map[string]float64{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
@@ -154,17 +150,11 @@ func TestABridgeGetsItsSessionKeys(t *testing.T) {
 	restarted := func(first byte) http.Handler {
 		t.Helper()
 		deps.MasterKey, deps.Registry = &master{keys: deps.MasterKey.Keys(), authority: testAuthority(t, first)}, prometheus.NewRegistry()
-		s, err := New(Config{Namespace: system}, deps)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Value(New(Config{Namespace: system}, deps))(t)
 		return s.handler()
 	}
 	h := restarted(1)
-	alice, err := testAuthority(t, 1).SessionKeys("uid-alice")
-	if err != nil {
-		t.Fatal(err)
-	}
+	alice := must.Value(testAuthority(t, 1).SessionKeys("uid-alice"))(t)
 	check := func(when string) {
 		t.Helper()
 		if got := deliver(t, h, "token-of-alice-pod").SessionKeys; !cmp.Equal(got, alice) {

@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -169,10 +170,7 @@ func TestAMembersPodIsToldOfAChangeByItsRevision(t *testing.T) {
 		t.Errorf("revisions %v", revisions)
 	}
 	// The sealing controller computes the same from the status.
-	listing, err := s.store.List(t.Context(), store.Shared(system, "payments", "uid-payments"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	listing := must.Value(s.store.List(t.Context(), store.Shared(system, "payments", "uid-payments")))(t)
 	w.shared[key(system, "payments")].Status.Revision = listing.Revision
 	grants, until, err := sharing.Grants(t.Context(), ownNamespace{w, system}, w.bridges[key(tenant, "alice")], time.Now())
 	if err != nil || until.IsZero() || sharing.Revision(sharing.Own(revisions[4]), grants) != revisions[4] {
@@ -183,10 +181,7 @@ func TestAMembersPodIsToldOfAChangeByItsRevision(t *testing.T) {
 // get304 asks for alice's secrets unless they have the revision.
 func get304(t *testing.T, h http.Handler, revision string) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/secrets", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/secrets", http.NoBody))(t)
 	r.Header.Set("Authorization", "Bearer token-of-alice-pod")
 	r.Header.Set("If-None-Match", `"`+revision+`"`)
 	w := &statusRecorder{header: http.Header{}}

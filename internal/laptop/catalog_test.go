@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const notesRecipe = `{"schemaVersion":2,"id":"notes","name":"Notes","description":"Keeps notes","repository":"https://example.com",
@@ -48,11 +49,7 @@ func signedBy(t *testing.T, key ed25519.PrivateKey, publisher, description strin
 
 func parsed(t *testing.T, b []byte) recipe.Document {
 	t.Helper()
-	d, err := recipe.Parse(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Value(recipe.Parse(b))(t)
 }
 
 func TestACatalogIsReachedSafely(t *testing.T) {
@@ -79,10 +76,7 @@ func TestDownload(t *testing.T) {
 	var answer http.HandlerFunc
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
 	defer server.Close()
-	c, err := OpenCatalog(server.URL + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(OpenCatalog(server.URL + "/"))(t)
 	body := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/api/recipes/notes/download" {
@@ -169,9 +163,7 @@ func TestTrust(t *testing.T) {
 			t.Errorf("%s: %v", step.name, err)
 		}
 		if err == nil && !step.dropped {
-			if err := trust.Remember(step.claim, "notes"); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, trust.Remember(step.claim, "notes"))
 		}
 	}
 	if found, err := trust.Forget("nobody"); found || err != nil {
@@ -191,22 +183,16 @@ func TestWhatWasAuditedIsRemembered(t *testing.T) {
 		}
 	}
 	for _, d := range []recipe.Document{with, without, with} {
-		if err := trust.Remember(Claim{Document: d}, "s"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, trust.Remember(Claim{Document: d}, "s"))
 		if d.Recipe.Install == nil {
 			expect("")
 		} else {
 			expect(hash)
 		}
 	}
-	if err := trust.ForgetServer("s"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, trust.ForgetServer("s"))
 	expect("")
-	if err := trust.ForgetServer("s"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, trust.ForgetServer("s"))
 }
 
 // TestChangesOfTheNotesAtTheSameTimeAreAllKept holds the names of secrets with

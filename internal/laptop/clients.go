@@ -156,7 +156,7 @@ func section(e Entry) []byte {
 	if e.URL != "" {
 		return fmt.Appendf(nil, "[mcp_servers.%s]\nurl = %s\n", name, strconv.Quote(e.URL))
 	}
-	args := must(e.args().MarshalJSON())
+	args := encoded(e.args().MarshalJSON())
 	return fmt.Appendf(nil, "[mcp_servers.%s]\ncommand = %s\nargs = %s\n", name, strconv.Quote(e.Command), args)
 }
 
@@ -246,14 +246,14 @@ func (c Client) merge(before []byte, e Entry) ([]byte, error) {
 		return nil, errors.New("is not an object with servers: add the entry by hand")
 	}
 	merged := doc.With(c.member, servers.With(name, entry))
-	if same, _ := doc.MarshalJSON(); bytes.Equal(same, must(merged.MarshalJSON())) {
+	if same, _ := doc.MarshalJSON(); bytes.Equal(same, encoded(merged.MarshalJSON())) {
 		return before, nil // The file keeps its layout.
 	}
 	return merged.Indented(), nil
 }
 
-// must returns b: encoding a document cannot fail.
-func must(b []byte, _ error) []byte { return b }
+// encoded returns b: encoding a document cannot fail.
+func encoded(b []byte, _ error) []byte { return b }
 
 // sectionPattern matches the bridge's table in every TOML spelling.
 var sectionPattern = regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*(mcp_servers|"mcp_servers"|'mcp_servers')[ \t]*\.[ \t]*(` + name + `|"` + name + `"|'` + name + `')[ \t]*[\].]`)

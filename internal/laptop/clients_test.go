@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestSnippets(t *testing.T) {
@@ -51,14 +53,8 @@ func TestSnippets(t *testing.T) {
 }
 
 func TestAClientsFileKeepsEverythingElse(t *testing.T) {
-	client, err := FindClient("cursor")
-	if err != nil {
-		t.Fatal(err)
-	}
-	codex, err := FindClient("codex")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Value(FindClient("cursor"))(t)
+	codex := must.Value(FindClient("codex"))(t)
 	entry := Entry{URL: "http://127.0.0.1:1/mcp"}
 	ours := "    \"hosted-bridge\": {\n      \"url\": \"http://127.0.0.1:1/mcp\"\n    }\n  }"
 	tests := map[string]struct {
@@ -82,9 +78,7 @@ func TestAClientsFileKeepsEverythingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "folder", "file")
 			if tt.before != "" {
-				if err := WriteFile(path, []byte(tt.before)); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, WriteFile(path, []byte(tt.before)))
 			}
 			backup, changed, err := tt.client.Write(path, entry)
 			if tt.after == "" {
@@ -119,10 +113,7 @@ func TestWhereClientsHaveTheirFiles(t *testing.T) {
 		"/h/.claude.json":                       {"claude-code", "darwin"},
 		"/h/AppData/Roaming/Code/User/mcp.json": {"vscode", "windows"},
 	} {
-		client, err := FindClient(of[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := must.Value(FindClient(of[0]))(t)
 		if got := client.File("/h", of[1]); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -130,18 +121,11 @@ func TestWhereClientsHaveTheirFiles(t *testing.T) {
 }
 
 func TestTheFileFromBeforeTheBridgeStaysAndSoDoesItsMode(t *testing.T) {
-	client, err := FindClient("cursor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Value(FindClient("cursor"))(t)
 	path := filepath.Join(t.TempDir(), "mcp.json")
-	if err := os.WriteFile(path, []byte("{}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("{}"), 0o644))
 	for _, url := range []string{"http://127.0.0.1:1/mcp", "http://127.0.0.1:2/mcp"} {
-		if _, _, err := client.Write(path, Entry{URL: url}); err != nil {
-			t.Fatal(err)
-		}
+		must.Values(client.Write(path, Entry{URL: url}))(t)
 	}
 	if b, err := os.ReadFile(path + ".bak"); err != nil || string(b) != "{}" {
 		t.Errorf("the first backup is %s, %v", b, err)

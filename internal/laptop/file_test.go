@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // lookup knows these values.
@@ -28,22 +29,10 @@ func TestEveryFormatBecomesAConfiguration(t *testing.T) {
 	}
 	for _, input := range inputs {
 		t.Run(strings.TrimSuffix(filepath.Base(input), ".in.json"), func(t *testing.T) {
-			b, err := os.ReadFile(input)
-			if err != nil {
-				t.Fatal(err)
-			}
-			loaded, err := Parse(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := loaded.File.Config("uid", lookup(map[string]string{"TENANT": "acme", "CLIENT_ID": "id-1"}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			encoded, err := c.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Value(os.ReadFile(input))(t)
+			loaded := must.Value(Parse(b))(t)
+			c := must.Value(loaded.File.Config("uid", lookup(map[string]string{"TENANT": "acme", "CLIENT_ID": "id-1"})))(t)
+			encoded := must.Value(c.Encode())(t)
 			got := "// " + string(loaded.Format) + "\n"
 			for _, w := range loaded.Warnings {
 				got += "// " + w + "\n"
@@ -51,14 +40,9 @@ func TestEveryFormatBecomesAConfiguration(t *testing.T) {
 			got += strings.ReplaceAll(string(encoded), `{"name"`, "\n{\"name\"") + "\n"
 			golden := strings.Replace(input, ".in.json", ".out.txt", 1)
 			if os.Getenv("UPDATE_GOLDEN") != "" {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.WriteFile(golden, []byte(got), 0o600))
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Value(os.ReadFile(golden))(t)
 			if diff := cmp.Diff(string(want), got); diff != "" {
 				t.Error(diff)
 			}
@@ -107,10 +91,7 @@ func TestAMissingPartOfAURLDisablesItsServerAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := loaded.File.Config("uid", lookup(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(loaded.File.Config("uid", lookup(nil)))(t)
 	if diff := cmp.Diff([]string{"TENANT"}, c.Servers[0].Required()); diff != "" || c.Servers[0].URL != unresolved {
 		t.Errorf("url %s, %s", c.Servers[0].URL, diff)
 	}
@@ -124,25 +105,13 @@ func TestAMissingPartOfAURLDisablesItsServerAlone(t *testing.T) {
 
 func TestAFileKeepsItsServersWhenItIsWritten(t *testing.T) {
 	in := `{"mode":"router","servers":{"z":{"url":"https://z","type":"sse","auth":{"grant":"client_credentials","tokenURL":"https://t","clientID":"c","clientSecret":"${S}"}},"a":{"command":"x","args":["<y>"],"env":{"B":"1","A":"2"},"files":{"f":"c"}}}}`
-	first, err := Parse([]byte(in))
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := first.File.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := Parse(encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Value(Parse([]byte(in)))(t)
+	encoded := must.Value(first.File.Encode())(t)
+	second := must.Value(Parse(encoded))(t)
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Error(diff)
 	}
-	c, err := first.File.Config("uid", lookup(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(first.File.Config("uid", lookup(nil)))(t)
 	for i, s := range c.Servers {
 		if diff := cmp.Diff(first.File.Servers[i].Value, FromConfig(s)); diff != "" {
 			t.Error(diff)
@@ -160,15 +129,9 @@ func TestAFileKeepsItsServersWhenItIsWritten(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	inputs, err := filepath.Glob("testdata/*.in.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	inputs := must.Value(filepath.Glob("testdata/*.in.json"))(f)
 	for _, input := range inputs {
-		b, err := os.ReadFile(input)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must.Value(os.ReadFile(input))(f)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -221,10 +184,7 @@ func TestOneEntryOfAnotherProgramsFileDoesNotCostTheOthers(t *testing.T) {
 		"mcp-bridge's unknown transport":    {`{"servers":{"a":{"transport":"pigeon","command":"x"},"b":{"transport":"stdio","command":"y"}}}`, "b", "is none of stdio"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			loaded, err := Parse([]byte(tt.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			loaded := must.Value(Parse([]byte(tt.in)))(t)
 			c, err := loaded.File.Config("uid", lookup(nil))
 			if err != nil || c.Servers[0].Name != tt.server || c.Servers[len(c.Servers)-1].Name != "b" || !strings.Contains(strings.Join(loaded.Warnings, "\n"), tt.warning) {
 				t.Errorf("%+v, %q, %v", c.Servers, loaded.Warnings, err)

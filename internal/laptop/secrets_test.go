@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const canary = "c4n4ry-s3cr3t"
@@ -65,12 +66,8 @@ func TestSecretsAreInAFileThatOnlyItsOwnerReads(t *testing.T) {
 
 func TestASecretsFileThatOthersReadIsRefused(t *testing.T) {
 	s := OpenSecrets(t.TempDir(), nil)
-	if _, err := s.Set(t.Context(), "TOKEN", canary); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(s.Path(), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(s.Set(t.Context(), "TOKEN", canary))(t)
+	must.Succeed(t, os.Chmod(s.Path(), 0o640))
 	_, _, err := Resolver{Store: s, Getenv: os.Getenv}.Resolve(t.Context(), []string{"TOKEN"})
 	if err == nil || !strings.Contains(err.Error(), "chmod 600 "+s.Path()) {
 		t.Errorf("error = %v", err)
@@ -93,9 +90,7 @@ func TestWhatIsNoSecretIsRefused(t *testing.T) {
 		}
 	}
 	for name, content := range map[string]string{"not JSON": "{", "another file": `{"revision":"x"}`, "unknown fields": `{"x":1}`} {
-		if err := os.WriteFile(s.Path(), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(s.Path(), []byte(content), 0o600))
 		if _, err := s.Names(); err == nil {
 			t.Errorf("%s was read", name)
 		}
@@ -120,9 +115,7 @@ func TestSecretsAreInTheKeyringWhereThereIsOne(t *testing.T) {
 		t.Error(diff, unreadable, err)
 	}
 	// A change in the keyring shows in the file, which a running bridge follows.
-	if _, err := s.Set(t.Context(), "TOKEN", "another"); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(s.Set(t.Context(), "TOKEN", "another"))(t)
 	if after, err := os.ReadFile(s.Path()); err != nil || string(after) == string(b) {
 		t.Errorf("the file did not change, %v", err)
 	}
@@ -180,9 +173,7 @@ func TestThereIsNoKeyringWithoutASession(t *testing.T) {
 // environment.
 func TestWhereASecretComesFrom(t *testing.T) {
 	s := OpenSecrets(t.TempDir(), nil)
-	if _, err := s.Set(t.Context(), "A", "store"); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(s.Set(t.Context(), "A", "store"))(t)
 	env := map[string]string{"A": "env", "B": "env", "C": "env", "EMPTY": "", "x.y": "env"}
 	r := Resolver{Store: s, DotEnv: map[string]string{"A": "file", "B": "file", "x.y": ""}, Getenv: func(name string) string { return env[name] }}
 	values, _, err := r.Resolve(t.Context(), []string{"A", "B", "C", "D", "EMPTY", "x.y"})
@@ -218,9 +209,7 @@ func TestDotEnv(t *testing.T) {
 	if values, err := ReadDotEnv(path); err != nil || len(values) != 0 {
 		t.Errorf("%v, %v", values, err)
 	}
-	if err := os.WriteFile(path, []byte("A=1"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("A=1"), 0o644))
 	if _, err := ReadDotEnv(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("error = %v", err)
 	}
@@ -258,15 +247,9 @@ func TestABridgeKeepsItsID(t *testing.T) {
 func TestWriteFileFollowsALink(t *testing.T) {
 	folder := t.TempDir()
 	target, link := filepath.Join(folder, "target"), filepath.Join(folder, "link")
-	if err := os.WriteFile(target, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(target, link); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteFile(link, []byte("new")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(target, []byte("old"), 0o600))
+	must.Succeed(t, os.Symlink(target, link))
+	must.Succeed(t, WriteFile(link, []byte("new")))
 	if b, err := os.ReadFile(target); err != nil || string(b) != "new" {
 		t.Errorf("%s, %v", b, err)
 	}
@@ -317,10 +300,7 @@ func (h *hurried) Now() time.Time { return time.Now().Add(time.Duration(h.looks.
 func sharer(t *testing.T, folder string, a *rotating) (*oauth.Source, *Secrets) {
 	t.Helper()
 	s := OpenSecrets(folder, nil)
-	first, _, err := Resolver{Store: s, Getenv: os.Getenv}.Resolve(t.Context(), []string{"LOGIN"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first, _ := must.Values(Resolver{Store: s, Getenv: os.Getenv}.Resolve(t.Context(), []string{"LOGIN"}))(t)
 	transport := &http.Transport{}
 	source := oauth.NewSource(mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: a.URL, ClientID: "c", Token: "LOGIN"},
 		func(string) (string, bool) { return string(first["LOGIN"]), true }, s.Save, &http.Client{Transport: transport}, &hurried{})
@@ -337,10 +317,7 @@ func used(t *testing.T, s *oauth.Source) string {
 		sent = r.Header.Get("Authorization")
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 	})
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://server.example", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://server.example", http.NoBody))(t)
 	resp, err := s.Transport(server).RoundTrip(r)
 	if err != nil {
 		t.Error(err)
@@ -358,9 +335,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // one went on with what it has read at its start.
 func TestProcessesThatShareALoginRefreshItInTurn(t *testing.T) {
 	a, folder := newRotating(t), t.TempDir()
-	if _, err := OpenSecrets(folder, nil).Set(t.Context(), "LOGIN", "r0"); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(OpenSecrets(folder, nil).Set(t.Context(), "LOGIN", "r0"))(t)
 	var all sync.WaitGroup
 	for range 4 {
 		source, _ := sharer(t, folder, a)
@@ -378,9 +353,7 @@ func TestProcessesThatShareALoginRefreshItInTurn(t *testing.T) {
 func TestALoginThatComesDuringARefreshWins(t *testing.T) {
 	a, folder := newRotating(t), t.TempDir()
 	person := OpenSecrets(folder, nil)
-	if _, err := person.Set(t.Context(), "LOGIN", "r0"); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(person.Set(t.Context(), "LOGIN", "r0"))(t)
 	source, _ := sharer(t, folder, a)
 	a.during = func() {
 		if _, err := person.Set(t.Context(), "LOGIN", "r7"); err != nil {

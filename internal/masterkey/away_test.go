@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 )
 
 // answer has the engine answer so, and as itself with nil.
@@ -34,10 +35,10 @@ func sealedVault(w http.ResponseWriter, _ *http.Request) { refuse(w, 503, "Vault
 
 // behind opens a source of this provider in front of the engine, with the ring's
 // versions.
-func behind(t *testing.T, s server, provider string, log *logged, versions map[string]string) *Source {
+func behind(t *testing.T, s server, provider string, log *logtest.Log, versions map[string]string) *Source {
 	t.Helper()
 	versions["authority"] = encoded(9)
-	source := open(t, Options{Dir: write(t, versions), Provider: provider, Transit: s.options(t, "key"), Interval: time.Millisecond, Log: log.logger()})
+	source := open(t, Options{Dir: write(t, versions), Provider: provider, Transit: s.options(t, "key"), Interval: time.Millisecond, Log: textLogger(log)})
 	t.Cleanup(source.transit.http.CloseIdleConnections)
 	return source
 }
@@ -61,7 +62,7 @@ func TestASourceStartsWithoutTheServerAndReachesItLater(t *testing.T) {
 	s.create(t, "key")
 	sealed := seal(t, s.source(t, "key").Keys())
 	e.answer(sealedVault)
-	log := &logged{}
+	log := &logtest.Log{}
 	source := behind(t, s, ProviderTransit, log, map[string]string{"1": encoded(1)})
 	if source.Authority() == nil || source.Err() == nil || !strings.Contains(source.Err().Error(), "sealed") {
 		t.Errorf("no authority, or error %v", source.Err())
@@ -111,7 +112,7 @@ func TestTheRingIsFollowedWhileTheServerIsAway(t *testing.T) {
 			if !known {
 				e.answer(sealedVault)
 			}
-			source := behind(t, s, ProviderLocal, &logged{}, map[string]string{"1": encoded(1)})
+			source := behind(t, s, ProviderLocal, &logtest.Log{}, map[string]string{"1": encoded(1)})
 			e.answer(sealedVault)
 			changed := source.Changed()
 			rewrite(t, source.options.Dir, map[string]string{"1": encoded(1), "2": encoded(2), "authority": encoded(9)})
@@ -182,7 +183,7 @@ func TestALateServerIsHeldToTheSame(t *testing.T) {
 	e, s := serve(t)
 	s.create(t, "key")
 	e.answer(sealedVault)
-	source := behind(t, s, ProviderTransit, &logged{}, map[string]string{})
+	source := behind(t, s, ProviderTransit, &logtest.Log{}, map[string]string{})
 	e.mu.Lock()
 	e.deaf = true
 	e.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // server is a transit engine, ours or a real one, and a token that may do
@@ -29,25 +30,16 @@ type server struct {
 // do asks for something as an administrator.
 func (s server) do(t testing.TB, method, path string, body map[string]any) {
 	t.Helper()
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := must.Value(json.Marshal(body))(t)
 	// Cleaning up is after the end of the test's own context.
 	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, s.address+"/v1/"+path, bytes.NewReader(encoded))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("X-Vault-Token", s.token)
-	client, err := newTransitClient(s.options(t, "any"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Value(newTransitClient(s.options(t, "any")))(t)
 	defer client.http.CloseIdleConnections()
-	res, err := client.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Value(client.http.Do(req))(t)
 	defer res.Body.Close()
 	if res.StatusCode/100 != 2 {
 		t.Fatalf("%s %s: %s", method, path, res.Status)
@@ -81,9 +73,7 @@ func (s server) configure(t testing.TB, key, what string, value any) {
 func (s server) options(t testing.TB, key string) TransitOptions {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(s.token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(s.token+"\n"), 0o600))
 	return TransitOptions{Address: s.address, CAFile: s.caFile, Mount: s.engine(), Key: key, TokenFile: file}
 }
 
@@ -118,14 +108,8 @@ var behaviour = []struct {
 	{"a secret opens for its user and name alone", func(t *testing.T, s server, key string) {
 		k := s.source(t, key).Keys()
 		sealed := seal(t, k)
-		otherSalt, err := k.User("test", "alice", bytes.Repeat([]byte{8}, envelope.SaltSize))
-		if err != nil {
-			t.Fatal(err)
-		}
-		otherCluster, err := k.User("test2", "alice", bytes.Repeat([]byte{7}, envelope.SaltSize))
-		if err != nil {
-			t.Fatal(err)
-		}
+		otherSalt := must.Value(k.User("test", "alice", bytes.Repeat([]byte{8}, envelope.SaltSize)))(t)
+		otherCluster := must.Value(k.User("test2", "alice", bytes.Repeat([]byte{7}, envelope.SaltSize)))(t)
 		for name, try := range map[string]struct {
 			user   *envelope.User
 			secret string
@@ -143,10 +127,7 @@ var behaviour = []struct {
 	{"the server binds what it encrypts to context and associated data", func(t *testing.T, s server, key string) {
 		source := s.source(t, key)
 		e := encryption{bytes.Repeat([]byte{3}, 32), []byte("context"), []byte("data"), 1}
-		ciphertext, err := source.transit.encrypt(t.Context(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ciphertext := must.Value(source.transit.encrypt(t.Context(), e))(t)
 		got, err := source.transit.decrypt(t.Context(), decryption{ciphertext, e.Context, e.AssociatedData})
 		if err != nil || !bytes.Equal(got, e.Plaintext) {
 			t.Errorf("decrypts to %d bytes, %v", len(got), err)
@@ -176,9 +157,7 @@ var behaviour = []struct {
 		source := s.source(t, key)
 		behind := s.source(t, key)
 		old, changed := seal(t, source.Keys()), source.Changed()
-		if err := source.Rotate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, source.Rotate(t.Context()))
 		<-changed
 		if st := source.Status(); st.Current != 2 || len(st.Versions) != 2 || st.Provider != ProviderTransit {
 			t.Errorf("status %+v", st)
@@ -188,10 +167,7 @@ var behaviour = []struct {
 		if err != nil || !did || sealedBy(t, rewrapped) != "transit:2" {
 			t.Fatalf("Rewrap: %v, %v", did, err)
 		}
-		before, err := envelope.Body(old)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Value(envelope.Body(old))(t)
 		after, err := envelope.Body(rewrapped)
 		if err != nil || !bytes.Equal(before, after) {
 			t.Errorf("the body is another: %v", err)
@@ -209,9 +185,7 @@ var behaviour = []struct {
 	}},
 	{"the version in the header is bound", func(t *testing.T, s server, key string) {
 		source := s.source(t, key)
-		if err := source.Rotate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, source.Rotate(t.Context()))
 		sealed := seal(t, source.Keys())
 		sealed[8] = 1
 		if _, err := envelope.Open(t.Context(), alice(t, source.Keys()), "TOKEN", sealed); !errors.Is(err, envelope.ErrRefused) {
@@ -225,13 +199,9 @@ var behaviour = []struct {
 	{"a version below min_decryption_version is retired", func(t *testing.T, s server, key string) {
 		source, behind := s.source(t, key), s.source(t, key)
 		old := seal(t, source.Keys())
-		if err := source.Rotate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, source.Rotate(t.Context()))
 		s.configure(t, key, "min_decryption_version", 2)
-		if err := source.Reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, source.Reload(t.Context()))
 		if st := source.Status(); st.Minimum != 2 {
 			t.Errorf("status %+v", st)
 		}
@@ -243,17 +213,13 @@ var behaviour = []struct {
 	}},
 	{"who is behind min_encryption_version says try again", func(t *testing.T, s server, key string) {
 		source, behind := s.source(t, key), s.source(t, key)
-		if err := source.Rotate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, source.Rotate(t.Context()))
 		s.configure(t, key, "min_encryption_version", 2)
 		_, err := envelope.Seal(t.Context(), rand.Reader, alice(t, behind.Keys()), "TOKEN", nil)
 		if !errors.Is(err, envelope.ErrUnavailable) {
 			t.Errorf("error %v, want %v", err, envelope.ErrUnavailable)
 		}
-		if err := behind.Reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, behind.Reload(t.Context()))
 		mustOpen(t, source.Keys(), seal(t, behind.Keys()))
 	}},
 	{"a deleted key is an unknown one", func(t *testing.T, s server, key string) {
@@ -271,9 +237,7 @@ var behaviour = []struct {
 	{"a token that the server does not know is no refusal of the secret", func(t *testing.T, s server, key string) {
 		source := s.source(t, key)
 		sealed := seal(t, source.Keys())
-		if err := os.WriteFile(source.options.Transit.TokenFile, []byte("hvs.unknown"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(source.options.Transit.TokenFile, []byte("hvs.unknown"), 0o600))
 		_, err := envelope.Open(t.Context(), alice(t, source.Keys()), "TOKEN", sealed)
 		if !errors.Is(err, envelope.ErrUnavailable) || !errors.Is(err, errDenied) {
 			t.Errorf("error %v, want %v", err, errDenied)

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // quiet fails the test if a text has a token, a data key or a salt in it.
@@ -107,13 +109,11 @@ func TestAServerThatDoesNotAnswerAsItShould(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			e, s := serve(t)
 			s.create(t, "key")
-			log := &logged{}
+			log := &logtest.Log{}
 			source := s.source(t, "key")
-			source.options.Log = log.logger()
+			source.options.Log = textLogger(log)
 			sealed := seal(t, source.Keys())
-			e.mu.Lock()
-			e.intercept = func(w http.ResponseWriter, r *http.Request) bool { test.answer(w, r); return true }
-			e.mu.Unlock()
+			e.answer(test.answer)
 			_, sealing := envelope.Seal(t.Context(), rand.Reader, alice(t, source.Keys()), "TOKEN", []byte(canary))
 			opened, opening := envelope.Open(t.Context(), alice(t, source.Keys()), "TOKEN", sealed)
 			for what, err := range map[string]error{"seal": sealing, "open": opening, "reload": source.Reload(t.Context())} {
@@ -154,12 +154,7 @@ func TestAServerThatIsAway(t *testing.T) {
 	source := s.source(t, "key")
 	sealed := seal(t, source.Keys())
 	held := make(chan struct{})
-	e.mu.Lock()
-	e.intercept = func(_ http.ResponseWriter, r *http.Request) bool {
-		<-held
-		return true
-	}
-	e.mu.Unlock()
+	e.answer(func(http.ResponseWriter, *http.Request) { <-held })
 	source.transit.options.Timeout = 50 * time.Millisecond
 	_, err := envelope.Open(t.Context(), alice(t, source.Keys()), "TOKEN", sealed)
 	if !errors.Is(err, envelope.ErrUnavailable) || !strings.Contains(err.Error(), "deadline") {
@@ -167,10 +162,7 @@ func TestAServerThatIsAway(t *testing.T) {
 	}
 	close(held)
 
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	listener.Close()
 	nobody := server{address: "http://" + listener.Addr().String(), token: rootToken}
 	if err := nobody.source(t, "key").Err(); !errors.Is(err, envelope.ErrUnavailable) || !strings.Contains(err.Error(), "refused") {
@@ -197,9 +189,7 @@ func TestTheCertificateIsVerified(t *testing.T) {
 	ts.StartTLS()
 	t.Cleanup(ts.Close)
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ts.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ts.Certificate().Raw}), 0o600))
 	s := server{address: ts.URL, token: rootToken, caFile: ca}
 	s.mount(t, "transit")
 	s.create(t, "key")
@@ -250,9 +240,7 @@ func TestWhatIsSent(t *testing.T) {
 
 func TestTransitOptions(t *testing.T) {
 	good := TransitOptions{Address: "https://vault.example:8200", Key: "hosted-bridge", TokenFile: "/token"}
-	if err := good.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, good.Validate())
 	for _, test := range []struct {
 		name   string
 		change func(*TransitOptions)

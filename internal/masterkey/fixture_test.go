@@ -11,11 +11,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // encoded returns the content of a key's file.
@@ -34,29 +34,18 @@ func write(t testing.TB, files map[string]string) string {
 // rewrite gives the directory these files and no others.
 func rewrite(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Value(os.ReadDir(dir))(t)
 	for _, entry := range entries {
-		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.RemoveAll(filepath.Join(dir, entry.Name())))
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 }
 
 func open(t testing.TB, o Options) *Source {
 	t.Helper()
-	s, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Value(Open(t.Context(), o))(t)
 }
 
 // alice is a user whose secrets the keys seal.
@@ -67,22 +56,14 @@ func alice(t testing.TB, k *envelope.Keys) *envelope.User {
 
 func user(t testing.TB, k *envelope.Keys, uid string) *envelope.User {
 	t.Helper()
-	u, err := k.User("test", uid, bytes.Repeat([]byte{7}, envelope.SaltSize))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return must.Value(k.User("test", uid, bytes.Repeat([]byte{7}, envelope.SaltSize)))(t)
 }
 
 const canary = "canary-7f3a9c41d2b8e605"
 
 func seal(t testing.TB, k *envelope.Keys) []byte {
 	t.Helper()
-	sealed, err := envelope.Seal(t.Context(), rand.Reader, alice(t, k), "TOKEN", []byte(canary))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sealed
+	return must.Value(envelope.Seal(t.Context(), rand.Reader, alice(t, k), "TOKEN", []byte(canary)))(t)
 }
 
 func mustOpen(t testing.TB, k *envelope.Keys, sealed []byte) {
@@ -96,32 +77,12 @@ func mustOpen(t testing.TB, k *envelope.Keys, sealed []byte) {
 // sealedBy names the key of an envelope.
 func sealedBy(t testing.TB, sealed []byte) string {
 	t.Helper()
-	h, err := envelope.Inspect(sealed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Value(envelope.Inspect(sealed))(t)
 	return h.Key.String()
 }
 
-// logged is a log that a test can read.
-type logged struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+// textLogger returns a logger that writes l.
+func textLogger(l *logtest.Log) *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // run runs the source until the test ends.
 func run(t testing.TB, s *Source) {

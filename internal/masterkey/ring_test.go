@@ -11,25 +11,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestARingIsReadAsKubernetesMountsIt(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "..2026_11_21_12_00_00.1")
-	if err := os.Mkdir(data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(data, 0o700))
 	files := map[string]string{"1": encoded(1), "2": encoded(2) + "\n", "10": encoded(3), "authority": encoded(4), "current": "2\n", "minimum": "2"}
-	if err := os.Symlink(filepath.Base(data), filepath.Join(dir, "..data")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(filepath.Base(data), filepath.Join(dir, "..data")))
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(data, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink("..data/"+name, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(data, name), []byte(content), 0o600))
+		must.Succeed(t, os.Symlink("..data/"+name, filepath.Join(dir, name)))
 	}
 	want := Status{Provider: ProviderLocal, Versions: []uint32{1, 2, 10}, Current: 2, Minimum: 2}
 	if diff := cmp.Diff(want, open(t, Options{Dir: dir}).Status()); diff != "" {
@@ -128,9 +122,7 @@ func TestAMissingAuthorityTellsHowToMakeOne(t *testing.T) {
 
 func TestWhatIsNoFileIsRefused(t *testing.T) {
 	dir := write(t, map[string]string{"1": encoded(1), "authority": encoded(9)})
-	if err := os.Mkdir(filepath.Join(dir, "2"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "2"), 0o700))
 	if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), `"2"`) {
 		t.Errorf("error %v", err)
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // A whole rotation, as two replicas see it that read the ring at different
@@ -27,9 +29,7 @@ func TestARotationInterruptsNothing(t *testing.T) {
 	fast, slow := open(t, Options{Dir: dir}), open(t, Options{Dir: dir})
 	reload := func(s *Source) {
 		t.Helper()
-		if err := s.Reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Reload(t.Context()))
 	}
 	old := seal(t, fast.Keys())
 
@@ -74,14 +74,8 @@ func TestARotationInterruptsNothing(t *testing.T) {
 
 func TestTheAuthorityIsThatOfItsFile(t *testing.T) {
 	s := open(t, Options{Dir: write(t, map[string]string{"1": encoded(1), "authority": encoded(9)})})
-	k, err := parseKey(encoded(9))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := pki.NewAuthority(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Value(parseKey(encoded(9)))(t)
+	want := must.Value(pki.NewAuthority(k))(t)
 	if !bytes.Equal(s.Authority().CertificatePEM(), want.CertificatePEM()) {
 		t.Error("another authority")
 	}
@@ -95,8 +89,8 @@ func TestTheGenerationOfLoginKeysFollowsItsFile(t *testing.T) {
 		}
 		return files
 	}
-	dir, log := write(t, ring("")), &logged{}
-	s := open(t, Options{Dir: dir, Log: log.logger()})
+	dir, log := write(t, ring("")), &logtest.Log{}
+	s := open(t, Options{Dir: dir, Log: textLogger(log)})
 	sealed := seal(t, s.Keys())
 	if got := s.LoginGeneration(); got != 0 {
 		t.Errorf("%d without the file", got)
@@ -151,9 +145,7 @@ func TestAChangeIsNoticed(t *testing.T) {
 func TestNothingIsAnnouncedWhereNothingChanged(t *testing.T) {
 	s := open(t, Options{Dir: write(t, map[string]string{"1": encoded(1), "authority": encoded(9)})})
 	keys, changed := s.Keys(), s.Changed()
-	if err := s.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Reload(t.Context()))
 	select {
 	case <-changed:
 		t.Error("a change is announced")
@@ -176,8 +168,8 @@ func TestTheLastGoodRingIsKept(t *testing.T) {
 		"a stray file beside ": {"1": encoded(1), "1~": encoded(1), "authority": encoded(9)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, log := write(t, good), &logged{}
-			s := open(t, Options{Dir: dir, Log: log.logger()})
+			dir, log := write(t, good), &logtest.Log{}
+			s := open(t, Options{Dir: dir, Log: textLogger(log)})
 			sealed, changed := seal(t, s.Keys()), s.Changed()
 			rewrite(t, dir, bad)
 			for range 3 {
@@ -244,14 +236,12 @@ func TestAnotherRingIsNotAdopted(t *testing.T) {
 }
 
 func TestAChangedAuthorityIsUsedAfterARestart(t *testing.T) {
-	dir, log := write(t, map[string]string{"1": encoded(1), "authority": encoded(9)}), &logged{}
-	s := open(t, Options{Dir: dir, Log: log.logger()})
+	dir, log := write(t, map[string]string{"1": encoded(1), "authority": encoded(9)}), &logtest.Log{}
+	s := open(t, Options{Dir: dir, Log: textLogger(log)})
 	before := s.Authority().CertificatePEM()
 	rewrite(t, dir, map[string]string{"1": encoded(1), "2": encoded(2), "authority": encoded(8)})
 	for range 3 {
-		if err := s.Reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Reload(t.Context()))
 	}
 	if !bytes.Equal(before, s.Authority().CertificatePEM()) {
 		t.Error("the authority has changed")
@@ -269,8 +259,8 @@ func TestAChangedAuthorityIsUsedAfterARestart(t *testing.T) {
 
 func TestASourceDoesNotShowItsKeys(t *testing.T) {
 	one, authority := encoded(1), encoded(9)
-	dir, log := write(t, map[string]string{"1": one, "authority": authority}), &logged{}
-	s := open(t, Options{Dir: dir, Log: log.logger()})
+	dir, log := write(t, map[string]string{"1": one, "authority": authority}), &logtest.Log{}
+	s := open(t, Options{Dir: dir, Log: textLogger(log)})
 	rewrite(t, dir, map[string]string{"1": one, "2": encoded(2), "3": "x" + encoded(3), "authority": authority})
 	texts := []string{fmt.Sprint(s.Reload(t.Context()), s.Err())}
 	rewrite(t, dir, map[string]string{"1": one, "2": encoded(2), "authority": encoded(8)})

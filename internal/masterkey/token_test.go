@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestATokenFileIsReadForEachCall(t *testing.T) {
@@ -27,9 +28,7 @@ func TestATokenFileIsReadForEachCall(t *testing.T) {
 	if err := source.Reload(t.Context()); !errors.Is(err, errDenied) {
 		t.Errorf("error %v, want %v", err, errDenied)
 	}
-	if err := os.WriteFile(source.options.Transit.TokenFile, []byte("hvs.second\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(source.options.Transit.TokenFile, []byte("hvs.second\n"), 0o600))
 	if err := source.Reload(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -40,9 +39,7 @@ func TestATokenFileThatIsNone(t *testing.T) {
 		"empty": "", "blank": " \n", "two lines": "hvs.canary-1\nhvs.canary-2", "a control character": "hvs.canary\x01", "far too long": strings.Repeat("canary", 10_000),
 	} {
 		file := filepath.Join(t.TempDir(), "token")
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(content), 0o600))
 		if token, err := readToken(file); err == nil || token != "" || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -56,9 +53,7 @@ func TestATokenFileThatIsNone(t *testing.T) {
 func byRole(t *testing.T, s server, key string) *Source {
 	t.Helper()
 	jwt := filepath.Join(t.TempDir(), "jwt")
-	if err := os.WriteFile(jwt, []byte("the.service.account"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(jwt, []byte("the.service.account"), 0o600))
 	o := s.options(t, key)
 	o.TokenFile, o.Role, o.JWTFile = "", "keybroker", jwt
 	return open(t, Options{Dir: write(t, map[string]string{"authority": encoded(9)}), Provider: ProviderTransit, Transit: o})
@@ -151,17 +146,13 @@ func TestALoginThatIsRefused(t *testing.T) {
 			reply(w, map[string]any{"auth": map[string]any{"client_token": "hvs.login\nX-Evil: 1"}})
 		},
 	} {
-		e.mu.Lock()
-		e.intercept = func(w http.ResponseWriter, _ *http.Request) bool { answer(w); return true }
-		e.mu.Unlock()
+		e.answer(func(w http.ResponseWriter, _ *http.Request) { answer(w) })
 		_, err := envelope.Open(t.Context(), alice(t, source.Keys()), "TOKEN", sealed)
 		if !errors.Is(err, envelope.ErrUnavailable) || errors.Is(err, envelope.ErrRefused) || !strings.Contains(err.Error(), "log in") {
 			t.Errorf("%s: %v, want %v", name, err, envelope.ErrUnavailable)
 		}
 		quiet(t, fmt.Sprint(err))
 	}
-	e.mu.Lock()
-	e.intercept = nil
-	e.mu.Unlock()
+	e.answer(nil)
 	mustOpen(t, source.Keys(), sealed)
 }

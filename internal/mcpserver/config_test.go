@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestParse(t *testing.T) {
@@ -22,17 +24,11 @@ func TestParse(t *testing.T) {
 			Secrets: []string{"TOKEN", "credentials.json"},
 		},
 	}}
-	got, err := Parse([]byte(accepted))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(Parse([]byte(accepted)))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
-	encoded, err := got.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := must.Value(got.Encode())(t)
 	if string(encoded) != accepted {
 		t.Errorf("encoded = %s, want %s", encoded, accepted)
 	}
@@ -132,10 +128,7 @@ func TestRequired(t *testing.T) {
 }
 
 func TestEncodeHasAListEvenWithoutServers(t *testing.T) {
-	b, err := Config{UserID: "alice", BridgeUID: "u"}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(Config{UserID: "alice", BridgeUID: "u"}.Encode())(t)
 	if want := `{"userID":"alice","bridgeUID":"u","servers":[]}`; string(b) != want {
 		t.Errorf("encoded = %s, want %s", b, want)
 	}

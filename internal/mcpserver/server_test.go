@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // complete has every field of the configuration.
@@ -47,14 +49,8 @@ func complete() Config {
 
 func TestACompleteConfigurationComesBack(t *testing.T) {
 	want := complete()
-	encoded, err := want.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := Parse(encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := must.Value(want.Encode())(t)
+	got := must.Value(Parse(encoded))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}

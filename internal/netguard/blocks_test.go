@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestARangeWithoutOthers(t *testing.T) {
@@ -115,10 +117,7 @@ func TestPacketsAreJudgedAsDialsAre(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, err := New(tt.allow, tt.deny, tt.unrestricted)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Value(New(tt.allow, tt.deny, tt.unrestricted))(t)
 			expectSame(t, r)
 		})
 	}
@@ -136,10 +135,7 @@ func FuzzPacketsAreJudgedAsDialsAre(f *testing.F) {
 				texts[i] = []string{netip.PrefixFrom(a, bits%(a.BitLen()+1)).String()}
 			}
 		}
-		r, err := New(texts[0], texts[1], false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Value(New(texts[0], texts[1], false))(t)
 		var probes []netip.Addr
 		if a, ok := netip.AddrFromSlice(probe); ok {
 			probes = append(probes, a)

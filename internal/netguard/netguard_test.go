@@ -6,6 +6,8 @@ package netguard
 import (
 	"net/netip"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestOnlyPublicAddressesArePublic(t *testing.T) {
@@ -82,10 +84,7 @@ func TestTheInstallationAllowsMore(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, err := New(tt.allow, nil, tt.all)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Value(New(tt.allow, nil, tt.all))(t)
 			if got := r.Permits(netip.MustParseAddr(tt.addr)); got != tt.want {
 				t.Errorf("permits = %v, want %v", got, tt.want)
 			}
@@ -110,10 +109,7 @@ func TestWhatIsDeniedIsNeverPermitted(t *testing.T) {
 		"fd00::1": false, "fd00::1%eth0": false, "fd00::2": true, "192.0.2.1": false,
 	} {
 		for _, all := range []bool{false, true} {
-			r, err := New([]string{"10.96.0.0/16", "fd00::/8", "192.0.2.0/24"}, deny, all)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Value(New([]string{"10.96.0.0/16", "fd00::/8", "192.0.2.0/24"}, deny, all))(t)
 			if got := r.Permits(netip.MustParseAddr(addr)); got != want {
 				t.Errorf("%s, all %v: permits = %v, want %v", addr, all, got, want)
 			}
@@ -122,10 +118,7 @@ func TestWhatIsDeniedIsNeverPermitted(t *testing.T) {
 			}
 		}
 	}
-	free, err := New(nil, deny, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	free := must.Value(New(nil, deny, true))(t)
 	if free.PermitsHost("0x0a.0x60.1") || !free.PermitsHost("mcp.example.com") {
 		t.Error("a proxy is asked for what may be a denied address, or for no name")
 	}
@@ -136,10 +129,7 @@ func TestWhatIsDeniedIsNeverPermitted(t *testing.T) {
 
 func TestSecretsGoUnencryptedToNoPublicAddress(t *testing.T) {
 	for _, all := range []bool{false, true} {
-		r, err := New([]string{"10.96.0.0/16", "1.1.1.0/24"}, []string{"10.96.0.1/32"}, all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Value(New([]string{"10.96.0.0/16", "1.1.1.0/24"}, []string{"10.96.0.1/32"}, all))(t)
 		for addr, want := range map[string]bool{
 			"8.8.8.8": false, "::ffff:8.8.8.8": false, "64:ff9b::8.8.8.8": false, "2606:4700:4700::1111": false,
 			"1.1.1.1": true, "10.96.0.2": true, "10.96.0.1": false, "127.0.0.1": all, "::1": all, "192.168.0.1": all, "169.254.169.254": all,
@@ -160,10 +150,7 @@ func TestWhatAProxyMayBeAskedFor(t *testing.T) {
 		"127.1": false, "0": false, "2130706433": false, "0x7f000001": false, "0x7f.1": false, "0177.0.0.1": false, "017700000001": false,
 		"127.0.0.0x1": false, "127.0x0.1": false, "1.1.1.1.": false,
 	}
-	guarded, err := New([]string{"192.168.0.0/16"}, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	guarded := must.Value(New([]string{"192.168.0.0/16"}, nil, false))(t)
 	tests["192.168.1.1"] = true
 	for host, want := range tests {
 		if got := guarded.PermitsHost(host); got != want {

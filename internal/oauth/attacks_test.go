@@ -20,6 +20,8 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // attack is a token that must not be good, and why it is not.
@@ -31,11 +33,7 @@ type attack struct {
 // der and pemOf are how programs have a public key that confuse it with a secret.
 func der(t *testing.T, key crypto.PublicKey) []byte {
 	t.Helper()
-	b, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return must.Value(x509.MarshalPKIXPublicKey(key))(t)
 }
 
 func pemOf(t *testing.T, key crypto.PublicKey) []byte {
@@ -45,21 +43,14 @@ func pemOf(t *testing.T, key crypto.PublicKey) []byte {
 
 func jwkOf(t *testing.T, key crypto.PublicKey) string {
 	t.Helper()
-	b, err := json.Marshal(jose.JSONWebKey{Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return string(must.Value(json.Marshal(jose.JSONWebKey{Key: key}))(t))
 }
 
 // certificateOf returns a certificate that an attacker makes of a key.
 func certificateOf(t *testing.T, key *ecdsa.PrivateKey) string {
 	t.Helper()
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bridges"}, NotAfter: now.Add(time.Hour)}
-	b, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 	return base64.StdEncoding.EncodeToString(b)
 }
 
@@ -131,11 +122,7 @@ func asn1Of(t *testing.T, input string) string {
 	t.Helper()
 	h := crypto.SHA256.New()
 	h.Write([]byte(input))
-	s, err := ecdsa.SignASN1(rand.Reader, keys().p256, h.Sum(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(s)
+	return string(must.Value(ecdsa.SignASN1(rand.Reader, keys().p256, h.Sum(nil)))(t))
 }
 
 // byForm are attacks on how a token is read.

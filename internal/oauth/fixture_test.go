@@ -22,6 +22,8 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -108,11 +110,7 @@ func theIssuers() []Issuer {
 
 func theVerifier(t testing.TB, issuers []Issuer, source KeySource) *Verifier {
 	t.Helper()
-	v, err := NewVerifier(issuers, source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Value(NewVerifier(issuers, source))(t)
 }
 
 // object is a JSON object of a test.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // parts returns what a token says, before and after which nothing is.
@@ -24,10 +26,7 @@ func parts(t *testing.T, token string) (header, payload string) {
 	}
 	var decoded [2]string
 	for n := range decoded {
-		b, err := base64.RawURLEncoding.DecodeString(all[n])
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Value(base64.RawURLEncoding.DecodeString(all[n]))(t)
 		decoded[n] = string(b)
 	}
 	return decoded[0], decoded[1]
@@ -82,9 +81,7 @@ func FuzzClaims(f *testing.F) {
 			return
 		}
 		var head, claims map[string]any
-		if err := errors.Join(json.Unmarshal([]byte(header), &head), json.Unmarshal([]byte(payload), &claims)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(json.Unmarshal([]byte(header), &head), json.Unmarshal([]byte(payload), &claims)))
 		audience, _ := claims["aud"].([]any)
 		if one, ok := claims["aud"].(string); ok {
 			audience = []any{one}

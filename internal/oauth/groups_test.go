@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestGroupsAreThoseOfTheClaim(t *testing.T) {
@@ -35,9 +37,7 @@ func TestGroupsAreThoseOfTheClaim(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var claims map[string]any
-			if err := json.Unmarshal([]byte(tt.claims), &claims); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal([]byte(tt.claims), &claims))
 			got, err := Groups(claims, "groups")
 			if diff := cmp.Diff(tt.want, got); diff != "" || !errors.Is(err, tt.err) {
 				t.Errorf("error %v, want %v; groups (-want +got):\n%s", err, tt.err, diff)

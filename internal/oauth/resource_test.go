@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestAResourceAndItsMetadata(t *testing.T) {
@@ -36,9 +38,7 @@ func TestAResourceAndItsMetadata(t *testing.T) {
 func TestProtectedResource(t *testing.T) {
 	got := ProtectedResource(resource, `Bridges of "Ada" & <Bob>`, []string{publicURL, theirs}, []string{ScopeRead, ScopeCall})
 	var read oauthex.ProtectedResourceMetadata
-	if err := json.Unmarshal(got, &read); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(got, &read))
 	want := oauthex.ProtectedResourceMetadata{
 		Resource: resource, ResourceName: `Bridges of "Ada" & <Bob>`, AuthorizationServers: []string{publicURL, theirs},
 		ScopesSupported: []string{"mcp:read", "mcp:call"}, BearerMethodsSupported: []string{"header"},
@@ -70,10 +70,7 @@ func TestChallenge(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := Challenge(metadata, tt.code, tt.description, tt.scopes)
-			read, err := oauthex.ParseWWWAuthenticate([]string{got})
-			if err != nil {
-				t.Fatal(err)
-			}
+			read := must.Value(oauthex.ParseWWWAuthenticate([]string{got}))(t)
 			tt.want["resource_metadata"] = metadata
 			if diff := cmp.Diff([]oauthex.Challenge{{Scheme: "bearer", Params: tt.want}}, read); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", got, diff)

@@ -12,6 +12,8 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestTokensThatAreGood(t *testing.T) {
@@ -65,10 +67,7 @@ func TestTokensThatAreGood(t *testing.T) {
 	v := theVerifier(t, theIssuers(), theKeys())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := v.Verify(t.Context(), tt.token, resource, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Value(v.Verify(t.Context(), tt.token, resource, now))(t)
 			got.Expires, got.Issued = got.Expires.UTC(), got.Issued.UTC()
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -81,10 +80,7 @@ func TestATokenOfAnotherServerDoesNotNameTheUserOrThePersonOfOurs(t *testing.T) 
 	v := theVerifier(t, theIssuers(), theKeys())
 	victim := KeyOf(theirs, "victim")
 	token := foreign(theirHeader, theirClaims.with(object{"sub": victim.String(), ClaimUser: "victim", ClaimBridge: "uid-victim", "preferred_username": nil}))
-	got, err := v.Verify(t.Context(), token, resource, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(v.Verify(t.Context(), token, resource, now))(t)
 	if got.User != "" || got.Subject == victim {
 		t.Errorf("the token is taken for %s, user %q", got.Subject, got.User)
 	}
@@ -92,10 +88,7 @@ func TestATokenOfAnotherServerDoesNotNameTheUserOrThePersonOfOurs(t *testing.T) 
 
 func TestTheSameSubjectOfTwoIssuersIsTwoPeople(t *testing.T) {
 	v := theVerifier(t, theIssuers(), theKeys())
-	first, err := v.Verify(t.Context(), foreign(theirHeader, theirClaims), resource, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Value(v.Verify(t.Context(), foreign(theirHeader, theirClaims), resource, now))(t)
 	other, err := v.Verify(t.Context(), signed(jose.RS256, keys().otherRSA, theirHeader.text(), theirClaims.with(object{"iss": second}).text()), resource, now)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -90,9 +92,7 @@ func TestSpansReachTheCollector(t *testing.T) {
 	child.SetStatus(codes.Error, "not said")
 	child.End()
 	parent.End()
-	if err := stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, stop(t.Context()))
 	g := <-requests
 	if g.path != "/v1/traces" || g.key != "a bapplication/json" || len(g.body.ResourceSpans) != 1 {
 		t.Fatalf("request = %+v", g)

@@ -24,17 +24,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var now = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
 func authority(t *testing.T, first byte) *pki.Authority {
 	t.Helper()
-	a, err := pki.NewAuthority([32]byte{first})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return must.Value(pki.NewAuthority([32]byte{first}))(t)
 }
 
 func parse(t *testing.T, chain []byte) *x509.Certificate {
@@ -43,19 +40,12 @@ func parse(t *testing.T, chain []byte) *x509.Certificate {
 	if block == nil || block.Type != "CERTIFICATE" || len(rest) != 0 {
 		t.Fatalf("not one PEM certificate: %q", chain)
 	}
-	c, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Value(x509.ParseCertificate(block.Bytes))(t)
 }
 
 func request(t *testing.T) []byte {
 	t.Helper()
-	_, csr, err := pki.NewRequest(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, csr := must.Values(pki.NewRequest(rand.Reader))(t)
 	return csr
 }
 
@@ -107,10 +97,7 @@ func TestTheCallerCannotChangeTheAuthoritysCertificate(t *testing.T) {
 
 func TestNothingOfTheRequestButItsKeyIsUsed(t *testing.T) {
 	a := authority(t, 1)
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	public, private := must.Values(ed25519.GenerateKey(rand.Reader))(t)
 	csr, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
 		Subject:        pkix.Name{CommonName: "ingress"},
 		URIs:           []*url.URL{pki.IngressURI()},
@@ -121,10 +108,7 @@ func TestNothingOfTheRequestButItsKeyIsUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := a.Issue(rand.Reader, csr, pki.BridgeSubject("uid-1"), now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := must.Value(a.Issue(rand.Reader, csr, pki.BridgeSubject("uid-1"), now))(t)
 	c := parse(t, chain)
 	type view struct {
 		Subject                      string
@@ -200,14 +184,8 @@ func TestSubjects(t *testing.T) {
 
 func TestBadRequestsAreRefused(t *testing.T) {
 	a := authority(t, 1)
-	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wrongKind, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	wrongKind := must.Value(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, other))(t)
 	good := request(t)
 	forged := bytes.Clone(good)
 	forged[len(forged)-1] ^= 1
@@ -241,14 +219,8 @@ func TestWithoutRandomnessThereIsNoKeyAndNoCertificate(t *testing.T) {
 }
 
 func FuzzIssue(f *testing.F) {
-	a, err := pki.NewAuthority([32]byte{1})
-	if err != nil {
-		f.Fatal(err)
-	}
-	_, csr, err := pki.NewRequest(rand.Reader)
-	if err != nil {
-		f.Fatal(err)
-	}
+	a := must.Value(pki.NewAuthority([32]byte{1}))(f)
+	_, csr := must.Values(pki.NewRequest(rand.Reader))(f)
 	f.Add(csr)
 	f.Add([]byte{0x30, 0x80})
 	f.Fuzz(func(t *testing.T, csr []byte) {

@@ -13,28 +13,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func newAuthority(t *testing.T, first byte) *Authority {
 	t.Helper()
-	a, err := NewAuthority([32]byte{first})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return must.Value(NewAuthority([32]byte{first}))(t)
 }
 
 // public returns the public half of a login key, uncompressed.
 func public(t *testing.T, a *Authority, generation uint32, period int64) string {
 	t.Helper()
-	key, err := a.LoginKey(generation, period)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := key.PublicKey.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Value(a.LoginKey(generation, period))(t)
+	b := must.Value(key.PublicKey.Bytes())(t)
 	return hex.EncodeToString(b)
 }
 

@@ -14,36 +14,24 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // issue returns the certificate that a issues for s.
 func issue(t *testing.T, a *pki.Authority, s pki.Subject) *x509.Certificate {
 	t.Helper()
-	chain, err := a.Issue(rand.Reader, request(t), s, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain := must.Value(a.Issue(rand.Reader, request(t), s, now))(t)
 	return parse(t, chain)
 }
 
 // foreign returns an authority that, unlike ours, signs anything.
 func foreign(t *testing.T, leaf *x509.Certificate) (root, signed *x509.Certificate) {
 	t.Helper()
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	public, private := must.Values(ed25519.GenerateKey(rand.Reader))(t)
 	parent := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), IsCA: true, BasicConstraintsValid: true, SubjectKeyId: []byte{1}}
 	sign := func(template *x509.Certificate) *x509.Certificate {
-		der, err := x509.CreateCertificate(rand.Reader, template, parent, public, private)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := x509.ParseCertificate(der)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+		der := must.Value(x509.CreateCertificate(rand.Reader, template, parent, public, private))(t)
+		return must.Value(x509.ParseCertificate(der))(t)
 	}
 	leaf.SerialNumber, leaf.NotBefore, leaf.NotAfter = big.NewInt(2), now.Add(-time.Minute), now.Add(time.Minute)
 	return sign(parent), sign(leaf)

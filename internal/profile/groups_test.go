@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var heard = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -145,10 +146,7 @@ func TestGroupsThatProfilesNameInAnyRevision(t *testing.T) {
 	}
 	p := v1alpha1.BridgeProfile{Spec: spec(a("old"), a("both"), v1alpha1.ProfileGroup{Issuer: "https://b", Value: "theirs"})}
 	p.Generation = 1
-	revisions, err := Accept(&p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	revisions := must.Value(Accept(&p))(t)
 	p.Status.Revisions, p.Spec = revisions, spec(a("new"), a("both"), v1alpha1.ProfileGroup{FromNamespace: "people", Value: "manual"})
 	if diff := cmp.Diff([]string{"both", "new", "old"}, Named([]v1alpha1.BridgeProfile{p}, "https://a")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var tiers = quota.Tiers{"free": {Servers: new(int32(3))}, "pro": {}}
@@ -205,9 +206,7 @@ func serverOf(t *testing.T, e *v1alpha1.EffectiveSettings, name string) v1alpha1
 	var s v1alpha1.Server
 	for _, given := range e.Servers {
 		if given.Name == name && given.Source != "" {
-			if err := json.Unmarshal([]byte(given.Source), &s); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal([]byte(given.Source), &s))
 		}
 	}
 	return s

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestAPacedChangeReachesFiveBridgesFirst(t *testing.T) {
@@ -52,10 +53,7 @@ func TestWhichRevisionsAreKept(t *testing.T) {
 	accept := func(generation int64, complete bool) []v1alpha1.ProfileRevision {
 		t.Helper()
 		p.Generation, p.Spec.Priority = generation, int32(generation)
-		revisions, err := Accept(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		revisions := must.Value(Accept(p))(t)
 		if p.Status.Revisions = revisions; complete {
 			p.Status.Revisions = revisions[:1]
 		}

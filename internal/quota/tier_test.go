@@ -12,17 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestDefaultsSurviveLoading(t *testing.T) {
-	b, err := yaml.Marshal(map[string]Tiers{"tiers": Defaults()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := Load(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(yaml.Marshal(map[string]Tiers{"tiers": Defaults()}))(t)
+	got := must.Value(Load(b))(t)
 	if diff := cmp.Diff(Defaults(), got); diff != "" {
 		t.Errorf("tiers (-want +got):\n%s", diff)
 	}
@@ -50,10 +46,7 @@ func TestLoad(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Load([]byte(tt.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Value(Load([]byte(tt.in)))(t)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("tiers (-want +got):\n%s", diff)
 			}
@@ -134,10 +127,7 @@ func quoted(flow string) string {
 }
 
 func TestTheShippedTiersAreTheDefaults(t *testing.T) {
-	tiers, err := FromFile("../../config/default/tiers.yaml", os.ReadFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiers := must.Value(FromFile("../../config/default/tiers.yaml", os.ReadFile))(t)
 	if diff := cmp.Diff(Defaults(), tiers); diff != "" {
 		t.Errorf("tiers (-want +got):\n%s", diff)
 	}

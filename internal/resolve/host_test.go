@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestARemoteServerIsBetterThanAProgram(t *testing.T) {
@@ -102,10 +103,7 @@ func TestTheSeedCanBeHosted(t *testing.T) {
 		t.Fatalf("%d recipes: %v", len(files), err)
 	}
 	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Value(os.ReadFile(file))(t)
 		d, problems := validate.Parse(b, validate.Checks{})
 		if len(problems) > 0 {
 			t.Fatalf("%s: %v", file, problems)

@@ -11,15 +11,12 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/netguard"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func rules(t *testing.T, allow, deny []string) netguard.Rules {
 	t.Helper()
-	r, err := netguard.New(allow, deny, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Value(netguard.New(allow, deny, false))(t)
 }
 
 func TestWhatAnInstallationCanRun(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // published are recipes of every kind that can be hosted.
@@ -57,19 +58,13 @@ func published(t *testing.T) Catalog {
 func before(t *testing.T) *v1alpha1.HostedBridge {
 	t.Helper()
 	b := &v1alpha1.HostedBridge{}
-	if err := json.Unmarshal(file(t, "testdata/before.json"), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(file(t, "testdata/before.json"), b))
 	return b
 }
 
 func file(t *testing.T, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return must.Value(os.ReadFile(name))(t)
 }
 
 // TestAnUpgradeChangesNothingOfWhatRuns holds the objects, and so each pod, byte
@@ -134,9 +129,5 @@ func objectsOf(t *testing.T, b *v1alpha1.HostedBridge) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := yaml.Marshal(objects)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return must.Value(yaml.Marshal(objects))(t)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // personAt returns a BridgePerson at idp.
@@ -83,10 +84,7 @@ func TestPeopleWhoseAccessIsTakenAwayUseNoBridge(t *testing.T) {
 				x.SetBridge(b)
 			}
 			check("known before the bridges", tt.want)
-			restored, err := Restore(x.Snapshot().Content())
-			if err != nil {
-				t.Fatal(err)
-			}
+			restored := must.Value(Restore(x.Snapshot().Content()))(t)
 			if restored.Standing(oauth.KeyOf(idp, "alice")) != x.Snapshot().Standing(oauth.KeyOf(idp, "alice")) {
 				t.Error("a restored table does not have the person's standing")
 			}

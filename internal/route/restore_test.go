@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // content returns all that a table has, in an order of its own.
@@ -49,10 +50,7 @@ func TestARestoredTableIsTheOneItWasMadeOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := Build(bridges, nil)
 			backends, keys, subjects := content(want)
-			got, err := Restore(Content{Backends: backends, Keys: keys, Subjects: subjects})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Value(Restore(Content{Backends: backends, Keys: keys, Subjects: subjects}))(t)
 			if got.Len() != len(bridges) || !reflect.DeepEqual(got.Keys("none"), want.Keys("none")) {
 				t.Errorf("%d routes, want %d", got.Len(), len(bridges))
 			}

@@ -9,22 +9,19 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestTheDirectoriesOfTheChartAreRead reads what the chart's own tests hold it to.
 func TestTheDirectoriesOfTheChartAreRead(t *testing.T) {
-	rendered, err := os.ReadFile("../../hack/helm/chart/testdata/login.golden.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rendered := must.Value(os.ReadFile("../../hack/helm/chart/testdata/login.golden.yaml"))(t)
 	for document := range strings.SplitSeq(string(rendered), "\n---\n") {
 		var o struct {
 			Metadata struct{ Name string }
 			Data     map[string]string
 		}
-		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, yaml.Unmarshal([]byte(document), &o))
 		if o.Metadata.Name != "hosted-bridge-scim" {
 			continue
 		}

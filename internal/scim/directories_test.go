@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -34,11 +35,7 @@ func isID(s string) bool { return strings.HasPrefix(s, "d-") && len(s) == len(an
 
 func sent(t *testing.T, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return must.Value(os.ReadFile("testdata/" + name + ".json"))(t)
 }
 
 // expectJSON compares a body with a golden file, without the white space that makes the file
@@ -46,9 +43,7 @@ func sent(t *testing.T, name string) []byte {
 func expectJSON(t *testing.T, name string, got []byte) {
 	t.Helper()
 	var want bytes.Buffer
-	if err := json.Compact(&want, sent(t, name+".golden")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Compact(&want, sent(t, name+".golden")))
 	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
@@ -61,10 +56,7 @@ func as(u User) User {
 
 // TestOktaProvisionsAUser sends what Okta documents, in its order.
 func TestOktaProvisionsAUser(t *testing.T) {
-	u, err := NewUser(sent(t, "okta/create-user"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Value(NewUser(sent(t, "okta/create-user")))(t)
 	u = as(u)
 	expectJSON(t, "okta/created-user", writer.User(u, Selection{}))
 	changed, err := PutUser(u, sent(t, "okta/put-user"))
@@ -95,10 +87,7 @@ func TestOktaPushesAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.ID, g.Version, g.Created, g.Members = teamID, `W/"7"`, created, []string{annaID}
-	changed, err := PatchGroup(g, sent(t, "okta/change-members"), isID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changed := must.Value(PatchGroup(g, sent(t, "okta/change-members"), isID))(t)
 	expectJSON(t, "okta/group", writer.Group(changed, Selection{}))
 	changed, err = PatchGroup(g, sent(t, "okta/replace-members"), isID)
 	if diff := cmp.Diff([]string{bertID, caroID}, changed.Members); diff != "" || err != nil {
@@ -112,10 +101,7 @@ func TestOktaPushesAGroup(t *testing.T) {
 
 // TestEntraProvisionsAUser sends what Microsoft documents for Entra.
 func TestEntraProvisionsAUser(t *testing.T) {
-	u, err := NewUser(sent(t, "entra/create-user"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Value(NewUser(sent(t, "entra/create-user")))(t)
 	u = as(u)
 	for name, change := range map[string]func(*User){
 		"entra/change-user":         func(u *User) { u.DisplayName = "updated Name" },
@@ -138,10 +124,7 @@ func TestEntraProvisionsAUser(t *testing.T) {
 
 // TestEntraProvisionsAGroup sends what Microsoft documents for Entra.
 func TestEntraProvisionsAGroup(t *testing.T) {
-	g, err := NewGroup(sent(t, "entra/create-group"), isID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Value(NewGroup(sent(t, "entra/create-group"), isID))(t)
 	g.ID, g.Version, g.Created, g.Members = teamID, `W/"7"`, created, []string{annaID}
 	changed, err := PatchGroup(g, sent(t, "entra/add-member"), isID)
 	if diff := cmp.Diff([]string{annaID, bertID}, changed.Members); diff != "" || err != nil {
@@ -155,10 +138,7 @@ func TestEntraProvisionsAGroup(t *testing.T) {
 	if !strings.HasSuffix(changed.DisplayName, "updatedDisplayName") || err != nil {
 		t.Errorf("rename: %q, %v", changed.DisplayName, err)
 	}
-	q, err := ParseQuery(`excludedAttributes=members&filter=externalId%20eq%20%228aa1a0c0-c4c3-4bc0-b4a5-2ef676900159%22`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Value(ParseQuery(`excludedAttributes=members&filter=externalId%20eq%20%228aa1a0c0-c4c3-4bc0-b4a5-2ef676900159%22`))(t)
 	f, err := GroupFilter(q.Filter)
 	if err != nil || !f.Group(&g) {
 		t.Errorf("the filter of the group: %v", err)

@@ -10,15 +10,12 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func newToken(t *testing.T, kind apikey.Kind) (token, id string) {
 	t.Helper()
-	token, id, err := apikey.Mint(rand.Reader, kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token, id
+	return must.Values(apikey.Mint(rand.Reader, kind))(t)
 }
 
 func TestATokenIsOneDirectorys(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var anna = User{ID: annaID, ExternalID: "sub-anna", UserName: "anna", DisplayName: "Anna", Active: true}
@@ -263,14 +265,9 @@ func TestPages(t *testing.T) {
 		"startIndex=-7&count=1":         {1, 1},
 	} {
 		t.Run(query, func(t *testing.T) {
-			q, err := ParseQuery(query)
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := must.Value(ParseQuery(query))(t)
 			var got listResponse
-			if err := json.Unmarshal(writer.Users(all, q), &got); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(writer.Users(all, q), &got))
 			if got.TotalResults != len(all) || got.StartIndex != want.start || got.ItemsPerPage != want.items || len(got.Resources) != want.items {
 				t.Errorf("%d of %d from %d", got.ItemsPerPage, got.TotalResults, got.StartIndex)
 			}
@@ -286,9 +283,7 @@ func TestPages(t *testing.T) {
 func TestAPageOfLargeGroupsIsShorter(t *testing.T) {
 	big := Group{DisplayName: "big", Members: make([]string, MaxMembers)}
 	var got listResponse
-	if err := json.Unmarshal(writer.Groups([]Group{big, big, big}, Query{StartIndex: 1, Count: 3}), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(writer.Groups([]Group{big, big, big}, Query{StartIndex: 1, Count: 3}), &got))
 	if got.TotalResults != 3 || got.ItemsPerPage != 2 {
 		t.Errorf("%d of %d", got.ItemsPerPage, got.TotalResults)
 	}
@@ -305,10 +300,7 @@ func TestAttributesAreChosen(t *testing.T) {
 		"attributes=" + coreUser + ":active":         `{"schemas":["` + coreUser + `"],"id":"` + annaID + `","active":true}`,
 		"excludedAttributes=id,meta,userName,active": `{"schemas":["` + coreUser + `"],"id":"` + annaID + `","externalId":"sub-anna","displayName":"Anna"}`,
 	} {
-		q, err := ParseQuery(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must.Value(ParseQuery(query))(t)
 		if diff := cmp.Diff(want, string(writer.User(anna, q.Selection))); diff != "" {
 			t.Errorf("%s:\n%s", query, diff)
 		}

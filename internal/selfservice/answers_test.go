@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestEachToolIsListedOrMissingWithAReason(t *testing.T) {
@@ -123,10 +124,7 @@ func TestActivityShowsNothingOfOthers(t *testing.T) {
 		entry(audit.Principal{Kind: audit.KindOAuth, ID: "subject", Issuer: "https://issuer", Role: "admin"}, "admin/keys.create"),
 	}, Next: &audit.Position{TimeMS: 1, Writer: "w", Seq: 2}}
 	got := ActivityOf(page)
-	text, err := json.Marshal(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(json.Marshal(got))(t)
 	for _, hidden := range []string{"session", "address", "trace", "subject", "issuer"} {
 		if strings.Contains(string(text), hidden) {
 			t.Errorf("%s shows %q", text, hidden)

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMetricsSayWhichBuildThisIs(t *testing.T) {
@@ -54,16 +56,11 @@ func TestCollectorsAreRegisteredOrTheFirstThatDoesNotFitIsTold(t *testing.T) {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name})
 	}
 	r := prometheus.NewRegistry()
-	if err := Register(r, named("one"), named("two")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Register(r, named("one"), named("two")))
 	if err := Register(r, named("three"), named("two"), named("four")); err == nil {
 		t.Error("the same collector twice is no error")
 	}
-	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Value(r.Gather())(t)
 	var names []string
 	for _, f := range families {
 		names = append(names, f.GetName())

@@ -18,25 +18,19 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 500, time.UTC)
 
 func mint(t *testing.T, r Request) *Minted {
 	t.Helper()
-	m, err := Mint(bytes.NewReader(bytes.Repeat([]byte{7, 99, 200}, 100)), r, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must.Value(Mint(bytes.NewReader(bytes.Repeat([]byte{7, 99, 200}, 100)), r, now))(t)
 }
 
 func TestAMintedKeyIsInItsPatchOnlyByItsHash(t *testing.T) {
 	m := mint(t, Request{User: "alice", Bridge: types.NamespacedName{Namespace: "tenants", Name: "alice"}, Name: "laptop", Lifetime: 36 * time.Hour})
-	patch, err := json.Marshal(m.Patch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	patch := must.Value(json.Marshal(m.Patch))(t)
 	want := `{"kind":"HostedBridge","apiVersion":"hostedbridge.dev/v1alpha1","metadata":{"name":"alice","namespace":"tenants"},` +
 		`"spec":{"apiKeys":[{"id":"` + m.ID + `","hash":"` + apikey.HashFor("alice", m.Key).String() + `","expiresAt":"2026-03-03T00:00:00Z","name":"laptop"}]}}`
 	if diff := cmp.Diff(want, string(patch)); diff != "" {
@@ -49,10 +43,7 @@ func TestAMintedKeyIsInItsPatchOnlyByItsHash(t *testing.T) {
 
 func TestTheJSONPatchesOfAKey(t *testing.T) {
 	m := mint(t, Request{User: "alice", Bridge: types.NamespacedName{Namespace: "tenants", Name: "alice"}})
-	toList, asList, err := m.JSONPatches()
-	if err != nil {
-		t.Fatal(err)
-	}
+	toList, asList := must.Values(m.JSONPatches())(t)
 	entry := `{"id":"` + m.ID + `","hash":"` + m.Hash + `"}`
 	for got, want := range map[string]string{
 		string(toList): `[{"op":"add","path":"/spec/apiKeys/-","value":` + entry + `}]`,
@@ -67,10 +58,7 @@ func TestTheJSONPatchesOfAKey(t *testing.T) {
 func TestARemovalNamesTheKeyAndTheBridge(t *testing.T) {
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{UID: "uid-1"}}
 	b.Spec.APIKeys = []v1alpha1.APIKey{{ID: "k0"}, {ID: "k1"}}
-	got, err := Removal(b, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(Removal(b, 1))(t)
 	want := `[{"op":"test","path":"/metadata/uid","value":"uid-1"},{"op":"test","path":"/spec/apiKeys/1/id","value":"k1"},` +
 		`{"op":"remove","path":"/spec/apiKeys/1","value":null}]`
 	if diff := cmp.Diff(want, string(got)); diff != "" {

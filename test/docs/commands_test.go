@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // reasons are all for which commands may not be run by the documentation's own
@@ -29,10 +31,7 @@ var reasons = []string{
 // commands can be run, and checks the commands without running them.
 func TestEveryCommandIsRunOrSaysWhyNot(t *testing.T) {
 	f := learn(t)
-	pages, err := Pages(Root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Value(Pages(Root))(t)
 	for _, page := range pages {
 		var written []string
 		defined := []string{"new_key", "await", "everywhere", "offers"}
@@ -99,10 +98,7 @@ var emptyResults = []string{
 
 // TestNoCheckMatchesAnEmptyResult looks at each "grep -q" of the pages and of the scripts.
 func TestNoCheckMatchesAnEmptyResult(t *testing.T) {
-	pages, err := Pages(Root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Value(Pages(Root))(t)
 	sources := map[string]string{}
 	for _, page := range pages {
 		for _, step := range page.Steps {
@@ -111,10 +107,7 @@ func TestNoCheckMatchesAnEmptyResult(t *testing.T) {
 			}
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(Root, "hack/*/*.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Value(filepath.Glob(filepath.Join(Root, "hack/*/*.sh")))(t)
 	for _, file := range files {
 		sources[strings.TrimPrefix(file, Root+"/")] = mustRead(t, strings.TrimPrefix(file, Root+"/"))
 	}
@@ -207,7 +200,7 @@ func tests(t *testing.T) []string {
 	}
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	for _, folder := range []string{"api", "cmd", "controllers", "hack", "internal", "test"} {
-		err := filepath.WalkDir(filepath.Join(Root, folder), func(path string, entry os.DirEntry, err error) error {
+		must.Succeed(t, filepath.WalkDir(filepath.Join(Root, folder), func(path string, entry os.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				if err == nil && entry.Name() == "node_modules" {
 					return filepath.SkipDir
@@ -219,10 +212,7 @@ func tests(t *testing.T) []string {
 				found = append(found, string(name[1]))
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return found
 }

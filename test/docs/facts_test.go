@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // facts are what the commands of the documentation may speak of.
@@ -59,16 +61,10 @@ func learn(t *testing.T) facts {
 // the environment can be given to make.
 func scripts(t *testing.T) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(Root, "hack/*/*.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Value(filepath.Glob(filepath.Join(Root, "hack/*/*.sh")))(t)
 	var all strings.Builder
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Value(os.ReadFile(file))(t)
 		all.Write(content)
 	}
 	return all.String()
@@ -76,11 +72,7 @@ func scripts(t *testing.T) string {
 
 func mustRead(t *testing.T, path string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(Root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
+	return string(must.Value(os.ReadFile(filepath.Join(Root, path)))(t))
 }
 
 // check returns what is wrong with a call.

@@ -11,15 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestEveryLinkLeadsSomewhere looks for the file and the anchor of each link
 // within the repository.
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
-	pages, err := Pages(Root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Value(Pages(Root))(t)
 	anchors := map[string][]string{}
 	for _, page := range pages {
 		anchors[page.Path] = page.Anchors
@@ -60,10 +59,7 @@ func follow(from, target string, anchors map[string][]string) string {
 
 // TestEveryPageIsLedTo finds pages that no other page leads to.
 func TestEveryPageIsLedTo(t *testing.T) {
-	pages, err := Pages(Root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Value(Pages(Root))(t)
 	led := map[string]bool{"README.md": true}
 	for _, page := range pages {
 		for _, link := range page.Links {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestParse(t *testing.T) {
@@ -46,10 +48,7 @@ $ true
 ## A *page*
 <a id="extra"></a>
 `)
-	got, err := Parse("a.md", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(Parse("a.md", []byte(source)))(t)
 	want := Page{
 		Path: "a.md",
 		Steps: []Step{

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestEveryReasonHasAnEntry reads the reasons of conditions from the API's
@@ -45,16 +46,10 @@ func TestEveryReasonHasAnEntry(t *testing.T) {
 // constants returns the values of the API's constants whose names begin so.
 func constants(t *testing.T, prefix string) []string {
 	t.Helper()
-	sources, err := filepath.Glob(filepath.Join(Root, "api/v1alpha1/*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sources := must.Value(filepath.Glob(filepath.Join(Root, "api/v1alpha1/*.go")))(t)
 	var values []string
 	for _, source := range sources {
-		file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Value(parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if !ok || !strings.HasPrefix(spec.Names[0].Name, prefix) || len(spec.Values) == 0 {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // flagsPage is where the flags of all programs are.
@@ -71,10 +73,7 @@ func defaultOf(f *pflag.Flag) string {
 func ExpectPart(t *testing.T, page, part, want string) {
 	t.Helper()
 	file := Root + "/" + page
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Value(os.ReadFile(file))(t)
 	begin, end := fmt.Appendf(nil, "<!-- begin %s -->\n", part), fmt.Appendf(nil, "<!-- end %s -->", part)
 	before, rest, begun := bytes.Cut(content, begin)
 	got, after, ended := bytes.Cut(rest, end)
@@ -88,7 +87,5 @@ func ExpectPart(t *testing.T, page, part, want string) {
 	if os.Getenv("UPDATE_DOCS") == "" {
 		t.Fatalf("%s is not what the program says of %s: run make docs-reference", page, part)
 	}
-	if err := os.WriteFile(file, bytes.Join([][]byte{before, begin, []byte(want), end, after}, nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, bytes.Join([][]byte{before, begin, []byte(want), end, after}, nil), 0o600))
 }

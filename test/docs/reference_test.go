@@ -8,14 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestTheReferenceHasEveryValue(t *testing.T) {
 	values, schema := mustRead(t, "charts/hosted-bridge/values.yaml"), mustRead(t, "charts/hosted-bridge/values.schema.json")
-	text, err := Values([]byte(values), []byte(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(Values([]byte(values), []byte(schema)))(t)
 	ExpectPart(t, "docs/reference/values.md", "values", strings.TrimSpace(text))
 }
 

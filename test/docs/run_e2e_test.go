@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // pageTimeout bounds one page, also where it has Go compile a program.
@@ -36,10 +38,7 @@ type place struct {
 // has the repository, a cluster with the sample users, and a home of their own.
 // HB_URL, HB_KUBECONFIG and KUBECTL say which, as they do for test/e2e.
 func TestTheDocumentationRuns(t *testing.T) {
-	pages, err := Pages(Root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Value(Pages(Root))(t)
 	p := newPlace(t)
 	for _, page := range pages {
 		t.Run(strings.ReplaceAll(page.Path, "/", "_"), func(t *testing.T) {
@@ -62,9 +61,7 @@ func newPlace(t *testing.T) place {
 	for name, path := range map[string]string{"kubectl": cmp.Or(os.Getenv("KUBECTL"), "kubectl"), "helm": fromRoot("bin/helm")} {
 		if found, err := exec.LookPath(path); err == nil {
 			found, _ = filepath.Abs(found)
-			if err := os.Symlink(found, filepath.Join(p.programs, name)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Symlink(found, filepath.Join(p.programs, name)))
 		}
 	}
 	// The flags are those of the images' programs, so that most is compiled

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestNobodyLearnsWhoIsAUser compares every refusal on a user's URL with the
@@ -48,11 +50,7 @@ func TestNobodyLearnsWhoIsAUser(t *testing.T) {
 		for _, r := range requests {
 			t.Run(c.name+" on "+r.name, func(t *testing.T) {
 				ask := func(user string) answer {
-					a, err := send(t.Context(), client, installed.url+"/u/"+user+"/"+r.path, c.key, r.request)
-					if err != nil {
-						t.Fatal(err)
-					}
-					return a
+					return must.Value(send(t.Context(), client, installed.url+"/u/"+user+"/"+r.path, c.key, r.request))(t)
 				}
 				zelda := installed.name("zelda")
 				known, absent := ask(trent.name), ask(zelda)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -74,11 +75,7 @@ func secretsAreNowhereElse(t *testing.T) {
 
 func mustCanary(t *testing.T, name, value string) canary.Canary {
 	t.Helper()
-	c, err := canary.New(name, value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Value(canary.New(name, value))(t)
 }
 
 // travel sends values everywhere that a user's secret goes, also where it is

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -144,10 +145,7 @@ type publisher struct {
 // newPublisher makes a publisher with a key, and a public key.
 func newPublisher(t *testing.T, short string) publisher {
 	t.Helper()
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	public, private := must.Values(ed25519.GenerateKey(rand.Reader))(t)
 	p := publisher{id: installed.name(short), signs: private}
 	body := fmt.Sprintf(`{"id":%q,"displayName":"Made by a test","publicKeys":[%q]}`, p.id, recipe.FormatKey(public))
 	a := admin(t).must(t, http.StatusCreated, http.MethodPost, "/admin/publishers", body)
@@ -224,11 +222,7 @@ func (p publisher) signed(t *testing.T, r recipe.Recipe) string {
 // fileOf returns a recipe file.
 func fileOf(t *testing.T, recipe any) string {
 	t.Helper()
-	b, err := json.Marshal(recipe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return string(must.Value(json.Marshal(recipe))(t))
 }
 
 // written is the answer to a publisher's write.

@@ -28,6 +28,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -95,9 +96,7 @@ func theManagersAre(t *testing.T, name string, want ...string) {
 		Metadata struct{ ManagedFields []metav1.ManagedFieldsEntry }
 	}
 	out := mustKubectl(t, "get", "recipe", name, "--namespace="+systemNamespace, "-o", "json", "--show-managed-fields")
-	if err := json.Unmarshal([]byte(out), &o); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(out), &o))
 	owns := map[string]string{}
 	for _, m := range o.Metadata.ManagedFields {
 		if m.Subresource == "" {
@@ -262,9 +261,7 @@ func catalogIsSeeded(t *testing.T) {
 func seededVersions(t *testing.T) map[string]string {
 	t.Helper()
 	var list v1alpha1.CatalogRecipeList
-	if err := installed.client.List(t.Context(), &list, client.InNamespace(systemNamespace)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.List(t.Context(), &list, client.InNamespace(systemNamespace)))
 	versions := map[string]string{}
 	for _, o := range list.Items {
 		if o.Spec.Owner == catalog.SeedOwner {

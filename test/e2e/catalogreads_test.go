@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // seededRecipes returns the files of the recipes that the installation brings, by
@@ -76,19 +77,10 @@ func everySeededRecipeIsServed(t *testing.T, c curl) {
 	}
 	var said struct{ PublicKey string }
 	c.must(t, http.StatusOK, http.MethodGet, "/catalog-key", "").into(t, &said)
-	key, err := recipe.ParseKey(said.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Value(recipe.ParseKey(said.PublicKey))(t)
 	for name, file := range seeded {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := recipe.Parse(content)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Value(os.ReadFile(file))(t)
+		want := must.Value(recipe.Parse(content))(t)
 		a := c.must(t, http.StatusOK, http.MethodGet, "/api/recipes/"+name+"/download", "")
 		got, err := recipe.Parse(a.body)
 		if err == nil {

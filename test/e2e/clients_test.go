@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // eras are the inspector's names of the two eras that one URL serves.
@@ -27,25 +29,16 @@ func TestTheInspectorListsCallsAndReads(t *testing.T) {
 	}
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			names, err := inspectorTools(t, way.era, way.url, alice.key.secret)
-			if err != nil {
-				t.Fatal(err)
-			}
+			names := must.Value(inspectorTools(t, way.era, way.url, alice.key.secret))(t)
 			// One server: its names are its own, without a prefix.
 			if !slices.Contains(names, tool) {
 				t.Errorf("the list is %v, want %s in it", names, tool)
 			}
-			text, err := inspectorCall(t, way.era, way.url, alice.key.secret, tool)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Value(inspectorCall(t, way.era, way.url, alice.key.secret, tool))(t)
 			if diff := cmp.Diff(toolText, text); diff != "" {
 				t.Errorf("the tool's answer differs (-want +got):\n%s", diff)
 			}
-			prompt, resource, err := inspectorReads(t, way.era, way.url, alice.key.secret)
-			if err != nil {
-				t.Fatal(err)
-			}
+			prompt, resource := must.Values(inspectorReads(t, way.era, way.url, alice.key.secret))(t)
 			if prompt != promptText || resource != resourceText {
 				t.Errorf("the prompt is %q and the resource %q", prompt, resource)
 			}
@@ -59,10 +52,7 @@ func TestTwoServersShowTheirToolsUnderTheirNames(t *testing.T) {
 	want := []string{"first_" + tool, "second_" + tool}
 	for _, era := range eras {
 		t.Run(era, func(t *testing.T) {
-			names, err := inspectorTools(t, era, bob.url(), bob.key.secret)
-			if err != nil {
-				t.Fatal(err)
-			}
+			names := must.Value(inspectorTools(t, era, bob.url(), bob.key.secret))(t)
 			for _, name := range names {
 				if !strings.HasPrefix(name, "first_") && !strings.HasPrefix(name, "second_") {
 					t.Errorf("tool %s is listed without its server's name", name)
@@ -72,10 +62,7 @@ func TestTwoServersShowTheirToolsUnderTheirNames(t *testing.T) {
 				if !slices.Contains(names, name) {
 					t.Fatalf("the list is %v, want %s in it", names, name)
 				}
-				text, err := inspectorCall(t, era, bob.url(), bob.key.secret, name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := must.Value(inspectorCall(t, era, bob.url(), bob.key.secret, name))(t)
 				if text != toolText {
 					t.Errorf("%s answers %q, want %q", name, text, toolText)
 				}
@@ -89,18 +76,12 @@ func TestTheGoSDKsClientCallsATool(t *testing.T) {
 	carol := newTenant(t, "carol", "everything")
 	for version, era := range map[string]string{legacyVersion: "legacy", modernVersion: "modern"} {
 		t.Run(era, func(t *testing.T) {
-			session, err := newSDKClient(carol, version).connect(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			session := must.Value(newSDKClient(carol, version).connect(t.Context()))(t)
 			defer session.Close()
 			if got := session.InitializeResult().ProtocolVersion; got != version {
 				t.Errorf("version %s is negotiated, want %s", got, version)
 			}
-			result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := must.Value(session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool}))(t)
 			if err := isToolText(result); err != nil {
 				t.Error(err)
 			}

@@ -16,6 +16,8 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // conformanceTimeout bounds one run of the suite, which takes some seconds.
@@ -79,10 +81,7 @@ func TestConformance(t *testing.T) {
 // and the Origin that the suite tries are those that the ingress sees.
 func withKey(t *testing.T, n tenant) string {
 	t.Helper()
-	target, err := url.Parse(installed.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Value(url.Parse(installed.url))(t)
 	transport := &http.Transport{}
 	forward := &httputil.ReverseProxy{
 		Transport:     transport,

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -33,9 +34,7 @@ func offerServer(t *testing.T, n tenant, name string, use v1alpha1.ServerUse) {
 		},
 	}
 	p.Namespace = systemNamespace
-	if err := installed.client.Create(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Create(t.Context(), p))
 	t.Cleanup(func() {
 		if err := client.IgnoreNotFound(installed.client.Delete(context.WithoutCancel(t.Context()), p)); err != nil {
 			t.Error(err)
@@ -186,10 +185,7 @@ func consoleByLogin(t *testing.T) {
 	v := p.does(t, "open", installed.url+"/tools")
 	p.says(t, v, "Log in", "Or use a key")
 	p.says(t, p.does(t, "type", "Log in"), "Log in to see your bridge")
-	v, err := p.saysWho(p.does(t, "press", atIdentity.link()), "carla")
-	if err != nil {
-		t.Fatal(err)
-	}
+	v = must.Value(p.saysWho(p.does(t, "press", atIdentity.link()), "carla"))(t)
 	if slices.Contains(v.Buttons, "Continue") {
 		p.says(t, v, n.name)
 		// The run's namespace is not one that speaks for the installation, which would make a

@@ -12,15 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestADeletedBridgeIsGoneAndARecreatedOneIsNew(t *testing.T) {
 	erin := newTenant(t, "erin", "everything")
 	client := newHTTPClient(false)
-	if err := callTool(t.Context(), client, erin.url(), erin.key.secret); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, callTool(t.Context(), client, erin.url(), erin.key.secret))
 
 	mustKubectl(t, "delete", "hb", erin.name, "--wait=false")
 	deleted := time.Now()

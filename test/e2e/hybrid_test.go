@@ -22,6 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -54,12 +55,8 @@ func newLaptop(t *testing.T, n tenant) laptop {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(home, ".config", "hosted-bridge")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "config.json"), config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(folder, 0o700))
+	must.Succeed(t, os.WriteFile(filepath.Join(folder, "config.json"), config, 0o600))
 	set := exec.CommandContext(t.Context(), l.program, "secret", "set", "HOSTED_KEY")
 	set.Env, set.Stdin = l.env, strings.NewReader(n.key.secret)
 	if out, err := set.CombinedOutput(); err != nil {
@@ -89,18 +86,12 @@ func TestALaptopsBridgeHasTheHostedOneAmongItsServers(t *testing.T) {
 		}
 		return out.String(), nil
 	}
-	list, err := inspector("--method", "tools/list")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Value(inspector("--method", "tools/list"))(t)
 	for _, name := range []string{"hosted_" + tool, "local_" + tool} {
 		if !strings.Contains(list, `"`+name+`"`) {
 			t.Errorf("%s is not in the list %.500s", name, list)
 		}
-		answer, err := inspector("--method", "tools/call", "--tool-name", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Value(inspector("--method", "tools/call", "--tool-name", name))(t)
 		if !strings.Contains(answer, toolText) {
 			t.Errorf("%s answers %.500s", name, answer)
 		}
@@ -114,10 +105,7 @@ func TestALaptopsBridgeOutlivesThePodOfTheHostedOne(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), l.program, "serve")
 	cmd.Env = l.env
 	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Value(client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil))(t)
 	defer session.Close()
 	awaitTools(t, session, "hosted_"+tool)
 	old := bridgePod(t, n.uid)

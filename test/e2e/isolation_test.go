@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -73,9 +74,7 @@ func isolationFound(t *testing.T, name string) (found string) {
 func TestTheLastUserOfANamespaceTakesItsPolicyWithThem(t *testing.T) {
 	t.Parallel()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: installed.name("emptied") + "-"}}
-	if err := installed.client.Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Create(t.Context(), namespace))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
 		defer cancel()
@@ -95,9 +94,7 @@ func TestTheLastUserOfANamespaceTakesItsPolicyWithThem(t *testing.T) {
 		return errors.Join(err, installed.client.Get(ctx, policy, &networkingv1.NetworkPolicy{}))
 	})
 
-	if err := installed.client.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Delete(t.Context(), b))
 	wait.NoError(t, wait.Limit, "the policy is gone", func(ctx context.Context) error {
 		err := installed.client.Get(ctx, policy, &networkingv1.NetworkPolicy{})
 		if !apierrors.IsNotFound(err) {

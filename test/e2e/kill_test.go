@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -93,10 +94,7 @@ func processesOf(t *testing.T, p corev1.Pod) (pids []int) {
 // which their control groups name.
 func processesIn(t *testing.T, p corev1.Pod, status corev1.ContainerStatus) (pids []int) {
 	t.Helper()
-	groups, err := filepath.Glob("/proc/[0-9]*/cgroup")
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Value(filepath.Glob("/proc/[0-9]*/cgroup"))(t)
 	_, id, found := strings.Cut(status.ContainerID, "://")
 	if !found {
 		t.Fatalf("container %s of pod %s does not run", status.Name, p.Name)
@@ -106,10 +104,7 @@ func processesIn(t *testing.T, p corev1.Pod, status corev1.ContainerStatus) (pid
 		if content, err := os.ReadFile(file); err != nil || !bytes.Contains(content, []byte(id)) {
 			continue
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		pid := must.Value(strconv.Atoi(filepath.Base(filepath.Dir(file))))(t)
 		pids = append(pids, pid)
 	}
 	return pids

@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -184,10 +185,7 @@ func (p *person) consents(t *testing.T, a asking, who string) url.Values {
 	if len(v.Buttons) == 0 {
 		t.Fatalf("the person is not asked, but is at %s (%d): %.500s", v.path(), v.Status, v.Text)
 	}
-	v, err := p.allows(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v = must.Value(p.allows(v))(t)
 	answer := v.answer(t)
 	if answer.Get("state") != a.state || answer.Get("iss") != installed.url {
 		t.Errorf("the answer is of issuer %q, and its state is the client's: %t", answer.Get("iss"), answer.Get("state") == a.state)
@@ -271,11 +269,7 @@ func (a answer) challenged(status int, errorCode, resource string) error {
 // mustSend sends the request with the token.
 func mustSend(t *testing.T, address, token string, r request) answer {
 	t.Helper()
-	a, err := send(t.Context(), newHTTPClient(false), address, token, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return must.Value(send(t.Context(), newHTTPClient(false), address, token, r))(t)
 }
 
 // changeSubjects replaces the people who may use a tenant's bridge.

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 	"io"
 	"net/url"
@@ -109,28 +110,17 @@ func chromium(t *testing.T) string {
 func newPerson(t *testing.T, b browser) *person {
 	t.Helper()
 	b.Program = cmp.Or(b.Program, chromium(t))
-	argument, err := json.Marshal(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	argument := must.Value(json.Marshal(b))(t)
 	cmd := exec.Command(nodeProgram(t), "clients/browser.mjs", string(argument))
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	cmd.WaitDelay = wait.Limit
 	p := &person{err: &bytes.Buffer{}}
 	cmd.Stderr = p.err
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Value(cmd.StdinPipe())(t)
+	out := must.Value(cmd.StdoutPipe())(t)
 	p.in, p.out = in, bufio.NewScanner(out)
 	p.out.Buffer(nil, 1<<20)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		late := time.AfterFunc(wait.Limit, func() { _ = cmd.Process.Kill() })
 		defer late.Stop()

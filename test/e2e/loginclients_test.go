@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -91,10 +92,7 @@ func clientsLogIn(t *testing.T) {
 				if refreshes {
 					asked.Steps = append(asked.Steps, "refresh")
 				}
-				got, err := o.logIn(t, n, asked, "carla")
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must.Value(o.logIn(t, n, asked, "carla"))(t)
 				if got.Call != toolText || refreshes && got.Refresh != "another" {
 					t.Errorf("the call answers %q, and the refresh token is then %s", got.Call, got.Refresh)
 				}
@@ -232,14 +230,9 @@ func loginConforms(t *testing.T) {
 		"--url", installed.url, "--client-id", desk, "--resource", n.url(), "--port", freePort(t))
 	cmd.Dir = t.TempDir()
 	var out bytes.Buffer
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdout := must.Value(cmd.StdoutPipe())(t)
 	cmd.Stderr = &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	p, asked := newVisitor(t), 0
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		fmt.Fprintln(&out, lines.Text())

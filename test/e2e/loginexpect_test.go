@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // loginScenario is a line of the suite's listing that names a scenario in which a
@@ -202,10 +204,7 @@ func wordsAre(t *testing.T, what string, got []string, want ...string) {
 // 3.1), before it looks at the root.
 func wellKnown(t *testing.T, resource string) string {
 	t.Helper()
-	u, err := url.Parse(resource)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Value(url.Parse(resource))(t)
 	u.Path = "/.well-known/oauth-protected-resource" + u.Path
 	return u.String()
 }
@@ -349,10 +348,7 @@ func knownClientsNeedNoRegistration(t *testing.T, m *met) {
 // metadata about URLs: at the origin of the URL.
 func originHasTheServersMetadata(t *testing.T, m *met) {
 	for _, resource := range m.urls() {
-		u, err := url.Parse(resource)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Value(url.Parse(resource))(t)
 		var server serverMetadata
 		found(t, u.Scheme+"://"+u.Host+"/.well-known/oauth-authorization-server", &server)
 		same(t, "the issuer", server.Issuer, m.server.Issuer)

@@ -23,16 +23,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // sayOf has the identity provider say more of somebody.
 func sayOf(t *testing.T, name string, claims map[string]any) {
 	t.Helper()
-	body, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Value(json.Marshal(claims))(t)
 	c := http.Client{Timeout: callTimeout, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, identityHosts[identityHost])
@@ -44,10 +42,7 @@ func sayOf(t *testing.T, name string, claims map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Value(c.Do(r))(t)
 	_ = res.Body.Close()
 	if res.StatusCode >= http.StatusMultipleChoices {
 		t.Fatalf("the provider answers %d", res.StatusCode)
@@ -65,9 +60,7 @@ func groupsDecide(t *testing.T) {
 			Servers: []v1alpha1.ProfileServer{{Use: v1alpha1.ServerRequired, Server: bridge("", nil, "team").Spec.Servers[0]}},
 		},
 	}
-	if err := installed.client.Create(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Create(t.Context(), p))
 	t.Cleanup(func() {
 		if err := installed.client.Delete(context.WithoutCancel(t.Context()), p); err != nil {
 			t.Error(err)
@@ -90,9 +83,7 @@ func groupsDecide(t *testing.T) {
 	}
 	awaitTeam(got.Access, true)
 	var known v1alpha1.BridgePersonList
-	if err := installed.client.List(t.Context(), &known, client.InNamespace(systemNamespace)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.List(t.Context(), &known, client.InNamespace(systemNamespace)))
 	var kept []string
 	for _, one := range known.Items {
 		if one.Spec.Issuer == identityIssuer && one.Spec.Subject == "greta" && one.Status.Login != nil {

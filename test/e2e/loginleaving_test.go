@@ -27,6 +27,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	logins "github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -35,18 +36,12 @@ import (
 func listenFor(t *testing.T, address, token string) <-chan time.Time {
 	t.Helper()
 	r := modern("subscriptions/listen", "", `{"notifications":{"toolsListChanged":true}}`)
-	req, err := http.NewRequestWithContext(t.Context(), r.method, address, strings.NewReader(r.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Value(http.NewRequestWithContext(t.Context(), r.method, address, strings.NewReader(r.body)))(t)
 	for name, value := range r.header {
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	res, err := newHTTPClient(false).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Value(newHTTPClient(false).Do(req))(t)
 	lines := bufio.NewReader(res.Body)
 	if first, err := lines.ReadString('\n'); err != nil || res.StatusCode != http.StatusOK {
 		t.Fatalf("a stream: status %d, %q: %v", res.StatusCode, first, err)
@@ -180,9 +175,7 @@ func expectNothingLeft(t *testing.T, n tenant) {
 		}
 	}
 	var pods corev1.PodList
-	if err := installed.client.List(t.Context(), &pods, client.InNamespace(installed.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.List(t.Context(), &pods, client.InNamespace(installed.namespace)))
 	for _, pod := range pods.Items {
 		if pod.Annotations[v1alpha1.AnnotationBridgeUID] == string(n.uid) {
 			t.Errorf("pod %s is there", pod.Name)

@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	logins "github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -79,9 +80,7 @@ func (n newcomer) hasNone(t *testing.T, after string) {
 func (n newcomer) bridge(t *testing.T) *v1alpha1.HostedBridge {
 	t.Helper()
 	b := &v1alpha1.HostedBridge{}
-	if err := installed.client.Get(t.Context(), n.of, b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Get(t.Context(), n.of, b))
 	return b
 }
 

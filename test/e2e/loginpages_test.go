@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // pagesAreForEverybody goes from a client's link to its answer with a keyboard
@@ -36,10 +38,7 @@ func pagesAreForEverybody(t *testing.T) {
 			}
 			v = p.does(t, "type", atIdentity.link())
 			checkPage(t, v)
-			v, err := p.saysWho(v, "paula")
-			if err != nil {
-				t.Fatal(err)
-			}
+			v = must.Value(p.saysWho(v, "paula"))(t)
 			checkPage(t, v)
 			for _, word := range append(c.says, n.name) {
 				if !strings.Contains(v.Text, word) {
@@ -228,10 +227,7 @@ func invitationsBind(t *testing.T) {
 	p := newVisitor(t)
 	v := p.does(t, "open", invitation)
 	checkPage(t, v)
-	v, err := p.saysWho(p.does(t, "press", atIdentity.link()), who)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v = must.Value(p.saysWho(p.does(t, "press", atIdentity.link()), who))(t)
 	checkPage(t, v)
 	if v.Status != http.StatusOK || !strings.Contains(v.Text, n.name) {
 		t.Errorf("status %d at %s, want words about %s: %s", v.Status, v.path(), n.name, v.Text)

@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -98,11 +99,7 @@ func startIdentityProvider(t *testing.T) (hosts map[string]string) {
 		t.Fatal("HB_LOGIN is not set to the folder that hack/test/login.sh has written: run these tests by make test-e2e")
 	}
 	read := func(name string) []byte {
-		content, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return content
+		return must.Value(os.ReadFile(filepath.Join(folder, name)))(t)
 	}
 	meta := metav1.ObjectMeta{Namespace: identityNamespace, Name: identityName}
 	objects := []client.Object{
@@ -219,13 +216,8 @@ func forwardedTo(t *testing.T, namespace, target string, port int) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	cmd := installed.kubectlCommand(ctx, "port-forward", "--namespace="+namespace, target, fmt.Sprintf(":%d", port))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Value(cmd.StdoutPipe())(t)
+	must.Succeed(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	drained := make(chan struct{})
 	go func() {

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	logins "github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -30,20 +31,11 @@ import (
 // the answer.
 func provision(t *testing.T, status int, method, path, body string) (id string) {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(os.Getenv("HB_LOGIN"), "scim-token"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(t.Context(), method, installed.url+"/scim/v2/"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must.Value(os.ReadFile(filepath.Join(os.Getenv("HB_LOGIN"), "scim-token")))(t)
+	r := must.Value(http.NewRequestWithContext(t.Context(), method, installed.url+"/scim/v2/"+path, strings.NewReader(body)))(t)
 	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	r.Header.Set("Content-Type", "application/scim+json")
-	res, err := newHTTPClient(false).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Value(newHTTPClient(false).Do(r))(t)
 	defer res.Body.Close()
 	content, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != status {
@@ -51,9 +43,7 @@ func provision(t *testing.T, status int, method, path, body string) (id string) 
 	}
 	var made struct{ ID string }
 	if len(content) > 0 {
-		if err := json.Unmarshal(content, &made); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(content, &made))
 	}
 	return made.ID
 }
@@ -76,9 +66,7 @@ func directoriesDecide(t *testing.T) {
 			Servers: []v1alpha1.ProfileServer{{Use: v1alpha1.ServerRequired, Server: bridge("", nil, "team").Spec.Servers[0]}},
 		},
 	}
-	if err := installed.client.Create(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Create(t.Context(), p))
 	t.Cleanup(func() {
 		if err := installed.client.Delete(context.WithoutCancel(t.Context()), p); err != nil {
 			t.Error(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	logins "github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -51,9 +52,7 @@ func sharedServer(t *testing.T, name string, g *guard, members, owners string, u
 			}},
 		}},
 	} {
-		if err := installed.client.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, installed.client.Create(t.Context(), o))
 		t.Cleanup(func() {
 			if err := installed.client.Delete(context.WithoutCancel(t.Context()), o); err != nil {
 				t.Error(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -161,9 +162,7 @@ func removedPeopleAreOut(t *testing.T) {
 	a := askAs(desk, n.url())
 	out, stays := mustLogIn(t, a, "ronja"), mustLogIn(t, a, "robin")
 	for _, token := range []string{out.Access, stays.Access} {
-		if err := mustSend(t, n.url(), token, modernCall).toolAnswered(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, mustSend(t, n.url(), token, modernCall).toolAnswered())
 	}
 	changeSubjects(t, n, []v1alpha1.OAuthSubject{{Issuer: identityIssuer, Subject: "robin"}})
 	awaitShut(t, n.url(), out.Access)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -138,9 +139,7 @@ func TestTheOldestClaimToAUserIDWins(t *testing.T) {
 func TestKubectlShowsWhatMatters(t *testing.T) {
 	t.Parallel()
 	judy := newTenant(t, "judy", "everything")
-	if err := callTool(t.Context(), newHTTPClient(false), judy.url(), judy.key.secret); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, callTool(t.Context(), newHTTPClient(false), judy.url(), judy.key.secret))
 	header := "NAME USER TIER PROFILE PHASE READY SERVERS TOOLS URL LAST-ACTIVE AGE"
 	// The ingress counts the tools by itself, and notes a call, but neither
 	// at once.

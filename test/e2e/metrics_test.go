@@ -15,6 +15,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // metricName is how a metric of ours, of the library under the operator or of
@@ -38,10 +40,7 @@ func asked(t *testing.T) []string {
 	t.Helper()
 	names := map[string]bool{}
 	for _, file := range []string{"alerts/alerts.yaml", "dashboards/hosted-bridge.json"} {
-		text, err := os.ReadFile("../../charts/hosted-bridge/files/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Value(os.ReadFile("../../charts/hosted-bridge/files/" + file))(t)
 		for line := range strings.Lines(string(text)) {
 			if strings.Contains(line, "description:") || strings.HasPrefix(strings.TrimSpace(line), "#") {
 				continue

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -68,9 +69,7 @@ func TestAProgramBesideABridgeReachesNothingThatIsNotAllowed(t *testing.T) {
 		}
 	}
 	var reached []string
-	if err := json.Unmarshal([]byte(mustKubectl(t, args...)), &reached); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(mustKubectl(t, args...)), &reached))
 	is := map[string]bool{}
 	for _, target := range reached {
 		is[target] = true
@@ -94,9 +93,7 @@ func at(host string, port int) string { return net.JoinHostPort(host, strconv.It
 func nodeAddress(t *testing.T) string {
 	t.Helper()
 	var nodes corev1.NodeList
-	if err := installed.client.List(t.Context(), &nodes); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.List(t.Context(), &nodes))
 	for _, a := range nodes.Items[0].Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {
 			return a.Address
@@ -109,9 +106,7 @@ func nodeAddress(t *testing.T) string {
 func serviceAddress(t *testing.T, namespace, name string) string {
 	t.Helper()
 	var s corev1.Service
-	if err := installed.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &s))
 	return s.Spec.ClusterIP
 }
 

@@ -10,16 +10,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // module returns the path of a file of the packages in node_modules.
 func module(t *testing.T, file string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("node_modules", filepath.FromSlash(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return must.Value(filepath.Abs(filepath.Join("node_modules", filepath.FromSlash(file))))(t)
 }
 
 // nodeProgram returns the node to run: the one pinned beside the packages, which is for

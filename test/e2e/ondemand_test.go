@@ -26,6 +26,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -113,9 +114,7 @@ func endIdleTime(ctx context.Context, b *v1alpha1.HostedBridge) error {
 func workload(t *testing.T, n tenant) *appsv1.Deployment {
 	t.Helper()
 	d := &appsv1.Deployment{}
-	if err := installed.client.Get(t.Context(), client.ObjectKey{Namespace: installed.namespace, Name: n.name + "-bridge"}, d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Get(t.Context(), client.ObjectKey{Namespace: installed.namespace, Name: n.name + "-bridge"}, d))
 	return d
 }
 
@@ -124,10 +123,7 @@ func workload(t *testing.T, n tenant) *appsv1.Deployment {
 func TestAnIdleBridgeSleepsAndItsSessionOutlivesThat(t *testing.T) {
 	n := newSleeper(t, "sleeper")
 	sdk := newSDKClient(n, legacyVersion)
-	session, err := sdk.connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Value(sdk.connect(t.Context()))(t)
 	defer session.Close()
 	id := session.ID()
 	callInSession(t, session)
@@ -287,9 +283,7 @@ func rawDeployment(t *testing.T) *appsv1.Deployment {
 			}},
 		},
 	}
-	if err := installed.client.Create(t.Context(), d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Create(t.Context(), d))
 	return d
 }
 
@@ -300,9 +294,7 @@ func scaleUp(t *testing.T, d *appsv1.Deployment) time.Duration {
 	scale := func(replicas int32, done func() bool) time.Duration {
 		began := time.Now()
 		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-		if err := installed.client.Patch(t.Context(), d, patch); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, installed.client.Patch(t.Context(), d, patch))
 		wait.NoError(t, wait.Limit, fmt.Sprintf("the raw Deployment has %d replicas", replicas), func(ctx context.Context) error {
 			if err := installed.client.Get(ctx, client.ObjectKeyFromObject(d), d); err != nil {
 				return err

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // outage is how long the API server is away: long enough that kubelet and
@@ -60,19 +62,13 @@ func TestCallsGoOnWhileTheAPIServerIsAway(t *testing.T) {
 func pauseAPIServer(t *testing.T) (resume func()) {
 	t.Helper()
 	ca := filepath.Join(localNode(t).folder, "pki", "ca.crt")
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Value(filepath.Glob("/proc/[0-9]*/cmdline"))(t)
 	for _, file := range files {
 		command, err := os.ReadFile(file)
 		if err != nil || !bytes.Contains(command, []byte("kube-apiserver\x00")) || !bytes.Contains(command, []byte("--client-ca-file="+ca)) {
 			continue // One that has ended meanwhile, or another one.
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		pid := must.Value(strconv.Atoi(filepath.Base(filepath.Dir(file))))(t)
 		resume = func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
 		t.Cleanup(resume)
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {

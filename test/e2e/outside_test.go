@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -132,10 +133,7 @@ func (o outsider) command(ctx context.Context, t *testing.T, n tenant, asked tas
 		asked.Command = append([]string{nodeProgram(t), module(t, "mcp-remote/dist/proxy.js"), asked.URL, "--allow-http"}, o.remote...)
 		asked.Command = append(asked.Command, asked.Login.remote()...)
 	}
-	argument, err := json.Marshal(asked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	argument := must.Value(json.Marshal(asked))(t)
 	cmd := exec.CommandContext(ctx, nodeProgram(t), "clients/"+o.program, string(argument))
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "BROWSER=true", "HB_KEY="+n.key.secret, "HB_AUTHORIZATION=Bearer "+n.key.secret)
 	// What the client started itself must end with it, and not keep its streams open.
@@ -171,10 +169,7 @@ func TestOutsideClientsDoEverything(t *testing.T) {
 				t.Parallel()
 				asked := upstream.task
 				asked.Steps = []string{"list", "call", "prompt", "resource", "progress", "elicit"}
-				got, err := o.run(t, n, asked)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must.Value(o.run(t, n, asked))(t)
 				checkSaid(t, o, got)
 			})
 		}
@@ -218,14 +213,8 @@ func TestACancelledCallIsCancelledAtTheServer(t *testing.T) {
 	})
 	for _, o := range outsiders {
 		t.Run(o.name, func(t *testing.T) {
-			before, err := askWaits(t.Context(), n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := o.run(t, n, task{Slow: left.name + "_wait", Steps: []string{"cancel"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Value(askWaits(t.Context(), n))(t)
+			got := must.Value(o.run(t, n, task{Slow: left.name + "_wait", Steps: []string{"cancel"}}))(t)
 			if got.Cancel != "cancelled" {
 				t.Errorf("the call is %s, want cancelled", got.Cancel)
 			}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestPictures takes the pictures of the documentation, of an installation with people who
@@ -117,9 +118,7 @@ func offerToEngineers(t *testing.T) {
 		{Use: v1alpha1.ServerRequired, Server: open[0]}, {Use: v1alpha1.ServerDefault, Server: github},
 		{Use: v1alpha1.ServerOptional, Server: open[2]}, {Use: v1alpha1.ServerOnRequest, Server: open[4]},
 	}
-	if err := installed.client.Create(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Create(t.Context(), p))
 	t.Cleanup(func() {
 		if err := client.IgnoreNotFound(installed.client.Delete(context.WithoutCancel(t.Context()), p)); err != nil {
 			t.Error(err)

@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // The kinds of places in which a secret could lie.
@@ -77,9 +78,7 @@ func searchObjects(t *testing.T, s *canary.Scanner) {
 			t.Fatalf("parse an object: %v", err)
 		}
 		place := strings.Trim(head.Kind+" "+head.Metadata.Namespace+"/"+head.Metadata.Name, "/")
-		if err := s.ScanObject(kindObjects, place, item); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.ScanObject(kindObjects, place, item))
 	}
 }
 
@@ -193,14 +192,8 @@ type node struct {
 // localNode finds the cluster beside its kubeconfig.
 func localNode(t *testing.T) node {
 	t.Helper()
-	folder, err := filepath.Abs(filepath.Dir(installed.kubeconfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(filepath.Join(folder, "state.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must.Value(filepath.Abs(filepath.Dir(installed.kubeconfig)))(t)
+	content := must.Value(os.ReadFile(filepath.Join(folder, "state.json")))(t)
 	var state struct{ PID int }
 	if err := json.Unmarshal(content, &state); err != nil || state.PID == 0 {
 		t.Fatalf("read the cluster's state: %v", err)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -38,30 +39,20 @@ func TestAProfileDecidesWhichToolsItsMembersHave(t *testing.T) {
 			},
 		},
 	}
-	if err := installed.client.Create(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Create(t.Context(), p))
 	t.Cleanup(func() {
 		if err := installed.client.Delete(context.WithoutCancel(t.Context()), p); err != nil {
 			t.Error(err)
 		}
 	})
-	session, err := newSDKClient(n, legacyVersion).connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Value(newSDKClient(n, legacyVersion).connect(t.Context()))(t)
 	defer session.Close()
 	awaitTools(t, session, "own_"+tool, "second_"+tool)
 	joins := func(groups ...string) time.Time {
-		b, err := getBridge(t.Context(), n.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Value(getBridge(t.Context(), n.name))(t)
 		before := b.DeepCopy()
 		b.Spec.Groups = groups
-		if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, installed.client.Patch(t.Context(), b, client.MergeFrom(before)))
 		return time.Now()
 	}
 	began := joins(group)

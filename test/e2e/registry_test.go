@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // npxTimeout bounds the start of a bridge and what npx fetches for a small
@@ -46,10 +47,7 @@ func TestTheReadmesExampleUserHasTheToolsOfAServerOverNpx(t *testing.T) {
 	b.Spec.APIKeys = []v1alpha1.APIKey{n.key.listed(n.name)}
 	n.uid = create(t, b)
 	awaitReady(t, n.name)
-	session, err := newSDKClient(n, modernVersion).connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Value(newSDKClient(n, modernVersion).connect(t.Context()))(t)
 	defer session.Close()
 	awaitToolsWithin(t, npxTimeout, session, "memory_create_entities", "memory_read_graph")
 }
@@ -57,10 +55,7 @@ func TestTheReadmesExampleUserHasTheToolsOfAServerOverNpx(t *testing.T) {
 // exampleOfReadme returns the HostedBridge in the README.
 func exampleOfReadme(t *testing.T) *v1alpha1.HostedBridge {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(os.ReadFile("../../README.md"))(t)
 	for block := range strings.SplitSeq(string(text), "```") {
 		manifest, isYAML := strings.CutPrefix(block, "yaml\n")
 		var b v1alpha1.HostedBridge
@@ -121,14 +116,10 @@ func TestAPodOfTheLocalClusterDoesNotReachTheMachine(t *testing.T) {
 			}},
 		},
 	}
-	if err := installed.client.Create(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Create(t.Context(), pod))
 	mustKubectl(t, "wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/"+name, "--timeout=60s")
 	var reached []string
-	if err := json.Unmarshal([]byte(mustKubectl(t, "logs", name)), &reached); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(mustKubectl(t, "logs", name)), &reached))
 	if !slices.Contains(reached, api) {
 		t.Error("the API server's Service is not reached, so that the attempts themselves do not work")
 	}
@@ -144,16 +135,10 @@ func TestAPodOfTheLocalClusterDoesNotReachTheMachine(t *testing.T) {
 // slirp4netns has the machine's loopback unless told otherwise.
 func portsOfThisMachine(t *testing.T) (targets []string) {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Value(new(net.ListenConfig).Listen(t.Context(), "tcp4", "0.0.0.0:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	port := listener.Addr().(*net.TCPAddr).Port
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	addresses := must.Value(net.InterfaceAddrs())(t)
 	for _, a := range addresses {
 		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() {
 			targets = append(targets, at(n.IP.String(), port))

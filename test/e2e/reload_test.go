@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -30,23 +31,15 @@ func TestAChangeReachesTheBridgeWithoutEndingIt(t *testing.T) {
 
 func changeReachesBridge(t *testing.T, n tenant) {
 	t.Helper()
-	session, err := newSDKClient(n, legacyVersion).connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Value(newSDKClient(n, legacyVersion).connect(t.Context()))(t)
 	defer session.Close()
 	awaitTools(t, session, "first_"+tool, "second_"+tool)
 	pod := bridgePod(t, n.uid)
 
-	b, err := getBridge(t.Context(), n.name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(getBridge(t.Context(), n.name))(t)
 	before := b.DeepCopy()
 	b.Spec.Mode = v1alpha1.ModeRouter
-	if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Patch(t.Context(), b, client.MergeFrom(before)))
 	began := time.Now()
 	wait.NoError(t, wait.Limit, "one tool is listed", func(ctx context.Context) error {
 		list, err := session.ListTools(ctx, nil)

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -75,10 +76,7 @@ func backedUp(t *testing.T) (tenant, backup) {
 // each block together.
 func documented(t *testing.T) (commands []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "docs/operations/backup.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(os.ReadFile(filepath.Join(root, "docs/operations/backup.md")))(t)
 	for n, part := range strings.Split(string(text), "```") {
 		if block, ok := strings.CutPrefix(part, "sh\n"); ok && n%2 == 1 {
 			commands = append(commands, block)
@@ -96,10 +94,7 @@ func (b backup) run(t *testing.T, at *installation, block int) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c",
 		`kubectl() { "$KUBECTL" --kubeconfig="$KUBECONFIG" "$@"; }`+"\n"+b.commands[block])
-	kubeconfig, err := filepath.Abs(at.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := must.Value(filepath.Abs(at.kubeconfig))(t)
 	cmd.Dir, cmd.Env = b.folder, append(os.Environ(), "KUBECTL="+at.kubectl, "KUBECONFIG="+kubeconfig)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -177,9 +172,7 @@ func (b backup) only(t *testing.T, n tenant) {
 		"bridges.json": "hostedbridge/" + n.name, "envelopes.json": "secret/" + n.name + "-envelopes", "salts.json": "secret/" + n.name + "-salt",
 	} {
 		content := mustOutput(t, "get", object, "--output=json")
-		if err := os.WriteFile(filepath.Join(b.folder, file), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(b.folder, file), content, 0o600))
 	}
 }
 
@@ -202,9 +195,7 @@ func emptyCluster(t *testing.T, kept backup) *installation {
 
 	at := *installed
 	at.url, at.kubeconfig = "http://127.0.0.1:"+port, filepath.Join(filepath.Dir(folder), name, "kubeconfig")
-	if err := at.connect(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, at.connect())
 	kept.run(t, &at, commandsRing)
 	inRoot(ctx, t, []string{"CLUSTER=local", "NAME=" + name, "PORT=" + port}, "hack/up/up.sh")
 	kept.run(t, &at, commandsPeople)
@@ -232,10 +223,7 @@ func inRoot(ctx context.Context, t *testing.T, environment []string, program str
 // freePort returns a port that nobody listens on at the moment.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -56,9 +57,7 @@ func offering(t *testing.T) (group string) {
 			},
 		},
 	}
-	if err := installed.client.Create(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Create(t.Context(), p))
 	t.Cleanup(func() {
 		if err := installed.client.Delete(context.WithoutCancel(t.Context()), p); err != nil {
 			t.Error(err)
@@ -79,10 +78,7 @@ func TestAUserChoosesAServerAndTheirClientHasItsTools(t *testing.T) {
 	manifest.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "HostedBridge"}
 	n.uid = create(t, b)
 	awaitReady(t, n.name)
-	session, err := newSDKClient(n, legacyVersion).connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Value(newSDKClient(n, legacyVersion).connect(t.Context()))(t)
 	defer session.Close()
 	awaitTools(t, session, "own_"+tool, "team_"+tool)
 
@@ -135,10 +131,7 @@ func TestAUserChoosesAServerAndTheirClientHasItsTools(t *testing.T) {
 // applyAgain applies a manifest as its author does, twice.
 func applyAgain(t *testing.T, manifest *v1alpha1.HostedBridge) {
 	t.Helper()
-	text, err := json.Marshal(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(json.Marshal(manifest))(t)
 	for range 2 {
 		if out, err := installed.runKubectl(t.Context(), string(text), "apply", "--server-side", "--force-conflicts", "--filename=-"); err != nil {
 			t.Fatalf("%v: %s", err, out)

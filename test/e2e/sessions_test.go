@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -35,10 +36,7 @@ func TestASessionOutlivesItsPod(t *testing.T) {
 	for upstream, what := range []string{"a server with sessions", "a server without sessions"} {
 		n := newTenantOf(t, fmt.Sprintf("lasting-%d", upstream), upstream)
 		sdk := newSDKClient(n, legacyVersion)
-		session, err := sdk.connect(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must.Value(sdk.connect(t.Context()))(t)
 		defer session.Close()
 		id := session.ID()
 		if id == "" {
@@ -85,15 +83,10 @@ func suspendAndResume(t *testing.T, n tenant) {
 	t.Helper()
 	desire := func(state v1alpha1.DesiredState) {
 		t.Helper()
-		b, err := getBridge(t.Context(), n.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Value(getBridge(t.Context(), n.name))(t)
 		before := b.DeepCopy()
 		b.Spec.DesiredState = state
-		if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, installed.client.Patch(t.Context(), b, client.MergeFrom(before)))
 	}
 	desire(v1alpha1.StateSuspended)
 	wait.NoError(t, wait.Limit, "the bridge has no pod", func(ctx context.Context) error {

@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -66,10 +67,7 @@ func TestServersOverStdioRunBesideTheBridge(t *testing.T) {
 	n := newStdioTenant(t, "stdio")
 	for version, era := range map[string]string{legacyVersion: "legacy", modernVersion: "modern"} {
 		t.Run(era, func(t *testing.T) {
-			session, err := newSDKClient(n, version).connect(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			session := must.Value(newSDKClient(n, version).connect(t.Context()))(t)
 			defer session.Close()
 			awaitTools(t, session, "everything_echo", "files_write_file", "memory_create_entities")
 			if got := textOf(t, session, "everything_echo", map[string]any{"message": "hello"}); got != "Echo: hello" {
@@ -98,10 +96,7 @@ func TestAServerOverStdioSeesItsOwnSecretsAlone(t *testing.T) {
 	own, other := rand.Text(), rand.Text()
 	mustPut(t, n, "OWN_TOKEN", own, http.StatusCreated)
 	mustPut(t, n, "OTHER_TOKEN", other, http.StatusCreated)
-	session, err := newSDKClient(n, modernVersion).connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Value(newSDKClient(n, modernVersion).connect(t.Context()))(t)
 	defer session.Close()
 	awaitEnv := func(token string) {
 		t.Helper()
@@ -126,10 +121,7 @@ func TestAServerOverStdioSeesItsOwnSecretsAlone(t *testing.T) {
 	}
 	awaitEnv(own)
 	pod := bridgePod(t, n.uid)
-	spec, err := json.Marshal(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := must.Value(json.Marshal(pod))(t)
 	if strings.Contains(string(spec), own) || strings.Contains(string(spec), other) {
 		t.Error("the pod's object holds a secret")
 	}
@@ -163,10 +155,7 @@ func environmentOf(ctx context.Context, session *mcp.ClientSession) (map[string]
 func TestAServerOverStdioIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	n := newStdioTenant(t, "stdio-killed")
-	session, err := newSDKClient(n, modernVersion).connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Value(newSDKClient(n, modernVersion).connect(t.Context()))(t)
 	defer session.Close()
 	awaitTools(t, session, "everything_echo")
 	pod := bridgePod(t, n.uid)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -101,24 +102,17 @@ func TestAProgramsFilesOutliveSleepEvictionAndAnotherVersion(t *testing.T) {
 
 	pod := bridgePod(t, n.uid)
 	remember(t, n, "second")
-	if err := installed.client.Delete(t.Context(), &pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Delete(t.Context(), &pod))
 	awaitOtherPod(t, n, pod)
 	awaitMemory(t, n, "first", "second")
 
 	pod = bridgePod(t, n.uid)
-	b, err := getBridge(t.Context(), n.name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(getBridge(t.Context(), n.name))(t)
 	before := b.DeepCopy()
 	b.Spec.Servers[0].Transport.Stdio.Resources = &corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("96Mi")},
 	}
-	if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Patch(t.Context(), b, client.MergeFrom(before)))
 	awaitOtherPod(t, n, pod)
 	awaitMemory(t, n, "first", "second")
 	dropServers(t, n)
@@ -132,15 +126,10 @@ func dropServers(t *testing.T, n tenant) {
 		gone string
 		left []string
 	}{{"files", []string{"memory"}}, {"memory", nil}} {
-		b, err := getBridge(t.Context(), n.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Value(getBridge(t.Context(), n.name))(t)
 		before := b.DeepCopy()
 		b.Spec.Servers = slices.DeleteFunc(b.Spec.Servers, func(s v1alpha1.Server) bool { return s.Name == step.gone })
-		if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, installed.client.Patch(t.Context(), b, client.MergeFrom(before)))
 		var want []string
 		for _, server := range step.left {
 			want = append(want, v1alpha1.ClaimName(n.name, server))

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -52,15 +53,10 @@ func TestABridgeThatEndsIsBackInSecondsWithoutTheServerThatEndsIt(t *testing.T) 
 		}
 		return nil
 	})
-	b, err := getBridge(t.Context(), n.name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(getBridge(t.Context(), n.name))(t)
 	before := b.DeepCopy()
 	b.Spec.Servers[0].Description = "mended"
-	if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, installed.client.Patch(t.Context(), b, client.MergeFrom(before)))
 	wait.NoError(t, wait.Limit, "the changed server is in service", func(ctx context.Context) error {
 		if c, err := stableOf(ctx, n); err != nil || c != nil && c.Reason == v1alpha1.ReasonServersOutOfService {
 			return fmt.Errorf("the condition is %+v: %w", c, errors.Join(err, errors.New("not in service")))
@@ -122,10 +118,7 @@ func holdCall(t *testing.T, n tenant, server string) (release func()) {
 	sdk := newSDKClient(n, legacyVersion)
 	made := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, options)
 	transport := &mcp.StreamableClientTransport{Endpoint: n.url(), HTTPClient: sdk.http}
-	session, err := made.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion})
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Value(made.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: legacyVersion}))(t)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: server + "_test_elicitation", Arguments: map[string]any{"message": "wait"}})

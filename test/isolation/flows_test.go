@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const system, tenants, trials = "hosted-bridge-system", "tenants", "trials"
@@ -25,10 +26,7 @@ const system, tenants, trials = "hosted-bridge-system", "tenants", "trials"
 // namespaces: those of the chart, and those that the operator makes.
 func installed(t *testing.T) cluster {
 	t.Helper()
-	f, err := os.Open("../../config/isolation/policies.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Value(os.Open("../../config/isolation/policies.yaml"))(t)
 	defer f.Close()
 	var c cluster
 	for decoder := yaml.NewYAMLOrJSONDecoder(f, 4096); ; {
@@ -61,13 +59,8 @@ func installed(t *testing.T) cluster {
 			t.Fatal(err)
 		}
 		var p networkingv1.NetworkPolicy
-		data, err := json.Marshal(made)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(data, &p); err != nil {
-			t.Fatal(err)
-		}
+		data := must.Value(json.Marshal(made))(t)
+		must.Succeed(t, json.Unmarshal(data, &p))
 		c.policies = append(c.policies, p)
 	}
 	return c

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestPoliciesAreEvaluatedAsTheAPIDefinesThem has a case for each sentence of the
@@ -60,9 +62,7 @@ func TestPoliciesAreEvaluatedAsTheAPIDefinesThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := networkingv1.NetworkPolicy{}
 			p.Namespace = "x"
-			if err := yaml.UnmarshalStrict([]byte(tt.spec), &p.Spec); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, yaml.UnmarshalStrict([]byte(tt.spec), &p.Spec))
 			if got := (cluster{policies: []networkingv1.NetworkPolicy{p}}).allows(tt.flow); got != tt.want {
 				t.Errorf("allowed: %v, want %v", got, tt.want)
 			}

@@ -24,16 +24,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestTheLifeOfAnInstallation is one story, each part of which begins where the
 // one before has ended.
 func TestTheLifeOfAnInstallation(t *testing.T) {
-	c, err := fromEnvironment()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(fromEnvironment())(t)
 	users, keys := c.mintUsers(t, "uma", "vera", "will", "late", "later", "last")
 	c.makeServer(t, users)
 	c.install(t, c.old)
@@ -64,9 +62,7 @@ func TestTheLifeOfAnInstallation(t *testing.T) {
 		{"helm test finds what is broken", c.expectTestToFail},
 		{"another operator goes on where the one that leads ends", func(t *testing.T) {
 			leader := c.leader(t)
-			if err := c.client.Delete(t.Context(), &leader); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.client.Delete(t.Context(), &leader))
 			c.makeBridge(t, late, keys[3])
 			t.Logf("a user who was made when the leader was to end had a Deployment after %s", c.awaitObjects(t, late).Round(time.Millisecond))
 			c.seal(t, late)
@@ -157,16 +153,12 @@ func (c *cluster) podsNow(ctx context.Context, namespaces ...string) map[types.U
 func (c *cluster) expectTestToFail(t *testing.T) {
 	var d appsv1.Deployment
 	at := client.ObjectKey{Namespace: system, Name: "hosted-bridge-keybroker"}
-	if err := c.client.Get(t.Context(), at, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Get(t.Context(), at, &d))
 	replicas := *d.Spec.Replicas
 	scale := func(to int32) {
 		t.Helper()
 		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, to)
-		if err := c.client.Patch(t.Context(), &d, client.RawPatch(types.MergePatchType, patch)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.client.Patch(t.Context(), &d, client.RawPatch(types.MergePatchType, patch)))
 		wait.NoError(t, patience, fmt.Sprintf("there are %d key brokers", to), func(ctx context.Context) error {
 			if err := c.client.Get(ctx, at, &d); err != nil {
 				return err
@@ -192,9 +184,7 @@ func (c *cluster) expectTestToFail(t *testing.T) {
 		t.Errorf("helm test finds nothing without a key broker: %s", out)
 	}
 	var pod corev1.Pod
-	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: system, Name: "hosted-bridge-test"}, &pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Get(t.Context(), client.ObjectKey{Namespace: system, Name: "hosted-bridge-test"}, &pod))
 	if len(pod.Status.ContainerStatuses) == 0 {
 		t.Error("helm test failed before its pod began")
 	}
@@ -211,9 +201,7 @@ func (c *cluster) expectTestToFail(t *testing.T) {
 func (c *cluster) leader(t *testing.T) corev1.Pod {
 	t.Helper()
 	var lease coordinationv1.Lease
-	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: system, Name: "hosted-bridge-operator"}, &lease); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Get(t.Context(), client.ObjectKey{Namespace: system, Name: "hosted-bridge-operator"}, &lease))
 	if lease.Spec.HolderIdentity == nil {
 		t.Fatal("nobody leads")
 	}
@@ -222,9 +210,7 @@ func (c *cluster) leader(t *testing.T) corev1.Pod {
 		t.Fatalf("nobody leads: %q", name)
 	}
 	var pod corev1.Pod
-	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: system, Name: name}, &pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Get(t.Context(), client.ObjectKey{Namespace: system, Name: name}, &pod))
 	return pod
 }
 
@@ -232,13 +218,9 @@ func (c *cluster) leader(t *testing.T) corev1.Pod {
 func (c *cluster) killLeader(t *testing.T) {
 	t.Helper()
 	pod := c.leader(t)
-	if err := end(pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, end(pod))
 	if os.Getenv("CLUSTER") != "local" {
-		if err := c.client.Delete(t.Context(), &pod, client.GracePeriodSeconds(0)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.client.Delete(t.Context(), &pod, client.GracePeriodSeconds(0)))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -41,9 +42,7 @@ func (c *cluster) expectNamespaced(t *testing.T, users []user, more user, key v1
 		t.Errorf("it has rights in the whole cluster by %s", strings.Join(left, ", "))
 	}
 
-	if err := c.client.Create(t.Context(), elsewhere); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Create(t.Context(), elsewhere))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
@@ -56,9 +55,7 @@ func (c *cluster) expectNamespaced(t *testing.T, users []user, more user, key v1
 	c.awaitReady(t, more)
 	c.mustHelm(t, "test", release, "--timeout=90s")
 	// By now somebody else's would have had its conditions for long.
-	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(elsewhere), elsewhere); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Get(t.Context(), client.ObjectKeyFromObject(elsewhere), elsewhere))
 	if found := elsewhere.Status.Conditions; len(found) > 0 {
 		t.Errorf("a HostedBridge of another namespace was looked after: %+v", found)
 	}
@@ -83,9 +80,7 @@ func (c *cluster) expectNamespaced(t *testing.T, users []user, more user, key v1
 func (c *cluster) clusterWide(t *testing.T) (names []string) {
 	t.Helper()
 	var list rbacv1.ClusterRoleBindingList
-	if err := c.client.List(t.Context(), &list); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.List(t.Context(), &list))
 	for _, b := range list.Items {
 		for _, s := range b.Subjects {
 			if s.Kind == rbacv1.ServiceAccountKind && s.Namespace == system {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -41,10 +42,7 @@ const server = "guarded"
 func (c *cluster) mintUsers(t *testing.T, names ...string) (users []user, keys []v1alpha1.APIKey) {
 	t.Helper()
 	for _, name := range names {
-		key, id, err := apikey.Mint(rand.Reader, apikey.KindUser)
-		if err != nil {
-			t.Fatal(err)
-		}
+		key, id := must.Values(apikey.Mint(rand.Reader, apikey.KindUser))(t)
 		u := user{name: name + "-" + c.run, key: key, token: rand.Text()}
 		u.home = c.url + "/u/" + u.name
 		u.url = u.home + "/mcp"
@@ -121,9 +119,7 @@ func (c *cluster) makeBridge(t *testing.T, u user, key v1alpha1.APIKey) {
 func (c *cluster) awaitObjects(t *testing.T, u user) time.Duration {
 	t.Helper()
 	var b v1alpha1.HostedBridge
-	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: u.name}, &b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.client.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: u.name}, &b))
 	return wait.NoError(t, patience, u.name+" has a Deployment", func(ctx context.Context) error {
 		var list appsv1.DeploymentList
 		if err := c.client.List(ctx, &list, client.InNamespace(c.namespace)); err != nil {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -38,10 +39,7 @@ func TestWhatAnIdleBridgeTakes(t *testing.T) {
 	idle := time.Duration(world.Number(t, "BENCH_SECONDS", 60)) * time.Second
 	buildShipped(t, "bridgepod")
 	i := install(t, n)
-	program, err := os.Stat(filepath.Join(programDir, "bridgepod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Value(os.Stat(filepath.Join(programDir, "bridgepod")))(t)
 	g := i.startIngresses(t, 1)
 	all := make([]*hosted, n)
 	for k := range all {
@@ -90,9 +88,7 @@ func TestWhatAnIdleBridgeTakes(t *testing.T) {
 // tests.
 func buildShipped(t *testing.T, programs ...string) {
 	t.Helper()
-	if err := build(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, build())
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", programDir + string(filepath.Separator)}
 	for _, name := range programs {
 		args = append(args, "github.com/hostedbridge/hostedbridge/cmd/"+name)

@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -56,9 +57,7 @@ func install(t *testing.T, addresses int) *installation {
 	i := &installation{
 		t: t, client: testenv.Client(t), kubeconfig: testenv.Kubeconfig(t), dir: t.TempDir(), roots: x509.NewCertPool(),
 	}
-	if err := build(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, build())
 	i.namespace = testenv.Namespace(t, i.client)
 	t.Cleanup(i.forget)
 	i.hosts = newHosts(addresses)
@@ -85,9 +84,7 @@ func (i *installation) forget() {
 func (i *installation) write(name, content string) string {
 	i.t.Helper()
 	path := filepath.Join(i.dir, name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		i.t.Fatal(err)
-	}
+	must.Succeed(i.t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -113,15 +114,10 @@ func (g *ingresses) begin(t *testing.T, u *tenant) string {
 	r.Header = http.Header{
 		"Authorization": {"Bearer " + u.key}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
 	}
-	res, err := g.pick().clients[0].Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Value(g.pick().clients[0].Do(r))(t)
 	defer res.Body.Close()
 	// Who leaves before the end of the answer has begun no session.
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(io.Copy(io.Discard, res.Body))(t)
 	session := res.Header.Get("Mcp-Session-Id")
 	if res.StatusCode != http.StatusOK || session == "" {
 		t.Fatalf("initialize: status %d, session %q", res.StatusCode, session)

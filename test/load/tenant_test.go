@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -57,10 +58,7 @@ type tenant struct {
 // newTenant adds a user whose bridge does not run yet.
 func (i *installation) newTenant(t *testing.T, n int) *tenant {
 	t.Helper()
-	key, id, err := apikey.Mint(rand.Reader, apikey.KindUser)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, id := must.Values(apikey.Mint(rand.Reader, apikey.KindUser))(t)
 	u := &tenant{user: fmt.Sprintf("%s-%03d", i.namespace, n), key: key}
 	u.canary = canaryPrefix + u.user + "-" + strings.ToLower(rand.Text())
 	u.bridge = &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: u.user}}
@@ -108,18 +106,14 @@ func (i *installation) readyAt(t *testing.T, pod *corev1.Pod, host string) {
 	t.Helper()
 	pod.Status.Phase, pod.Status.PodIP, pod.Status.PodIPs = corev1.PodRunning, host, []corev1.PodIP{{IP: host}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	if err := i.client.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.client.Status().Update(t.Context(), pod))
 }
 
 // deletePod deletes the tenant's pod at once, as there is no kubelet that would
 // end it first.
 func (i *installation) deletePod(t *testing.T, u *tenant) {
 	t.Helper()
-	if err := i.client.Delete(t.Context(), u.pod, client.GracePeriodSeconds(0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.client.Delete(t.Context(), u.pod, client.GracePeriodSeconds(0)))
 }
 
 // exchange ends two bridges and starts each on the address of the other. Until

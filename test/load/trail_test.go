@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // line is what is read of a line of an audit trail.
@@ -63,10 +65,7 @@ func (g *ingresses) verify(t *testing.T, files ...string) (said string, err erro
 // verified.
 func (g *ingresses) expectGapFound(t *testing.T, home int) {
 	t.Helper()
-	content, err := os.ReadFile(filesOf(t, g.trail(home))[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Value(os.ReadFile(filesOf(t, g.trail(home))[0]))(t)
 	lines := bytes.SplitAfter(content, []byte("\n"))
 	if len(lines) < 4 {
 		t.Fatalf("the trail has %d lines", len(lines))
@@ -81,10 +80,7 @@ func (g *ingresses) expectGapFound(t *testing.T, home int) {
 // by when they were begun.
 func filesOf(t *testing.T, path string) []string {
 	t.Helper()
-	full, err := filepath.Glob(path + ".*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := must.Value(filepath.Glob(path + ".*"))(t)
 	full = slices.DeleteFunc(full, func(name string) bool { return name == path+".head" })
 	slices.Sort(full)
 	return append(full, path)
@@ -92,10 +88,7 @@ func filesOf(t *testing.T, path string) []string {
 
 func (a *trails) read(t *testing.T, path string) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Value(os.Open(path))(t)
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var l line

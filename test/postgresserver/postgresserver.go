@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/database"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -64,10 +65,7 @@ func (s *Server) begin(t testing.TB) {
 	if os.Getuid() == 0 {
 		s.beNobody(t)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s.port = l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	out, err := s.command(initdb, "-D", s.dir+"/data", "-U", "tests", "-A", "trust", "--no-sync", "--locale=C.UTF-8", "-E", "UTF8").CombinedOutput()
@@ -80,16 +78,11 @@ func (s *Server) begin(t testing.TB) {
 // beNobody is for tests that run as root, as which it refuses to run.
 func (s *Server) beNobody(t testing.TB) {
 	t.Helper()
-	nobody, err := user.Lookup("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	nobody := must.Value(user.Lookup("nobody"))(t)
 	uid, _ := strconv.ParseUint(nobody.Uid, 10, 32)
 	gid, _ := strconv.ParseUint(nobody.Gid, 10, 32)
 	s.user = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	if err := os.Chown(s.dir, int(uid), int(gid)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chown(s.dir, int(uid), int(gid)))
 }
 
 func (s *Server) command(path string, args ...string) *exec.Cmd {
@@ -103,16 +96,11 @@ func (s *Server) command(path string, args ...string) *exec.Cmd {
 func (s *Server) Run(t testing.TB) {
 	t.Helper()
 	server, _ := program("postgres")
-	log, err := os.OpenFile(s.dir+"/log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Value(os.OpenFile(s.dir+"/log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600))(t)
 	defer log.Close()
 	c := s.command(server, "-D", s.dir+"/data", "-k", "", "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-F")
 	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Start())
 	s.running = c
 	wait.NoError(t, wait.Limit, "PostgreSQL answers", func(ctx context.Context) error { return s.exec(ctx, "SELECT 1") })
 }
@@ -154,8 +142,6 @@ func (s *Server) Database(t testing.TB) string {
 	s.names++
 	name := "database" + strconv.Itoa(s.names)
 	s.mu.Unlock()
-	if err := s.exec(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.exec(t.Context(), "CREATE DATABASE "+name))
 	return s.url(name)
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/privileges"
 )
 
@@ -55,17 +56,13 @@ func TestEachProcessHasTheRightsThatItUses(t *testing.T) {
 		t.Logf("%s of %s may be %q: %s", e.What, e.Account, e.Kind, e.Why)
 	}
 	var table strings.Builder
-	if err := c.WriteUses(&table); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.WriteUses(&table))
 	t.Logf("what was used:\n%s", table.String())
 	if len(c.Findings) == 0 {
 		return
 	}
 	table.Reset()
-	if err := c.WriteFindings(&table); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.WriteFindings(&table))
 	t.Errorf("rights and their use differ; docs/operations/rights.md says what to do about it:\n%s", table.String())
 }
 
@@ -76,10 +73,7 @@ func granting(t *testing.T) (g privileges.Grants) {
 	if err != nil {
 		t.Fatalf("HB_KUBECONFIG: %v", err)
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(client.New(config, client.Options{Scheme: scheme.Scheme}))(t)
 	var (
 		roles           rbacv1.RoleList
 		clusterRoles    rbacv1.ClusterRoleList
@@ -106,10 +100,7 @@ func logged(t *testing.T) (l privileges.Log) {
 		t.Fatalf("there is no audit log %s (%v)", file, err)
 	}
 	for _, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Value(os.Open(name))(t)
 		if err := l.Read(f); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

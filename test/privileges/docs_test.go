@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/privileges"
 )
 
@@ -32,10 +33,7 @@ var quoted = regexp.MustCompile("`([^`]*)`")
 // documented returns the rights of the document's table, one a line.
 func documented(t *testing.T) (rights []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(os.ReadFile(filepath.Join(root, document)))(t)
 	_, table, _ := strings.Cut(string(text), "<!-- rights -->\n")
 	table, _, ended := strings.Cut(table, "<!-- /rights -->")
 	if !ended {
@@ -64,15 +62,9 @@ func documented(t *testing.T) (rights []string) {
 // namespace that they are for.
 func shipped(t *testing.T) (g privileges.Grants) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "config/rbac/*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Value(filepath.Glob(filepath.Join(root, "config/rbac/*.yaml")))(t)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Value(os.ReadFile(file))(t)
 		for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
 			// Both kinds of role and both of binding have the same fields.
 			var o struct {

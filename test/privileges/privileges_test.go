@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/privileges"
 )
 
@@ -181,9 +182,7 @@ func TestWhatIsGrantedIsComparedWithWhatIsUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := privileges.Comparison{Grants: granted(tt.everywhere, tt.at), Namespace: system, Accounts: []string{process}}
 			for _, request := range tt.log {
-				if err := c.Log.Read(strings.NewReader(line(request))); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.Log.Read(strings.NewReader(line(request))))
 			}
 			c.Compare()
 			var got []found
@@ -224,9 +223,7 @@ func TestAnExceptionIsForOneFindingOfOneProcess(t *testing.T) {
 func TestALogThatIsBeingWrittenIsReadToItsLastWholeLine(t *testing.T) {
 	whole := line("get pods a/x 200")
 	var l privileges.Log
-	if err := l.Read(strings.NewReader(whole + whole + whole[:20])); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.Read(strings.NewReader(whole+whole+whole[:20])))
 	for r, times := range l.Requests {
 		if times != 2 || r.Act.Verb != "get" {
 			t.Errorf("%v was made %d times, want 2", r, times)
@@ -240,9 +237,7 @@ func TestALogThatIsBeingWrittenIsReadToItsLastWholeLine(t *testing.T) {
 func TestALogKnowsWhichNamespacesItSawBegin(t *testing.T) {
 	var l privileges.Log
 	for _, request := range []string{"admin@ patch namespaces a/a 201", "admin@ patch namespaces b/b 200", "admin@ create pods c/c 201"} {
-		if err := l.Read(strings.NewReader(line(request))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, l.Read(strings.NewReader(line(request))))
 	}
 	if diff := cmp.Diff(map[string]bool{"a": true}, l.Created); diff != "" {
 		t.Errorf("created (-want +got):\n%s", diff)
@@ -269,9 +264,7 @@ func TestARequestThatWasGivenUpWhileTheServerStoodStillIsNoStrangers(t *testing.
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l privileges.Log
-			if err := l.Read(strings.NewReader(tt.log)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, l.Read(strings.NewReader(tt.log)))
 			if len(l.Strangers) != tt.want {
 				t.Errorf("strangers: %v, want %d", l.Strangers, tt.want)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -25,17 +26,10 @@ func TestTheAPIServerTakesEachRecipeAsItIs(t *testing.T) {
 		r := mustParse(t, id, content).Recipe
 		o := &v1alpha1.CatalogRecipe{Spec: v1alpha1.CatalogRecipeSpec{Recipe: catalog.ToObject(r)}}
 		o.Namespace, o.Name = namespace, id
-		if err := c.Create(t.Context(), o, client.FieldValidation("Strict")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Create(t.Context(), o, client.FieldValidation("Strict")))
 		stored := &v1alpha1.CatalogRecipe{}
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), stored); err != nil {
-			t.Fatal(err)
-		}
-		back, err := catalog.FromObject(stored.Spec.Recipe)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), stored))
+		back := must.Value(catalog.FromObject(stored.Spec.Recipe))(t)
 		if !catalog.Same(r, back) {
 			t.Error("the API server gives back another recipe")
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const folder = "../../config/recipes"
@@ -33,19 +34,13 @@ const fewest = 70
 // each runs a test for each recipe that is shipped.
 func each(t *testing.T, test func(t *testing.T, id string, content []byte)) {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Value(os.ReadDir(folder))(t)
 	if len(entries) < fewest {
 		t.Errorf("%d recipes, fewer than %d", len(entries), fewest)
 	}
 	for _, e := range entries {
 		t.Run(e.Name(), func(t *testing.T) {
-			content, err := os.ReadFile(filepath.Join(folder, e.Name(), "recipe.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := must.Value(os.ReadFile(filepath.Join(folder, e.Name(), "recipe.json")))(t)
 			test(t, e.Name(), content)
 		})
 	}
@@ -113,10 +108,7 @@ func TestEachTransportMakesAServerThatABridgeTakes(t *testing.T) {
 		for _, transport := range r.Transports {
 			alone := r
 			alone.Transports = []recipe.Transport{transport}
-			c, err := alone.Convert(recipe.Choice{Platform: "linux"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Value(alone.Convert(recipe.Choice{Platform: "linux"}))(t)
 			// As bridge add writes it, and bridge serve reads it.
 			file := laptop.File{Servers: jsondoc.Ordered[laptop.Server]{{Name: id, Value: laptop.FromConfig(c.Server)}}}
 			if _, err := file.Config("b", func(string) (string, bool) { return "", false }); err != nil {
@@ -157,10 +149,7 @@ func TestEachRemoteServerSaysFromWhichPagesItsFactsAre(t *testing.T) {
 func TestEachRecipeComesBackFromTheAPIAsItWas(t *testing.T) {
 	each(t, func(t *testing.T, id string, content []byte) {
 		r := mustParse(t, id, content).Recipe
-		back, err := catalog.FromObject(catalog.ToObject(r))
-		if err != nil {
-			t.Fatal(err)
-		}
+		back := must.Value(catalog.FromObject(catalog.ToObject(r)))(t)
 		if diff := cmp.Diff(values(t, r), values(t, back)); diff != "" {
 			t.Errorf("(-file +API):\n%s", diff)
 		}
@@ -171,23 +160,16 @@ func TestEachRecipeComesBackFromTheAPIAsItWas(t *testing.T) {
 // headers, which the API does not keep.
 func values(t *testing.T, r recipe.Recipe) any {
 	t.Helper()
-	b, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(json.Marshal(r))(t)
 	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(b, &v))
 	return v
 }
 
 func TestEachFileIsIndentedByTwoSpaces(t *testing.T) {
 	each(t, func(t *testing.T, _ string, content []byte) {
 		var want bytes.Buffer
-		if err := json.Indent(&want, bytes.TrimSpace(content), "", "  "); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Indent(&want, bytes.TrimSpace(content), "", "  "))
 		want.WriteByte('\n')
 		if diff := cmp.Diff(want.String(), string(content)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -82,9 +83,7 @@ func (s *Server) Signal(t testing.TB, signal syscall.Signal) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.process.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.process.Process.Signal(signal))
 }
 
 // launch reports whether the server listens.
@@ -96,9 +95,7 @@ func (s *Server) launch(t testing.TB) bool {
 	cmd := exec.Command(s.program, args...)
 	// It ends with the test's process, however that does.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -128,10 +125,7 @@ func (s *Server) launch(t testing.TB) bool {
 
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port
 }

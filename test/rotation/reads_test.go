@@ -27,6 +27,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -69,9 +70,7 @@ func (w *fleet) pods(t *testing.T, bridges int) []pod {
 			Audiences:      []string{keybroker.Audience},
 			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: p.Name, UID: p.UID},
 		}}
-		if err := w.client.SubResource("token").Create(t.Context(), sa, request); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.client.SubResource("token").Create(t.Context(), sa, request))
 		pods = append(pods, pod{bridge: i, token: request.Status.Token})
 	}
 	return pods

@@ -25,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -122,9 +123,7 @@ func (w *fleet) killAgainAndAgain(t *testing.T, reads *load, kills int) (leaders
 func (w *fleet) retire(t *testing.T, r *replicas) {
 	t.Helper()
 	w.file(t, "minimum", "2")
-	if err := os.Remove(filepath.Join(w.ring, "1")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(filepath.Join(w.ring, "1")))
 	r.until(t, "version 1 is gone", r.rings(func(s masterkey.Status) bool { return slices.Equal(s.Versions, []uint32{2}) }))
 }
 
@@ -154,9 +153,7 @@ func (w *fleet) expectRotated(t *testing.T) {
 func (w *fleet) behind(t *testing.T) int {
 	t.Helper()
 	var list v1alpha1.HostedBridgeList
-	if err := w.client.List(t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.client.List(t.Context(), &list, client.InNamespace(w.namespace)))
 	behind := len(w.bridges)
 	for _, b := range list.Items {
 		if b.Status.KeyVersion != nil && *b.Status.KeyVersion == 2 && len(b.Status.Secrets.Failures) == 0 {

@@ -30,6 +30,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -73,14 +74,8 @@ func (w *fleet) populate(t *testing.T, from, to int) {
 // open returns the master key as it is in the ring now, and a store under it.
 func (w *fleet) open(t *testing.T) (*masterkey.Source, *store.Store) {
 	t.Helper()
-	keys, err := masterkey.Open(t.Context(), masterkey.Options{Dir: w.ring})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster, err := keybroker.NewCluster(testenv.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must.Value(masterkey.Open(t.Context(), masterkey.Options{Dir: w.ring}))(t)
+	cluster := must.Value(keybroker.NewCluster(testenv.Config()))(t)
 	s, err := store.New(store.Config{
 		Secrets: cluster, Keys: keys.Keys, Cluster: "hosted-bridge",
 		Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
@@ -95,9 +90,7 @@ func (w *fleet) open(t *testing.T) (*masterkey.Source, *store.Store) {
 func (w *fleet) key(t *testing.T, name string) {
 	t.Helper()
 	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(rand.Read(key))(t)
 	w.file(t, name, base64.StdEncoding.EncodeToString(key))
 }
 
@@ -105,12 +98,8 @@ func (w *fleet) key(t *testing.T, name string) {
 func (w *fleet) file(t *testing.T, name, content string) {
 	t.Helper()
 	aside := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(aside, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(aside, filepath.Join(w.ring, name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(aside, []byte(content), 0o600))
+	must.Succeed(t, os.Rename(aside, filepath.Join(w.ring, name)))
 }
 
 // each does something for the bridges of these numbers, so many at a time.
@@ -121,9 +110,7 @@ func each(t *testing.T, from, to, atOnce int, do func(ctx context.Context, i int
 	for i := from; i < to; i++ {
 		group.Go(func() error { return do(ctx, i) })
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, group.Wait())
 }
 
 func (w *fleet) provision(ctx context.Context, i int) error {
@@ -174,9 +161,7 @@ func (w *fleet) left(t *testing.T) int {
 	t.Helper()
 	var list corev1.SecretList
 	ours := client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.FieldOwnerKeybroker}
-	if err := w.client.List(t.Context(), &list, client.InNamespace(w.namespace), ours); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.client.List(t.Context(), &list, client.InNamespace(w.namespace), ours))
 	left := 0
 	for i := range list.Items {
 		for _, content := range list.Items[i].Data {
@@ -194,9 +179,7 @@ func (w *fleet) left(t *testing.T) int {
 func (w *fleet) floor(t *testing.T) time.Duration {
 	t.Helper()
 	template := &corev1.Secret{}
-	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: w.bridges[0].Name + "-envelopes"}, template); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: w.bridges[0].Name + "-envelopes"}, template))
 	delete(template.Data, ".index") // A rewrap does not write it.
 	targets := make([]*corev1.Secret, concurrency)
 	for i := range targets {
@@ -218,9 +201,7 @@ func (w *fleet) floor(t *testing.T) time.Duration {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, group.Wait())
 	return time.Since(begin)
 }
 

@@ -31,6 +31,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -98,28 +99,20 @@ func operate(t testing.TB, namespace string) {
 		t.Fatal(err)
 	}
 	r := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clocktesting.NewFakePassiveClock(time.Now())}
-	if err := r.Setup(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Setup(t.Context(), m))
 	testenv.Run(t, m.Start)
 }
 
 // seeder returns a seeder of a replica, from a place.
 func (r *replica) seeder(t testing.TB, place string, o seed.Options) *seed.Seeder {
 	t.Helper()
-	source, err := seed.ParseSource(place, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Value(seed.ParseSource(place, o))(t)
 	return seed.New(source, r, clock.System{}, slog.New(slog.DiscardHandler))
 }
 
 func expectSeeded(t testing.TB, s *seed.Seeder, want map[catalog.ChangeKind]int) catalog.SeedReport {
 	t.Helper()
-	report, err := s.Seed(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Value(s.Seed(t.Context(), false))(t)
 	for kind, count := range want {
 		if report.Counts[kind] != count {
 			t.Errorf("%d recipes to %s, want %d", report.Counts[kind], kind, count)
@@ -135,9 +128,7 @@ func expectSeeded(t testing.TB, s *seed.Seeder, want map[catalog.ChangeKind]int)
 func objects(t testing.TB, c client.Client, namespace string) map[string]v1alpha1.CatalogRecipe {
 	t.Helper()
 	var list v1alpha1.CatalogRecipeList
-	if err := c.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.List(t.Context(), &list, client.InNamespace(namespace)))
 	found := map[string]v1alpha1.CatalogRecipe{}
 	for _, o := range list.Items {
 		found[o.Name] = o

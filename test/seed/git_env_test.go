@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -49,9 +50,7 @@ func served(t *testing.T, root string) *httptest.Server {
 func TestARepositoryIsSeeded(t *testing.T) {
 	root := t.TempDir()
 	repository := filepath.Join(root, "recipes")
-	if err := os.Mkdir(repository, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(repository, 0o755))
 	git(t, repository, "init", "--quiet", "--initial-branch=main")
 	commit := func(message string) string {
 		git(t, repository, "add", "--all")
@@ -65,12 +64,8 @@ func TestARepositoryIsSeeded(t *testing.T) {
 	put(t, servers, valid("notes", "1.1.0"), valid("sql", "1.0.0"))
 	// What is too long for a recipe is not even fetched, and a link not followed.
 	long := filepath.Join(servers, "long.json")
-	if err := os.WriteFile(long, []byte(strings.Repeat("x", 1<<20)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(servers, "passwd.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(long, []byte(strings.Repeat("x", 1<<20)), 0o600))
+	must.Succeed(t, os.Symlink("/etc/passwd", filepath.Join(servers, "passwd.json")))
 	commit("two")
 	for _, key := range []string{"allowFilter", "allowReachableSHA1InWant"} {
 		git(t, repository, "config", "uploadpack."+key, "true")

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -27,14 +28,8 @@ import (
 // shipped is how many recipes an installation begins with.
 func shipped(t *testing.T) (place string, count int) {
 	t.Helper()
-	folder, err := filepath.Abs("../../config/recipes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must.Value(filepath.Abs("../../config/recipes"))(t)
+	entries := must.Value(os.ReadDir(folder))(t)
 	return "dir:" + folder, len(entries)
 }
 
@@ -112,9 +107,7 @@ func TestASeedTouchesItsOwnRecipesAlone(t *testing.T) {
 	s := r.seeder(t, "dir:"+dir, seed.Options{})
 	applied := &v1alpha1.CatalogRecipe{Spec: v1alpha1.CatalogRecipeSpec{Recipe: catalog.ToObject(valid("applied", "1.0.0"))}}
 	applied.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "applied"}
-	if err := c.Create(t.Context(), applied, client.FieldOwner("kubectl")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Create(t.Context(), applied, client.FieldOwner("kubectl")))
 	published := catalog.Draft{Name: "published", Owner: "acme", Recipe: valid("published", "1.0.0")}
 	_, err := r.CreateRecipe(t.Context(), catalog.Replacement{
 		Name: published.Name, Owner: published.Owner, Draft: func(catalog.Entry) (catalog.Draft, error) { return published, nil },
@@ -127,21 +120,13 @@ func TestASeedTouchesItsOwnRecipesAlone(t *testing.T) {
 	score := int32(90)
 	overlaid := &v1alpha1.CatalogRecipe{Spec: v1alpha1.CatalogRecipeSpec{Quality: &v1alpha1.QualityOverlay{Badge: "gold", Score: &score}}}
 	overlaid.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "overlaid"}
-	if err := c.Create(t.Context(), overlaid, client.FieldOwner(v1alpha1.FieldOwnerAdmin)); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := r.SetQuality(t.Context(), "changed", catalog.Overlay{Badge: "gold", Score: new(90)}, catalog.AnyRevision, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Create(t.Context(), overlaid, client.FieldOwner(v1alpha1.FieldOwnerAdmin)))
+	must.Values(r.SetQuality(t.Context(), "changed", catalog.Overlay{Badge: "gold", Score: new(90)}, catalog.AnyRevision, false))(t)
 	untouched := resourceVersions(objects(t, c, namespace))
 
 	put(t, dir, valid("changed", "1.1.0"), valid("applied", "2.0.0"), valid("published", "2.0.0"), valid("overlaid", "1.0.0"))
-	if err := os.RemoveAll(filepath.Join(dir, "gone")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "broken", "recipe.json"), []byte(`{"schemaVersion":2,"id":"broken"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.RemoveAll(filepath.Join(dir, "gone")))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "broken", "recipe.json"), []byte(`{"schemaVersion":2,"id":"broken"}`), 0o600))
 	wait.Until(t, "the replica has seen all of it", func() bool {
 		_, published := r.Current().Entry("published")
 		e, there := r.Current().Entry("overlaid")
@@ -196,9 +181,7 @@ func expectHolder(t *testing.T, o v1alpha1.CatalogRecipe, field, want string) {
 		var held struct {
 			Spec map[string]json.RawMessage `json:"f:spec"`
 		}
-		if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &held); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(m.FieldsV1.GetRawBytes(), &held))
 		if _, holds := held.Spec[field]; holds {
 			holders = append(holders, m.Manager)
 		}
@@ -230,14 +213,10 @@ func TestAnEmptyMountChangesNothing(t *testing.T) {
 	s := r.seeder(t, "dir:"+dir, seed.Options{})
 	expectSeeded(t, s, map[catalog.ChangeKind]int{catalog.Create: 1})
 	before := resourceVersions(objects(t, c, namespace))
-	if err := os.RemoveAll(filepath.Join(dir, "kept")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.RemoveAll(filepath.Join(dir, "kept")))
 	for _, how := range []string{"empty", "gone"} {
 		if how == "gone" {
-			if err := os.Remove(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Remove(dir))
 		}
 		if report, err := s.Seed(t.Context(), false); err == nil {
 			t.Errorf("%s: %+v", how, report)

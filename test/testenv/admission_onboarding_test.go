@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -41,15 +42,10 @@ func onboardingPolicies(mode string) string {
 func ingressOf(t *testing.T, c client.Client, mode, namespace string) client.Client {
 	t.Helper()
 	installation := testenv.Namespace(t, c)
-	text, err := os.ReadFile(onboardingPolicies(mode))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(os.ReadFile(onboardingPolicies(mode)))(t)
 	policies := filepath.Join(t.TempDir(), "admission.yaml")
 	own := strings.NewReplacer(testenv.System, installation, newcomers, namespace).Replace(string(text))
-	if err := os.WriteFile(policies, []byte(own), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(policies, []byte(own), 0o600))
 	testenv.ExpectInstalled(t, c, policies, installation)
 	if mode == "auto" {
 		t.Cleanup(func() { releaseUserIDs(t, c, installation) })
@@ -58,10 +54,7 @@ func ingressOf(t *testing.T, c client.Client, mode, namespace string) client.Cli
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:" + installation + ":hosted-bridge-ingress", Groups: []string{"system:masters"},
 	}
-	ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ingress := must.Value(client.New(config, client.Options{Scheme: c.Scheme()}))(t)
 	return client.WithFieldOwner(ingress, v1alpha1.FieldOwnerIngress)
 }
 
@@ -72,9 +65,7 @@ func releaseUserIDs(t *testing.T, c client.Client, installation string) {
 	ctx := context.WithoutCancel(t.Context())
 	name := "hosted-bridge-onboarding-users." + installation
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := c.Delete(ctx, binding); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Delete(ctx, binding))
 	wait.Until(t, "the user ids are free", func() bool {
 		err := c.Create(ctx, onboarded(installation), client.DryRunAll)
 		return err == nil || !strings.Contains(err.Error(), name)
@@ -146,10 +137,7 @@ func TestWhereLoginsBindTheIngressAddsSubjectsAndKeysAlone(t *testing.T) {
 // nobody asked for logins.
 func TestWithoutOnboardingTheIngressAddsNoSubject(t *testing.T) {
 	for mode, compared := range map[string]bool{admission: true, onboardingPolicies("invite"): false, onboardingPolicies("auto"): false} {
-		policy, err := os.ReadFile(mode)
-		if err != nil {
-			t.Fatal(err)
-		}
+		policy := must.Value(os.ReadFile(mode))(t)
 		if strings.Contains(string(policy), "object.?spec.?oauth == oldObject.?spec.?oauth") != compared {
 			t.Errorf("%s: compared: %v", mode, !compared)
 		}
@@ -244,10 +232,7 @@ func TestWhatTheIngressMakesHasNothingOfItsChoice(t *testing.T) {
 
 // TestThePolicyOfOnboardingNamesEveryField finds a field that was added since.
 func TestThePolicyOfOnboardingNamesEveryField(t *testing.T) {
-	text, err := os.ReadFile(onboardingPolicies("auto"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(os.ReadFile(onboardingPolicies("auto")))(t)
 	policy := string(text)
 	for _, kind := range []struct {
 		of     reflect.Type

@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -71,14 +72,9 @@ func (f *tenantPolicies) policy() *networkingv1.NetworkPolicy {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	encoded, err := json.Marshal(made)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	encoded := must.Value(json.Marshal(made))(f.t)
 	var p networkingv1.NetworkPolicy
-	if err := json.Unmarshal(encoded, &p); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, json.Unmarshal(encoded, &p))
 	return &p
 }
 
@@ -267,18 +263,12 @@ func TestTheOperatorChangesNothingOfOthers(t *testing.T) {
 	policy := with(f.policy(), func(p *networkingv1.NetworkPolicy) { p.Name = "theirs" })
 	deny := moved(policy.DeepCopy(), testenv.System)
 	for _, o := range []client.Object{theirs, broker, pods["broker"], pods["stranger"], shared, policy, deny, probe} {
-		if err := admin.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, admin.Create(t.Context(), o))
 	}
-	if err := f.as(replicaSets).Create(t.Context(), tenant); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.as(replicaSets).Create(t.Context(), tenant))
 	ours, told, isolation := f.deployment(), f.owned(&corev1.ConfigMap{}), f.policy()
 	for _, o := range []client.Object{ours, told, isolation} {
-		if err := by.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, by.Create(t.Context(), o))
 	}
 	patch := func(o client.Object, change func(client.Object)) func() error {
 		return func() error {

@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -65,11 +66,7 @@ func (f *tenantPolicies) as(user string) client.Client {
 	f.t.Helper()
 	config := rest.CopyConfig(f.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
-	c, err := client.New(config, client.Options{Scheme: testenv.Scheme()})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return c
+	return must.Value(client.New(config, client.Options{Scheme: testenv.Scheme()}))(f.t)
 }
 
 // deployment returns what the operator makes of a bridge with a program.
@@ -86,14 +83,9 @@ func (f *tenantPolicies) deployment() *appsv1.Deployment {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	encoded, err := json.Marshal(objects[len(objects)-1])
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	encoded := must.Value(json.Marshal(objects[len(objects)-1]))(f.t)
 	var d appsv1.Deployment
-	if err := json.Unmarshal(encoded, &d); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, json.Unmarshal(encoded, &d))
 	return &d
 }
 
@@ -279,9 +271,7 @@ func TestWhatRunsForATenantIsNotChanged(t *testing.T) {
 	stranger := f.pod()
 	stranger.Name, stranger.Labels = "stranger", map[string]string{"app": "stranger"}
 	for user, object := range map[string]client.Object{operator: d, replicaSets: pod, clusterAdmin: stranger} {
-		if err := f.as(user).Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.as(user).Create(t.Context(), object))
 	}
 	const changes, labels = "only the operator changes what a tenant's pod runs", "neither gets nor loses the labels"
 	admin := f.as(clusterAdmin)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -39,10 +40,7 @@ func TestTheIngressMayChangeKeysAndChoicesOfABridgeAlone(t *testing.T) {
 		UserName: "system:serviceaccount:hosted-bridge-system:hosted-bridge-ingress",
 		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
 	}
-	ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ingress := must.Value(client.New(config, client.Options{Scheme: c.Scheme()}))(t)
 	ingress = client.WithFieldOwner(ingress, v1alpha1.FieldOwnerIngress)
 	patch := func(change func(*v1alpha1.HostedBridge)) error {
 		changed := b.DeepCopy()
@@ -112,10 +110,7 @@ func TestEachInstallationHoldsItsOwnIngress(t *testing.T) {
 			UserName: "system:serviceaccount:" + installation + ":hosted-bridge-ingress",
 			Groups:   []string{"system:masters"}, // Policies alone hold it.
 		}
-		ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ingress := must.Value(client.New(config, client.Options{Scheme: c.Scheme()}))(t)
 		changed := b.DeepCopy()
 		changed.Spec.DesiredState = v1alpha1.StateSuspended
 		return ingress.Patch(t.Context(), changed, client.MergeFrom(b), client.DryRunAll)
@@ -129,14 +124,9 @@ func TestEachInstallationHoldsItsOwnIngress(t *testing.T) {
 	if err := suspend(second); err != nil {
 		t.Errorf("the first's policy holds the second's ingress: %v", err)
 	}
-	text, err := os.ReadFile(admission)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(os.ReadFile(admission))(t)
 	theirs := filepath.Join(t.TempDir(), "admission.yaml")
-	if err := os.WriteFile(theirs, []byte(strings.ReplaceAll(string(text), testenv.System, second)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(theirs, []byte(strings.ReplaceAll(string(text), testenv.System, second)), 0o600))
 	testenv.ExpectInstalled(t, c, theirs, second)
 	wait.Until(t, "the second's policy holds its ingress", func() bool { return by(second)(suspend(second)) })
 	if err := suspend(testenv.System); !by(testenv.System)(err) {
@@ -162,18 +152,13 @@ func TestTheIngressMayChangeItsOwnPartOfAStatusAlone(t *testing.T) {
 	b := valid(namespace, "alice")
 	testenv.ExpectApplied(t, c, b)
 	b.Status.Recipes = []v1alpha1.RecipeStatus{{Server: "mine", Recipe: "notes", Reason: v1alpha1.ReasonRecipeInUse, Source: "{}"}}
-	if err := c.Status().Update(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Status().Update(t.Context(), b))
 	config := testenv.Config()
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:hosted-bridge-system:hosted-bridge-ingress",
 		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
 	}
-	ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ingress := must.Value(client.New(config, client.Options{Scheme: c.Scheme()}))(t)
 	patch := func(change func(*v1alpha1.HostedBridgeStatus)) error {
 		changed := b.DeepCopy()
 		change(&changed.Status)
@@ -221,10 +206,7 @@ func TestTheIngressMayChangeItsOwnPartOfAStatusAlone(t *testing.T) {
 // TestThePoliciesNameEveryField finds a field that was added to the spec or the
 // status since.
 func TestThePoliciesNameEveryField(t *testing.T) {
-	policy, err := os.ReadFile(admission)
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := must.Value(os.ReadFile(admission))(t)
 	for _, part := range []struct {
 		name string
 		of   reflect.Type
@@ -256,10 +238,7 @@ func TestTheIngressSaysOfPeopleWhatItMaySay(t *testing.T) {
 		UserName: "system:serviceaccount:hosted-bridge-system:hosted-bridge-ingress",
 		Groups:   []string{"system:masters"}, // The policy alone holds it.
 	}
-	ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ingress := must.Value(client.New(config, client.Options{Scheme: c.Scheme()}))(t)
 	refused := func(err error) bool {
 		return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-persons")
 	}
@@ -324,10 +303,7 @@ func TestTheIngressMakesGroupsOfOneFormOfName(t *testing.T) {
 		UserName: "system:serviceaccount:hosted-bridge-system:hosted-bridge-ingress",
 		Groups:   []string{"system:masters"}, // The policy alone holds it.
 	}
-	ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ingress := must.Value(client.New(config, client.Options{Scheme: c.Scheme()}))(t)
 	refused := func(err error) bool {
 		return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-groups")
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -247,10 +248,7 @@ func TestGoodServersAreTaken(t *testing.T) {
 
 func TestServersHaveDefaults(t *testing.T) {
 	c := testenv.Client(t)
-	o, err := create(t, c, testenv.Namespace(t, c), "{servers: [{name: one, transport: {url: 'https://h'}}]}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Value(create(t, c, testenv.Namespace(t, c), "{servers: [{name: one, transport: {url: 'https://h'}}]}"))(t)
 	for path, want := range map[string]string{"mode": "Direct", "toolPrefix": "Always"} {
 		if got, _, _ := unstructured.NestedString(o.Object, "spec", path); got != want {
 			t.Errorf("spec.%s is %q, want %q", path, got, want)
@@ -265,16 +263,10 @@ func TestServersHaveDefaults(t *testing.T) {
 func TestTheSamplesAreTaken(t *testing.T) {
 	c := testenv.Client(t)
 	namespace := testenv.Namespace(t, c)
-	files, err := filepath.Glob("../../config/samples/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Value(filepath.Glob("../../config/samples/*.yaml"))(t)
 	taken := 0
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Value(os.ReadFile(file))(t)
 		o := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(data, &o.Object); err != nil || o.GetKind() != "HostedBridge" {
 			continue // A file of several objects has none of ours.

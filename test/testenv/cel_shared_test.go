@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -118,9 +119,7 @@ func TestPeopleAreFoundByFields(t *testing.T) {
 	u.Namespace, u.Name = namespace, "user.ulla"
 	testenv.ExpectApplied(t, c, p, u)
 	p.Status.Login = &v1alpha1.PersonLogin{User: "ruled", Time: metav1.Now()}
-	if err := c.Status().Update(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Status().Update(t.Context(), p))
 	for field, tt := range map[string]struct{ value, want string }{
 		"spec.subject": {`odd,sub=ject\|1`, "odd"}, "spec.user": {"ulla", "user.ulla"}, "status.login.user": {"ruled", "odd"},
 	} {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -71,11 +72,7 @@ func (p *ControlPlane) Data() string { return p.environment.ControlPlane.Etcd.Da
 // Client returns a client without a cache.
 func (p *ControlPlane) Client() client.Client {
 	p.t.Helper()
-	c, err := client.New(p.Config(), client.Options{Scheme: Scheme()})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return c
+	return must.Value(client.New(p.Config(), client.Options{Scheme: Scheme()}))(p.t)
 }
 
 // Kubeconfig is the function of that name for this API server.
@@ -120,9 +117,7 @@ func (p *ControlPlane) kill(program interface{ Stop() error }, address string) {
 // Start starts the API server that was stopped, at its former address.
 func (p *ControlPlane) Start() {
 	p.t.Helper()
-	if err := p.environment.ControlPlane.APIServer.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, p.environment.ControlPlane.APIServer.Start())
 }
 
 // Lose removes all data of an API server that is stopped: objects, rights and
@@ -131,18 +126,12 @@ func (p *ControlPlane) Lose() {
 	p.t.Helper()
 	etcd := p.environment.ControlPlane.Etcd
 	p.kill(etcd, p.etcdAddress())
-	if err := os.RemoveAll(filepath.Join(etcd.DataDir, "member")); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := etcd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, os.RemoveAll(filepath.Join(etcd.DataDir, "member")))
+	must.Succeed(p.t, etcd.Start())
 }
 
 // InstallCRDs installs the project's CRDs again.
 func (p *ControlPlane) InstallCRDs() {
 	p.t.Helper()
-	if _, err := envtest.InstallCRDs(p.config, p.environment.CRDInstallOptions); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Value(envtest.InstallCRDs(p.config, p.environment.CRDInstallOptions))(p.t)
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -35,19 +36,14 @@ func TestAnEventThatHappensAgainIsCounted(t *testing.T) {
 
 			config := testenv.Config()
 			config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:hosted-bridge-system:hosted-bridge-" + process}
-			clients, err := kubernetes.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			clients := must.Value(kubernetes.NewForConfig(config))(t)
 			// Roles and bindings reach the authorizer some time after they are made.
 			wait.Until(t, "the process may write events", func() bool {
 				_, err := clients.EventsV1().Events(namespace).Patch(t.Context(), "none", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 				return apierrors.IsNotFound(err)
 			})
 			broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.EventsV1()})
-			if err := broadcaster.StartRecordingToSinkWithContext(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 			defer broadcaster.Shutdown()
 			recorder := broadcaster.NewRecorder(testenv.Scheme(), process)
 			for range 2 {

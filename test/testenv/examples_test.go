@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -47,10 +48,7 @@ func TestTheExamplesOfTheSpecificationAreTaken(t *testing.T) {
 // examples returns the objects of a kind in a document.
 func examples(t *testing.T, file, kind string) []*unstructured.Unstructured {
 	t.Helper()
-	document, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Value(os.ReadFile(file))(t)
 	var objects []*unstructured.Unstructured
 	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(document, -1) {
 		for example := range strings.SplitSeq(string(block[1]), "\n---\n") {

@@ -12,16 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // ExpectInstalled creates the objects that the file has, those that have a
 // namespace and do not say which in this one. What exists already stays as it is.
 func ExpectInstalled(t testing.TB, c client.Client, file, namespace string) {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Value(os.Open(file))(t)
 	defer f.Close()
 	for decoder := yaml.NewYAMLOrJSONDecoder(f, 4096); ; {
 		object := &unstructured.Unstructured{}

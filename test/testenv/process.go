@@ -4,14 +4,14 @@
 package testenv
 
 import (
-	"bytes"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // Kubeconfig writes how to reach the API server that Main started, for a
@@ -39,31 +39,6 @@ func writeKubeconfig(t testing.TB, admin *rest.Config, as *clientcmdapi.AuthInfo
 	c.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
 	c.CurrentContext = "test"
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*c, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.WriteToFile(*c, path))
 	return path
 }
-
-// Log collects what a process logs while a test reads it.
-type Log struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// Bytes returns a copy of what is there so far.
-func (l *Log) Bytes() []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Clone(l.b.Bytes())
-}
-
-// String returns what is there so far.
-func (l *Log) String() string { return string(l.Bytes()) }

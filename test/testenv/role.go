@@ -11,6 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TakeRole deletes a RoleBinding, as the end of its namespace does, and returns
@@ -19,9 +21,7 @@ func TakeRole(t *testing.T, c client.Client, namespace, name string) (giveBack f
 	t.Helper()
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	ExpectExists(t, c, binding)
-	if err := c.Delete(t.Context(), binding.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Delete(t.Context(), binding.DeepCopy()))
 	return func() {
 		t.Helper()
 		binding.ResourceVersion, binding.UID = "", ""

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/repository"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -131,9 +132,5 @@ func Scheme() *apiruntime.Scheme {
 // Client returns a client without a cache: it reads what it has just written.
 func Client(t testing.TB) client.Client {
 	t.Helper()
-	c, err := client.New(Config(), client.Options{Scheme: Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Value(client.New(Config(), client.Options{Scheme: Scheme()}))(t)
 }

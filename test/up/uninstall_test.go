@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // Questions that uninstall.sh asks, as the beginnings of kubectl's arguments.
@@ -42,9 +44,7 @@ func script(t *testing.T, name, calls string, a answers) string {
 	}
 	b.WriteString("esac\n")
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(b.String()), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(b.String()), 0o700))
 	return path
 }
 
@@ -87,10 +87,7 @@ func TestNothingIsRemovedThatMayBeSomebodyElses(t *testing.T) {
 			cmd.Dir = "../.."
 			cmd.Env = append(os.Environ(), "KUBECTL="+script(t, "kubectl", calls, tt.cluster), "HELM="+script(t, "helm", calls, nil), "FORCE="+tt.force)
 			out, err := cmd.CombinedOutput()
-			done, failed := os.ReadFile(calls)
-			if failed != nil {
-				t.Fatal(failed)
-			}
+			done := must.Value(os.ReadFile(calls))(t)
 			removed := strings.Contains(string(done), "kubectl delete") || strings.Contains(string(done), "helm uninstall")
 			if tt.says == "" {
 				if err != nil || !strings.Contains(string(done), "delete --ignore-not-found --timeout=180s --kustomize=config/default") {

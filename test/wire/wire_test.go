@@ -30,6 +30,7 @@ import (
 	// What the program is made of, so that go test runs again when it changed.
 	_ "github.com/hostedbridge/hostedbridge/internal/bridge"
 	_ "github.com/hostedbridge/hostedbridge/internal/laptop"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -51,9 +52,7 @@ func TestAnswersAreAsRecorded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config.json")
-			if err := os.WriteFile(file, fmt.Appendf(nil, config, upstream), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(file, fmt.Appendf(nil, config, upstream), 0o600))
 			address := free(t)
 			start(t, address, bridge, "serve", "--http", address, "--config", file)
 			var prefix string
@@ -69,14 +68,9 @@ func compare(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".txt")
 	if os.Getenv("UPDATE_WIRE") != "" {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(got), 0o600))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Value(os.ReadFile(file))(t)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("answers differ from %s (-recorded +now):\n%s", file, diff)
 	}
@@ -93,10 +87,7 @@ func record(t *testing.T, address string, exchanges []exchange) string {
 	session := ""
 	for _, e := range exchanges {
 		ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
-		r, err := http.NewRequestWithContext(ctx, e.method, "http://"+address+"/u/local/mcp", strings.NewReader(e.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Value(http.NewRequestWithContext(ctx, e.method, "http://"+address+"/u/local/mcp", strings.NewReader(e.body)))(t)
 		for name, value := range e.header {
 			r.Header.Set(name, strings.ReplaceAll(value, "<session>", session))
 		}
@@ -172,10 +163,7 @@ func build(t *testing.T, dir, pkg string) string {
 // free returns an address of the loopback at which nothing listens.
 func free(t *testing.T) string {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Value((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -185,9 +173,7 @@ func start(t *testing.T, address, program string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(program, args...) // It ends by a signal, so that it can end what it started.
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })

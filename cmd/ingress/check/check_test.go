@@ -22,6 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // seen answers as the processes of an installation do, and otherwise where a
@@ -37,10 +38,7 @@ type seen struct {
 
 func see(t *testing.T) *seen {
 	t.Helper()
-	authority, err := pki.NewAuthority([32]byte{7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := must.Value(pki.NewAuthority([32]byte{7}))(t)
 	s := &seen{
 		authority: authority,
 		answers:   map[string]string{"/openapi.json": `{"openapi":"3.1.0"}`, "/recipes": `{"recipes":[]}`},
@@ -62,9 +60,7 @@ func see(t *testing.T) *seen {
 func writtenCA(t *testing.T, authority *pki.Authority) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(file, authority.CertificatePEM(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, authority.CertificatePEM(), 0o600))
 	return file
 }
 
@@ -73,14 +69,10 @@ func writtenCertificate(t *testing.T, pair tls.Certificate) string {
 	t.Helper()
 	var chain bytes.Buffer
 	for _, der := range pair.Certificate {
-		if err := pem.Encode(&chain, &pem.Block{Type: "CERTIFICATE", Bytes: der}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, pem.Encode(&chain, &pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	}
 	file := filepath.Join(t.TempDir(), "tls.crt")
-	if err := os.WriteFile(file, chain.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, chain.Bytes(), 0o600))
 	return file
 }
 
@@ -124,10 +116,7 @@ func TestWhatACheckOfAnInstallationFinds(t *testing.T) {
 			spoil: func(_ *testing.T, s *seen) { s.answers["/openapi.json"] = "<html>" }},
 		{name: "a keybroker that nobody trusts", want: "certificate signed by unknown authority",
 			spoil: func(t *testing.T, s *seen) {
-				other, err := pki.NewAuthority([32]byte{8})
-				if err != nil {
-					t.Fatal(err)
-				}
+				other := must.Value(pki.NewAuthority([32]byte{8}))(t)
 				s.args = append(s.args, "--ca-file="+writtenCA(t, other))
 			}},
 		{name: "a keybroker that is not there", want: "FAILED  a keybroker that is ready shows its certificate: Post",
@@ -188,10 +177,7 @@ func TestOneQuestionTakesNoTimeFromAnother(t *testing.T) {
 }
 
 func TestACheckKnowsTheCertificateOfTheIngress(t *testing.T) {
-	authority, err := pki.NewAuthority([32]byte{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := must.Value(pki.NewAuthority([32]byte{1}))(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	pair := pkitest.Certificate(t, authority, pki.ServiceSubject("localhost"))

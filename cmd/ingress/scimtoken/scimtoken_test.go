@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/scim"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // accepts reports whether a directory with the hash takes the token.
@@ -27,17 +28,13 @@ func accepts(t *testing.T, token, hash string) bool {
 
 func TestTheTokenIsTheHashs(t *testing.T) {
 	var text, encoded, told bytes.Buffer
-	if err := Run([]string{"token"}, rand.Reader, &text, &told); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Run([]string{"token"}, rand.Reader, &text, &told))
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 	if token, hash := lines[0], lines[len(lines)-1]; !accepts(t, token, hash) || strings.Count(text.String(), token[len(token)-28:]) != 1 {
 		t.Errorf("the output has the hash of another token, or the token twice")
 	}
 	var made struct{ Token, ID, Hash string }
-	if err := Run([]string{"token", "--output=json"}, rand.Reader, &encoded, &told); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Run([]string{"token", "--output=json"}, rand.Reader, &encoded, &told))
 	if err := json.Unmarshal(encoded.Bytes(), &made); err != nil || !accepts(t, made.Token, made.Hash) || !strings.Contains(made.Token, made.ID) {
 		t.Errorf("the JSON has no token with its hash: %v", err)
 	}

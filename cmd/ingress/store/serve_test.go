@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	quotastore "github.com/hostedbridge/hostedbridge/internal/quota/store"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -42,10 +43,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	authority, err := pki.NewAuthority([32]byte{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := must.Value(pki.NewAuthority([32]byte{1}))(t)
 	broker := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		csr, _ := io.ReadAll(r.Body)
 		chain, err := authority.Issue(rand.Reader, csr, pki.StoreSubject(), time.Now())
@@ -58,9 +56,7 @@ func newWorld(t *testing.T) *world {
 	broker.StartTLS()
 	t.Cleanup(broker.Close)
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("token"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(token, []byte("token"), 0o600))
 	return &world{authority: authority, options: Options{
 		Listen: "127.0.0.1:0", ProbeListen: "127.0.0.1:0", Namespace: "system", TokenFile: token, Directory: t.TempDir(), LogLevel: "info",
 		KeybrokerURL: strings.Replace(broker.URL, "127.0.0.1", "localhost", 1), KeybrokerCA: string(authority.CertificatePEM()),
@@ -70,15 +66,9 @@ func newWorld(t *testing.T) *world {
 // start runs a store until stop is called or the test ends.
 func (w *world) start(t *testing.T) {
 	t.Helper()
-	s, err := newServer(&w.options, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(newServer(&w.options, slog.New(slog.DiscardHandler)))(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	service, err := s.listen(ctx, &w.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	service := must.Value(s.listen(ctx, &w.options))(t)
 	w.address = service.Public[0].Listener.Addr().String()
 	ended := make(chan error, 1)
 	go func() { ended <- s.serve(ctx, service) }()
@@ -120,10 +110,7 @@ func (w *world) root(t *testing.T) *x509.Certificate {
 	if !roots.AppendCertsFromPEM([]byte(w.options.KeybrokerCA)) {
 		t.Fatal("no certificate")
 	}
-	chains, err := pkitest.Certificate(t, w.authority, pki.StoreSubject()).Leaf.Verify(x509.VerifyOptions{Roots: roots})
-	if err != nil {
-		t.Fatal(err)
-	}
+	chains := must.Value(pkitest.Certificate(t, w.authority, pki.StoreSubject()).Leaf.Verify(x509.VerifyOptions{Roots: roots}))(t)
 	return chains[0][len(chains[0])-1]
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestWhatAConsoleMayBeCalled(t *testing.T) {
@@ -39,9 +41,7 @@ func TestALogoIsAPicture(t *testing.T) {
 		"too large": {"<svg>" + strings.Repeat(" ", 64<<10), "", false},
 	} {
 		file := filepath.Join(t.TempDir(), "logo")
-		if err := os.WriteFile(file, []byte(tt.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(tt.content), 0o600))
 		o := Options{Enabled: true, Contact: "ann", LogoFile: file}
 		contact, logo, err := o.Look()
 		if (err == nil) != tt.ok || !strings.HasSuffix(logo, tt.path) || contact != "ann" {

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestValuesAllowWhatIsNotPublic(t *testing.T) {
@@ -57,10 +59,7 @@ func addresses(texts ...string) (all []netip.Addr) {
 }
 
 func TestProxiesOfAnEnvironment(t *testing.T) {
-	got, err := proxiesOf([]string{"https_proxy=http://proxy:3128", "NO_PROXY=a,b", "HTTP_PROXY=", "HOME=/root"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(proxiesOf([]string{"https_proxy=http://proxy:3128", "NO_PROXY=a,b", "HTTP_PROXY=", "HOME=/root"}))(t)
 	if diff := cmp.Diff(map[string]string{"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "a,b"}, got); diff != "" {
 		t.Errorf("proxies (-want +got):\n%s", diff)
 	}
@@ -81,10 +80,7 @@ func registry(t *testing.T) (*httptest.Server, probe) {
 
 func TestTheAuthorityOfTheRegistryIsFound(t *testing.T) {
 	s, p := registry(t)
-	f, err := p.try(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Value(p.try(t.Context()))(t)
 	if f.authority == nil || !f.authority.Equal(s.Certificate()) {
 		t.Errorf("the authority is %v, want the registry's", f.authority)
 	}
@@ -129,15 +125,9 @@ func TestTheRegistryIsReachedThroughTheProxy(t *testing.T) {
 		_ = here.Close()
 	}))
 	defer proxy.Close()
-	through, err := url.Parse(proxy.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	through := must.Value(url.Parse(proxy.URL))(t)
 	p.registry, p.proxy = "https://example.com/", http.ProxyURL(through)
-	f, err := p.try(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Value(p.try(t.Context()))(t)
 	if diff := cmp.Diff(addresses("127.0.0.1"), f.addresses, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // benchEntries is what the index has in benchmarks: ten days of an installation
@@ -46,9 +47,7 @@ func fillForBench(b *testing.B, s *Store) {
 			e.Status = statuses[r.IntN(len(statuses))]
 		}
 		if records = append(records, c.next(e)); len(records) == batch {
-			if err := s.add(b.Context(), records); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, s.add(b.Context(), records))
 			records = records[:0]
 		}
 	}
@@ -84,28 +83,20 @@ func benchFigures(b *testing.B, s *Store) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if err := do(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, do(b.Context()))
 			}
 		})
 	}
 }
 
 func BenchmarkFiguresSQLite(b *testing.B) {
-	s, err := OpenSQLite(filepath.Join(b.TempDir(), "index"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Value(OpenSQLite(filepath.Join(b.TempDir(), "index")))(b)
 	defer s.Close()
 	benchFigures(b, s)
 }
 
 func BenchmarkFiguresPostgres(b *testing.B) {
-	s, err := OpenPostgres(cluster.Database(b))
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Value(OpenPostgres(cluster.Database(b)))(b)
 	defer s.Close()
 	benchFigures(b, s)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // called returns the entry of a call that ended minutes after start.
@@ -37,11 +38,7 @@ func addEntries(t *testing.T, s *Store, entries ...audit.Entry) {
 
 func figures(t *testing.T, s *Store, q audit.FiguresQuery) audit.Figures {
 	t.Helper()
-	f, err := s.Figures(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return must.Value(s.Figures(t.Context(), q))(t)
 }
 
 func calls(p50, p95, p99 int64, by map[audit.Status]int64) audit.Calls {
@@ -171,9 +168,7 @@ func TestFiguresAreCountedInAnIndexAlone(t *testing.T) {
 		explain := "EXPLAIN QUERY PLAN "
 		if s.db.Shared {
 			explain = "EXPLAIN "
-			if _, err := s.db.ExecContext(t.Context(), "VACUUM ANALYZE audit_entries"); err != nil {
-				t.Fatal(err)
-			}
+			must.Value(s.db.ExecContext(t.Context(), "VACUUM ANALYZE audit_entries"))(t)
 		}
 		from, to := start.UnixMilli(), start.UnixMilli()+1000
 		for statement, args := range map[string][]any{ofAll.steps: {3_600_000, from, to}, ofAll.users: {3_600_000, from, to}, ofAll.tools: {from, to, 10}, ofAll.uses: {from, to, 10}} {
@@ -222,10 +217,7 @@ func TestFiguresOfOneUserAreOfNobodyElse(t *testing.T) {
 
 func planOf(t *testing.T, s *Store, statement string, args []any) string {
 	t.Helper()
-	rows, err := s.db.QueryContext(t.Context(), s.db.Bind(statement), args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Value(s.db.QueryContext(t.Context(), s.db.Bind(statement), args...))(t)
 	defer rows.Close()
 	columns, _ := rows.Columns()
 	var plan strings.Builder
@@ -235,9 +227,7 @@ func planOf(t *testing.T, s *Store, statement string, args []any) string {
 		for i := range values {
 			into[i] = &values[i]
 		}
-		if err := rows.Scan(into...); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, rows.Scan(into...))
 		fmt.Fprintln(&plan, values...)
 	}
 	return plan.String()
@@ -250,9 +240,7 @@ func TestTheTablesOfAnotherReleaseGetTheirIndex(t *testing.T) {
 		first := open()
 		addEntries(t, first, called(0, "a", "s", "t", audit.Success, 1))
 		for _, statement := range []string{`DROP INDEX audit_entries_of_time`, `CREATE INDEX audit_entries_by_time ON audit_entries (time_ms, writer, seq)`} {
-			if _, err := first.db.ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
+			must.Value(first.db.ExecContext(t.Context(), statement))(t)
 		}
 		s := open()
 		if got := figures(t, s, audit.FiguresQuery{From: start, To: start.Add(time.Hour), Step: time.Hour, Top: 1}); got.Total.Count() != 1 {
@@ -270,16 +258,11 @@ func indexesOf(t *testing.T, s *Store) (names []string) {
 	if s.db.Shared {
 		statement = `SELECT indexname FROM pg_indexes WHERE tablename = 'audit_entries'`
 	}
-	rows, err := s.db.QueryContext(t.Context(), statement)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Value(s.db.QueryContext(t.Context(), statement))(t)
 	defer rows.Close()
 	for rows.Next() {
 		var name string
-		if err := rows.Scan(&name); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, rows.Scan(&name))
 		names = append(names, name)
 	}
 	return names

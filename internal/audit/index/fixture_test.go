@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/postgresserver"
 )
 
@@ -38,10 +39,7 @@ func everywhere(t *testing.T, test func(t *testing.T, open func() *Store)) {
 
 func openedIn(t *testing.T, open func(string) (*Store, error), where string) *Store {
 	t.Helper()
-	s, err := open(where)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(open(where))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

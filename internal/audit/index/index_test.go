@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -64,15 +65,10 @@ func write(t *testing.T, path string, x *Index, from, to int) {
 	if x != nil {
 		config.Follow = x.Follow
 	}
-	s, err := sink.Open(config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(sink.Open(config, nil))(t)
 	defer s.Close()
 	for n := from; n < to; n++ {
-		if err := s.Write(entry("alice", n)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Write(entry("alice", n)))
 	}
 }
 
@@ -113,10 +109,7 @@ func TestAnIndexCatchesUp(t *testing.T) {
 		end()
 		again()
 
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Value(os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0))(t)
 		_, _ = f.WriteString(`{"writer":"`)
 		f.Close()
 		write(t, path, nil, 20, 40)
@@ -134,10 +127,7 @@ func TestAnIndexCatchesUp(t *testing.T) {
 func TestOnlyFilesWithNewLinesAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trail")
 	write(t, path, nil, 0, 20)
-	files, err := sink.Files(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Value(sink.Files(path))(t)
 	for i, f := range files {
 		first, ok, err := firstRecord(f)
 		if !ok || err != nil {
@@ -166,9 +156,7 @@ func TestLinesThatAreNoneArePassedOver(t *testing.T) {
 	}
 	lines := strings.SplitAfter(string(b), "\n")
 	odd := lines[0] + "\n" + strings.Repeat("x", 200<<10) + "\n" + strings.Replace(lines[1], "alice", "bobby", 1) + lines[2] + lines[1][:50]
-	if err := os.WriteFile(path, []byte(odd), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(odd), 0o600))
 	var got []string
 	var known uint64
 	err = (&trail{files: func() ([]string, error) { return []string{path}, nil }}).read(t.Context(),
@@ -217,9 +205,7 @@ func TestWithoutFilesTheOldestIsLost(t *testing.T) {
 	x := New(new(Store), Config{Log: slog.New(slog.DiscardHandler)})
 	c := newChain("w")
 	registry := prometheus.NewRegistry()
-	if err := x.Register(registry); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, x.Register(registry))
 	for n := range maxQueued + 3 {
 		x.Follow(c.records("alice", n))
 	}
@@ -248,14 +234,10 @@ func TestAGapIsReadFromTheFiles(t *testing.T) {
 		lines = head.Append(lines, entry("alice", n))
 	}
 	x, _ := follow(t, openedIn(t, OpenSQLite, filepath.Join(t.TempDir(), "index")), func() ([]string, error) { return []string{path}, nil })
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, nil, 0o600))
 	x.Follow(records[:1])
 	await(t, x, 1)
-	if err := os.WriteFile(path, lines, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, lines, 0o600))
 	x.Follow(records[2:3])
 	if got := await(t, x, 4); !slices.Equal(got, []string{"alice-4", "alice-2", "alice-1", "alice-0"}) {
 		t.Error(got)
@@ -301,9 +283,7 @@ func TestAnIndexThatCannotBeOpenedIsTriedAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not mounted yet")
 	x, _ := follow(t, Later(func() (*Store, error) { return OpenSQLite(filepath.Join(dir, "index")) }), nil)
 	registry := prometheus.NewRegistry()
-	if err := x.Register(registry); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, x.Register(registry))
 	expect := func(metric string, want float64) {
 		t.Helper()
 		wait.Until(t, fmt.Sprintf("%s %v", metric, want), func() bool { return gathered(t, registry)[metric] == want })
@@ -314,9 +294,7 @@ func TestAnIndexThatCannotBeOpenedIsTriedAgain(t *testing.T) {
 	if _, err := x.Search(t.Context(), audit.Query{Limit: 1}); err == nil {
 		t.Error("an index that is not open has an answer")
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(dir, 0o700))
 	if got := await(t, x, 2); !slices.Equal(got, numbered(0, 2)) {
 		t.Error(got)
 	}
@@ -328,9 +306,7 @@ func TestAnIndexThatCannotBeOpenedIsTriedAgain(t *testing.T) {
 func TestWhatAnIndexEndsWithoutIsCounted(t *testing.T) {
 	x, end := follow(t, Later(func() (*Store, error) { return nil, os.ErrNotExist }), nil)
 	registry := prometheus.NewRegistry()
-	if err := x.Register(registry); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, x.Register(registry))
 	x.Follow(newChain("w").records("alice", 0, 1, 2))
 	end()
 	if got := gathered(t, registry)["lost_total"]; got != 3 {
@@ -341,10 +317,7 @@ func TestWhatAnIndexEndsWithoutIsCounted(t *testing.T) {
 // gathered returns the index's metrics by the end of their names.
 func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Value(registry.Gather())(t)
 	values := map[string]float64{}
 	for _, f := range families {
 		values[strings.TrimPrefix(f.GetName(), "hostedbridge_ingress_audit_index_")] = f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()

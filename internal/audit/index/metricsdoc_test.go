@@ -8,12 +8,11 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
-	if err := New(new(Store), Config{Log: slog.New(slog.DiscardHandler)}).Register(reg); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, New(new(Store), Config{Log: slog.New(slog.DiscardHandler)}).Register(reg))
 	metricstest.Documented(t, "audit index", reg.Metrics())
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -50,10 +51,7 @@ func startElsewhere(t *testing.T) *elsewhere {
 // start begins with what is in the file.
 func (e *elsewhere) start(t *testing.T) {
 	t.Helper()
-	s, err := OpenSQLite(e.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(OpenSQLite(e.path))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, slog.New(slog.DiscardHandler)) }()
@@ -73,10 +71,7 @@ func (e *elsewhere) start(t *testing.T) {
 
 func (e *elsewhere) remote(t *testing.T) *Remote {
 	t.Helper()
-	client, err := jsoncall.New(e.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Value(jsoncall.New(e.URL, nil))(t)
 	t.Cleanup(client.Close)
 	return NewRemote(client)
 }
@@ -118,9 +113,7 @@ func TestAnIndexElsewhereAnswersAsItsStoreDoes(t *testing.T) {
 	s := openedIn(t, OpenSQLite, e.path)
 	wait.NoError(t, wait.Limit, "the index elsewhere is prepared", r.prepare)
 	for i, user := range []string{"", "alice", "bob"} {
-		if err := r.add(t.Context(), newChain(fmt.Sprint("w", i)).records(user, 0, 1, 2, 3, 4)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.add(t.Context(), newChain(fmt.Sprint("w", i)).records(user, 0, 1, 2, 3, 4)))
 	}
 	if seq, err := r.progress(t.Context(), "w1"); err != nil || seq != 5 {
 		t.Errorf("progress %d, %v", seq, err)
@@ -205,10 +198,7 @@ func TestAnIndexOfAnEarlierReleaseTellsNothingOfOthers(t *testing.T) {
 	}))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	c, err := jsoncall.New(server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(jsoncall.New(server.URL, nil))(t)
 	r := NewRemote(c)
 	t.Cleanup(func() { _ = r.Close() })
 	if f, err := r.Figures(t.Context(), audit.FiguresQuery{UserID: "alice"}); !errors.Is(err, errOldStore) || f.Uses != nil {

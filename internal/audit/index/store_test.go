@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -50,19 +51,14 @@ func (c *chain) records(user string, ns ...int) []audit.Record {
 
 func add(t *testing.T, s *Store, records ...audit.Record) {
 	t.Helper()
-	if err := s.add(t.Context(), records); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.add(t.Context(), records))
 }
 
 // ids returns those of all pages, and how many pages there were.
 func ids(t *testing.T, s *Store, q audit.Query) (all []string, pages int) {
 	t.Helper()
 	for {
-		page, err := s.Search(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Value(s.Search(t.Context(), q))(t)
 		pages++
 		for _, e := range page.Entries {
 			all = append(all, e.ID)
@@ -88,10 +84,7 @@ func TestAnEntryComesBackAsItWasWritten(t *testing.T) {
 		}
 		full.SessionHash, full.SourceIPHash, full.UserAgent, full.TraceID, full.RequestID = "s", "i", `agent "1"`, "t", "r"
 		add(t, s, newChain("w").next(full))
-		page, err := s.Search(t.Context(), audit.Query{Limit: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Value(s.Search(t.Context(), audit.Query{Limit: 10}))(t)
 		if diff := cmp.Diff([]audit.Entry{full.Bounded()}, page.Entries); diff != "" {
 			t.Error(diff)
 		}
@@ -132,16 +125,12 @@ func TestAnIndexIsThereAfterARestart(t *testing.T) {
 	everywhere(t, func(t *testing.T, open func() *Store) {
 		first := open()
 		add(t, first, newChain("w").records("alice", 1)...)
-		if err := first.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, first.Close())
 		again := open()
 		if got, _ := ids(t, again, audit.Query{Limit: 10}); !slices.Equal(got, []string{"alice-1"}) {
 			t.Error(got)
 		}
-		if _, err := again.db.ExecContext(t.Context(), `INSERT INTO audit_schema (version) VALUES (2)`); err != nil {
-			t.Fatal(err)
-		}
+		must.Value(again.db.ExecContext(t.Context(), `INSERT INTO audit_schema (version) VALUES (2)`))(t)
 		if _, err := open().Search(t.Context(), audit.Query{Limit: 1}); err == nil || !strings.Contains(err.Error(), "version 2") {
 			t.Errorf("the tables of a later release are used: %v", err)
 		}
@@ -192,10 +181,7 @@ func TestPagesNeitherSkipNorRepeat(t *testing.T) {
 		q := audit.Query{Limit: 3}
 		seen := map[uint64]int{}
 		for pages := 0; ; pages++ {
-			page, err := s.Search(t.Context(), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := must.Value(s.Search(t.Context(), q))(t)
 			for _, e := range page.Entries {
 				if e.UserID == "alice" {
 					seen[uint64(e.LatencyMS)]++
@@ -256,14 +242,9 @@ func TestReplicasRemoveOldEntriesOneAfterTheOther(t *testing.T) {
 	one, other := openedIn(t, OpenPostgres, database), openedIn(t, OpenPostgres, database)
 	c := newChain("w")
 	add(t, one, c.records("alice", 1, 2, 3)...)
-	tx, err := one.db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := must.Value(one.db.BeginTx(t.Context(), nil))(t)
 	defer tx.Rollback() //nolint:errcheck // It was committed, or the test has failed.
-	if err := one.db.Exclude(t.Context(), tx, purgeLock); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, one.db.Exclude(t.Context(), tx, purgeLock))
 	type outcome struct {
 		removed int64
 		err     error
@@ -286,9 +267,7 @@ func TestReplicasRemoveOldEntriesOneAfterTheOther(t *testing.T) {
 		}
 		return waiting == 1
 	})
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tx.Commit())
 	if got := <-ended; got.removed != 3 || got.err != nil {
 		t.Errorf("removed %d, %v", got.removed, got.err)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -29,10 +30,7 @@ func entry(id string) audit.Entry {
 
 func open(t testing.TB, config Config) *Sink {
 	t.Helper()
-	s, err := Open(config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(Open(config, nil))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -40,25 +38,17 @@ func open(t testing.TB, config Config) *Sink {
 func write(t testing.TB, s *Sink, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		if err := s.Write(entry(id)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Write(entry(id)))
 	}
 }
 
 // read returns the ids in the trail at path, in order, after it was verified.
 func read(t testing.TB, path string) (ids []string, v *audit.Verifier) {
 	t.Helper()
-	files, err := Files(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Value(Files(path))(t)
 	v = &audit.Verifier{}
 	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Value(os.ReadFile(f))(t)
 		if err := v.Read(bytes.NewReader(b)); err != nil || len(v.Findings) > 0 || v.Unfinished > 0 {
 			t.Errorf("%s: %v %v unfinished %d", f, err, v.Findings, v.Unfinished)
 		}
@@ -85,9 +75,7 @@ func TestATrailGoesOnAfterARestart(t *testing.T) {
 	for i := range 3 {
 		s := open(t, Config{Path: path, Sync: i == 1})
 		write(t, s, fmt.Sprint(i))
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Close())
 		if err := s.Write(entry("late")); err == nil {
 			t.Error("a closed sink was written to")
 		}
@@ -113,10 +101,7 @@ func TestATornLineIsKeptAndMarked(t *testing.T) {
 			s := open(t, Config{Path: path})
 			write(t, s, "0")
 			_ = s.Close()
-			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Value(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 			_, _ = f.WriteString(torn)
 			_ = f.Close()
 			s = open(t, Config{Path: path})
@@ -136,13 +121,8 @@ func TestALineWithoutItsLineFeedIsALine(t *testing.T) {
 	s := open(t, Config{Path: path})
 	write(t, s, "0", "1")
 	_ = s.Close()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, int64(len(b)-1)); err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(os.ReadFile(path))(t)
+	must.Succeed(t, os.Truncate(path, int64(len(b)-1)))
 	write(t, open(t, Config{Path: path, MaxBytes: 1}), "2")
 	if v := expect(t, path, "0", "1", "2"); v.Torn != 0 {
 		t.Errorf("%d marks", v.Torn)
@@ -151,9 +131,7 @@ func TestALineWithoutItsLineFeedIsALine(t *testing.T) {
 
 func TestAFileThatIsNoTrailIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(path, bytes.Repeat([]byte("data\n"), 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, bytes.Repeat([]byte("data\n"), 1<<20), 0o600))
 	if s, err := Open(Config{Path: path}, nil); err == nil {
 		_ = s.Close()
 		t.Error("it was taken for a trail")
@@ -192,9 +170,7 @@ func TestFullFilesArePutAside(t *testing.T) {
 	}
 	// The chain goes on though the file was put aside by somebody else.
 	_ = s.Close()
-	if err := os.Rename(path, path+".99990101T000000.000000000Z"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(path, path+".99990101T000000.000000000Z"))
 	s = open(t, Config{Path: path, MaxBytes: 1500, MaxFiles: 2})
 	write(t, s, "20")
 	expect(t, path, append(want, "20")...)
@@ -225,9 +201,7 @@ func TestACutEndShows(t *testing.T) {
 	_ = s.Close()
 	b, _ := os.ReadFile(path)
 	cut := bytes.SplitAfter(b, []byte("\n"))
-	if err := os.WriteFile(path, bytes.Join(cut[:2], nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, bytes.Join(cut[:2], nil), 0o600))
 	_, v := read(t, path)
 	head, ok, err := EndOf(path)
 	if err != nil || !ok || v.End(head) == nil {
@@ -393,13 +367,8 @@ func killedWriter(t *testing.T, path, run string) []string {
 	t.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^TestAKilledProcessLeavesWhatItWrote$")
 	c.Env = append(os.Environ(), "SINK_TEST_PATH="+path, "SINK_TEST_RUN="+run)
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Value(c.StdoutPipe())(t)
+	must.Succeed(t, c.Start())
 	var said bytes.Buffer
 	for bytes.Count(said.Bytes(), []byte("\n")) < 100 {
 		if _, err := io.CopyN(&said, out, 64); err != nil {
@@ -446,9 +415,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					if err := s.Write(e); err != nil {
-						b.Fatal(err)
-					}
+					must.Succeed(b, s.Write(e))
 				}
 			})
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestWhatIsAnIDOfAClient(t *testing.T) {
@@ -74,7 +75,7 @@ func TestWhatIsAnIDOfAClient(t *testing.T) {
 func TestChatGPTIsAClient(t *testing.T) {
 	const id = "https://chatgpt.com/oauth/AbCdEf123456/client.json"
 	var d document
-	err := json.Unmarshal([]byte(`{
+	must.Succeed(t, json.Unmarshal([]byte(`{
 		"client_id": "https://chatgpt.com/oauth/AbCdEf123456/client.json",
 		"client_name": "ChatGPT",
 		"client_uri": "https://chatgpt.com/",
@@ -85,10 +86,7 @@ func TestChatGPTIsAClient(t *testing.T) {
 		"token_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
 		"token_endpoint_auth_signing_alg": "RS256",
 		"jwks_uri": "https://chatgpt.com/oauth/jwks.json"
-	}`), &d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}`), &d))
 	got, err := d.client(id)
 	want := flow.Client{ID: id, Name: "ChatGPT", URI: "https://chatgpt.com/", RedirectURIs: []string{"https://chatgpt.com/connector/oauth/AbCdEf123456"}, Document: true}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

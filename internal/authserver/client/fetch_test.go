@@ -25,6 +25,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/netguard"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) {
@@ -217,10 +218,7 @@ func TestWhatIsNoDocumentOfAClient(t *testing.T) {
 // who runs the installation.
 func TestADocumentThatCannotBeHadIsForWhoNamedIt(t *testing.T) {
 	h := newHome(t)
-	stranger, err := NewDocuments(DocumentOptions{Allow: []string{here}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stranger := must.Value(NewDocuments(DocumentOptions{Allow: []string{here}}))(t)
 	unreached := func(err error) bool { return errors.Is(err, flow.ErrClient) && errors.Is(err, errUnavailable) }
 	if _, err := stranger.Client(t.Context(), h.id); !unreached(err) || h.requests.Load() > 0 {
 		t.Errorf("a server that does not prove who it is was asked: %v", err)
@@ -429,9 +427,7 @@ func TestADocumentThatCannotBeHadAnewIsGoodForADay(t *testing.T) {
 func TestADocumentThatWasTakenBackIsGoodNoMore(t *testing.T) {
 	h := newHome(t)
 	d := h.documents(t, here)
-	if _, err := d.Client(t.Context(), h.id); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(d.Client(t.Context(), h.id))(t)
 	h.change(http.NotFound)
 	h.ahead.Store(int64(keepAtLeast + time.Second))
 	if _, err := d.Client(t.Context(), h.id); !errors.Is(err, flow.ErrClient) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // internet answers for all hosts: those whose name begins with slow never, those
@@ -41,10 +42,7 @@ func (n *internet) RoundTrip(r *http.Request) (*http.Response, error) {
 // Time passes in the test's bubble alone.
 func world(t *testing.T) (*internet, *Documents, *sync.WaitGroup) {
 	t.Helper()
-	d, err := NewDocuments(DocumentOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Value(NewDocuments(DocumentOptions{}))(t)
 	n := &internet{}
 	d.client.Transport = n
 	return n, d, &sync.WaitGroup{}
@@ -93,9 +91,7 @@ func TestWhereAllPlacesAreTaken(t *testing.T) {
 	const desk, other = "https://desk.example.org/client.json", "https://other.example.org/client.json"
 	synctest.Test(t, func(t *testing.T) {
 		n, d, all := world(t)
-		if err := ask(t, d, desk); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, ask(t, d, desk))
 		time.Sleep(keepAtLeast + time.Second)
 		for i := range maxFetches {
 			all.Go(func() {
@@ -132,9 +128,7 @@ func TestWhatIsNoClientTakesTheRoomOfNone(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n, d, _ := world(t)
 				const desk = "https://desk.example.org/client.json"
-				if err := ask(t, d, desk); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, ask(t, d, desk))
 				for i := range 2 * maxClients {
 					_ = ask(t, d, fmt.Sprintf(ids, i))
 				}

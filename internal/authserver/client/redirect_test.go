@@ -7,15 +7,14 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const issuer = "https://bridges.example.com"
 
 func TestWhereClientsMayBeAnswered(t *testing.T) {
-	r, err := NewRedirects(issuer, []string{"cursor", "com.example.app"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Value(NewRedirects(issuer, []string{"cursor", "com.example.app"}))(t)
 	for _, test := range []struct {
 		name, uri string
 		want      error
@@ -130,19 +129,13 @@ func FuzzRedirect(f *testing.F) {
 	f.Add("http://127.0.0.1:1/cb")
 	f.Add("http://localhost:1@evil.example/cb")
 	f.Add("http://[::1]:1/cb?x")
-	r, err := NewRedirects(issuer, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	r := must.Value(NewRedirects(issuer, nil))(f)
 	uris := []string{"http://127.0.0.1/cb", "http://localhost/cb", "http://[::1]/cb", "https://client.example/cb"}
 	f.Fuzz(func(t *testing.T, uri string) {
 		if r.Check(uri) != nil {
 			return
 		}
-		u, err := url.Parse(uri)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Value(url.Parse(uri))(t)
 		local := u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost" || u.Hostname() == "::1"
 		if u.User != nil || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !local) {
 			t.Errorf("%q is taken", uri)

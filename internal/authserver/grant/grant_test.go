@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) {
@@ -89,11 +90,7 @@ func (f *fixture) use(ctx context.Context, c grant.Credential) (grant.Credential
 
 func (f *fixture) mustUse(t *testing.T, c grant.Credential) grant.Credential {
 	t.Helper()
-	next, err := f.use(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return next
+	return must.Value(f.use(t.Context(), c))(t)
 }
 
 func TestACredentialIsReadFromItsText(t *testing.T) {
@@ -188,13 +185,8 @@ func TestACodeIsRedeemedOnce(t *testing.T) {
 func TestAGrantEnds(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *fixture, grant.Credential) grant.Credential{
 		"when it is ended": func(t *testing.T, f *fixture, c grant.Credential) grant.Credential {
-			g, err := f.Load(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := f.End(t.Context(), g); err != nil {
-				t.Fatal(err)
-			}
+			g := must.Value(f.Load(t.Context(), c))(t)
+			must.Succeed(t, f.End(t.Context(), g))
 			if _, err := f.Rotate(t.Context(), g, c); !errors.Is(err, grant.ErrNotFound) {
 				t.Errorf("for a request that loaded it before: %v", err)
 			}
@@ -235,9 +227,7 @@ func TestAllGrantsOfAUserEnd(t *testing.T) {
 	}
 	all.Wait()
 	f.wait(time.Hour)
-	if err := f.EndAll(t.Context(), "alice"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.EndAll(t.Context(), "alice"))
 	now := f.clock()
 	got := map[string]bool{}
 	for name, test := range map[string]struct {
@@ -249,10 +239,7 @@ func TestAllGrantsOfAUserEnd(t *testing.T) {
 		"after it":       {now.Add(time.Nanosecond), "alice"},
 		"of other users": {before, "bob"},
 	} {
-		ended, err := f.Ended(t.Context(), test.began, test.user)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ended := must.Value(f.Ended(t.Context(), test.began, test.user))(t)
 		got[name] = ended
 	}
 	if diff := cmp.Diff(map[string]bool{"before": true, "at that time": true, "after it": false, "of other users": false}, got); diff != "" {

@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) {
@@ -67,10 +68,7 @@ type upstream struct {
 
 func newUpstream(t *testing.T) *upstream {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	u := &upstream{key: key, secret: secret, requests: map[string]int{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", u.serve(func(w http.ResponseWriter, _ *http.Request) { write(w, u.discovery) }))
@@ -188,25 +186,16 @@ func (u *upstream) config() Config {
 
 func connect(t *testing.T, c Config) *openID {
 	t.Helper()
-	p, err := OIDC(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Value(OIDC(c))(t)
 	return p.(*openID)
 }
 
 // begun returns where a login sends the browser, and with what.
 func begun(t *testing.T, p flow.Provider) (string, url.Values) {
 	t.Helper()
-	got, err := p.Begin(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(p.Begin(t.Context(), request))(t)
 	where, query, _ := strings.Cut(got, "?")
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := must.Value(url.ParseQuery(query))(t)
 	return where, values
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // hub is a GitHub that says what a test has it say.
@@ -66,10 +67,7 @@ func (h *hub) connect(t *testing.T, rule oauth.UserRule) flow.Provider {
 }
 
 func TestALoginBeginsAtGitHub(t *testing.T) {
-	p, err := GitHub(Config{ID: "github", ClientID: clientID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Value(GitHub(Config{ID: "github", ClientID: clientID}))(t)
 	where, got := begun(t, p)
 	want := map[string][]string{
 		"response_type": {"code"}, "client_id": {clientID}, "redirect_uri": {callback}, "state": {"state"},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -401,9 +402,7 @@ func TestConfigurationsThatAreNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Config{ID: "a", Issuer: "https://login.example.com", ClientID: clientID}
-			if _, err := OIDC(c); err != nil {
-				t.Fatal(err)
-			}
+			must.Value(OIDC(c))(t)
 			change(&c)
 			p, err := OIDC(c)
 			if err == nil || p != nil {
@@ -476,10 +475,7 @@ func TestTheVersionTellsWhatDecidesWhoSomebodyIs(t *testing.T) {
 	of := func(change func(*Config)) string {
 		c := Config{ID: "idp", Name: "The provider", Issuer: "https://idp.example", ClientID: "bridges"}
 		change(&c)
-		p, err := OIDC(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Value(OIDC(c))(t)
 		return p.Version()
 	}
 	same := of(func(*Config) {})

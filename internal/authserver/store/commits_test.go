@@ -13,23 +13,19 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/database"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func newCommits(t *testing.T) *commits {
 	t.Helper()
-	db, err := database.OpenSQLite(filepath.Join(t.TempDir(), "a.db"), database.Durable)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Value(database.OpenSQLite(filepath.Join(t.TempDir(), "a.db"), database.Durable))(t)
 	c := &commits{db: db}
 	t.Cleanup(func() {
 		c.close()
 		_ = db.Close()
 	})
-	if _, err := db.ExecContext(t.Context(), `CREATE TABLE a (b TEXT)`); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(db.ExecContext(t.Context(), `CREATE TABLE a (b TEXT)`))(t)
 	return c
 }
 
@@ -43,9 +39,7 @@ func insert(value string, end error) func(context.Context, statements) error {
 // rows returns how many there are, also to a transaction that began before.
 func rows(t *testing.T, c *commits) (n int) {
 	t.Helper()
-	if err := c.db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM a`).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM a`).Scan(&n))
 	return n
 }
 

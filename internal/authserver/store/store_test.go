@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/postgresserver"
 )
 
@@ -43,9 +44,7 @@ var targets = map[string]func(t testing.TB) string{
 func written(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "url")
-	if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
 	return path
 }
 
@@ -82,10 +81,7 @@ func opened(t testing.TB, target string, o Options) *Store {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s, err := Open(t.Context(), target, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(Open(t.Context(), target, o))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -95,9 +91,7 @@ func later() time.Time { return time.Now().Add(time.Hour) }
 
 func put(t *testing.T, s *Store, kind flow.Kind, key, value string, expires time.Time) {
 	t.Helper()
-	if err := s.Put(t.Context(), kind, key, []byte(value), expires); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Put(t.Context(), kind, key, []byte(value), expires))
 }
 
 // expect compares what the store has with want; "" for nothing.
@@ -130,9 +124,7 @@ func TestAnEntryComesBackAsItWasPut(t *testing.T) {
 			expect(t, s, "login", key, value)
 			expect(t, s, "code", key, "") // Kinds are apart.
 		}
-		if err := s.Put(t.Context(), "login", "empty", nil, later()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Put(t.Context(), "login", "empty", nil, later()))
 		if got, err := s.Get(t.Context(), "login", "empty"); err != nil || len(got) != 0 {
 			t.Errorf("an empty value is %q, %v", got, err)
 		}
@@ -193,9 +185,7 @@ func TestAValueIsSwappedForTheOneThatIsThere(t *testing.T) {
 			return s.Swap(t.Context(), "grant", key, []byte(old), []byte(value), expires)
 		}
 		put(t, s, "grant", "a", "one", later())
-		if err := swap("a", "one", "two", later()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, swap("a", "one", "two", later()))
 		expect(t, s, "grant", "a", "two")
 		for name, err := range map[string]error{
 			"the value before":    swap("a", "one", "three", later()),
@@ -227,9 +217,7 @@ func TestAnEntryEnds(t *testing.T) {
 		put(t, s, "login", "shortened", "value", later())
 		put(t, s, "login", "extended", "value", soon)
 		for key, expires := range map[string]time.Time{"shortened": soon, "extended": later()} {
-			if err := s.Swap(t.Context(), "login", key, []byte("value"), []byte("other"), expires); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.Swap(t.Context(), "login", key, []byte("value"), []byte("other"), expires))
 		}
 		c.Time = soon.Add(-time.Millisecond)
 		expect(t, s, "login", "put", "value")
@@ -267,9 +255,7 @@ func TestOfTooManyEntriesThoseThatEndFirstAreRemoved(t *testing.T) {
 			put(t, s, "client", fmt.Sprint(i), "value", later())
 		}
 		for _, most := range []int{5, 3} {
-			if err := s.Trim(t.Context(), "unused", most); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.Trim(t.Context(), "unused", most))
 			for end := 1; end <= 5; end++ {
 				want := "value"
 				if end <= 5-most {
@@ -294,10 +280,7 @@ func TestWhatIsOverIsRemoved(t *testing.T) {
 		c.Time = soon
 		var removed int64
 		for range 2 * over {
-			n, err := s.table.purge(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Value(s.table.purge(t.Context()))(t)
 			removed += n
 		}
 		if removed != 2*over {
@@ -311,9 +294,7 @@ func TestEntriesAreThereAfterARestart(t *testing.T) {
 	everywhere(t, func(t *testing.T, open func() *Store) {
 		s := open()
 		put(t, s, "grant", "a", "value", later())
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Close())
 		if err := s.Delete(t.Context(), "grant", "a"); err == nil {
 			t.Error("a store that is closed deletes")
 		}
@@ -352,10 +333,7 @@ func TestOfSeveralOneIsFirst(t *testing.T) {
 			race(&puts, func(s *Store, who string) error {
 				return s.Put(t.Context(), "code", key, []byte(who), later())
 			})
-			value, err := replicas[0].Get(t.Context(), "code", key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := must.Value(replicas[0].Get(t.Context(), "code", key))(t)
 			race(&swaps, func(s *Store, who string) error {
 				return s.Swap(t.Context(), "code", key, value, []byte("swapped by "+who), later())
 			})
@@ -445,10 +423,7 @@ func TestAServerThatIsAwayIsUsedOnceItIsThere(t *testing.T) {
 // counted returns what the metrics have counted, and how often.
 func counted(t *testing.T, metrics *prometheus.Registry) (all []string) {
 	t.Helper()
-	families, err := metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Value(metrics.Gather())(t)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if n := m.GetCounter().GetValue(); n > 0 && len(m.GetLabel()) == 2 {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const mb = 1 << 20
@@ -43,9 +45,7 @@ func TestMessagesWaitForMemoryInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget()
 		first, second, third := share(b), share(b), share(b)
-		if err := first.Count(t.Context(), 8*mb); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, first.Count(t.Context(), 8*mb))
 		large := begins(func() error { return second.Count(t.Context(), 8*mb) })
 		waits(t, "an answer without memory", large)
 		small := begins(func() error { return third.Count(t.Context(), mb) })
@@ -85,9 +85,7 @@ func TestAMessageIsRefusedWhenItsPatienceIsOver(t *testing.T) {
 		b := newBudget()
 		holder, late := share(b), share(b)
 		defer holder.Close()
-		if err := holder.Count(t.Context(), 12*mb); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, holder.Count(t.Context(), 12*mb))
 		began := time.Now()
 		if err := late.Count(t.Context(), mb); !errors.Is(err, ErrBusy) || time.Since(began) != Patience {
 			t.Errorf("error %v after %s, want %v after %s", err, time.Since(began), ErrBusy, Patience)
@@ -109,9 +107,7 @@ func TestRequestsLeaveHalfOfTheMemoryToAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget()
 		first, second := share(b), share(b)
-		if err := first.TakeRequest(t.Context(), 4*mb); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, first.TakeRequest(t.Context(), 4*mb))
 		next := begins(func() error { return second.TakeRequest(t.Context(), 2*mb) })
 		waits(t, "a request beyond half of the memory", next)
 		if err := first.Count(t.Context(), 4*mb); err != nil {

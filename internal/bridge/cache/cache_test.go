@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -99,10 +101,7 @@ func TestEqualArgumentsAreTheSameText(t *testing.T) {
 		"no arguments and an empty set": {``, ` `, `{}`, `{ }`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, err := Canonical([]byte(same[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Value(Canonical([]byte(same[0])))(t)
 			for _, other := range same[1:] {
 				if got, err := Canonical([]byte(other)); err != nil || got != want {
 					t.Errorf("%s is %s, %v; %s is %s", other, got, err, same[0], want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // sent notes the header Authorization of the requests that pass.
@@ -57,14 +58,8 @@ func TestASharedSecretGoesToItsServerAndItsOriginAlone(t *testing.T) {
 				t.Errorf("fault %q, want %q", g.Fault, tt.fault)
 			}
 			for _, to := range []string{tt.server.URL, "https://elsewhere.test/mcp"} {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to, http.NoBody)
-				if err != nil {
-					t.Fatal(err)
-				}
-				res, err := g.Network.RoundTrip(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := must.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, to, http.NoBody))(t)
+				res := must.Value(g.Network.RoundTrip(r))(t)
 				_ = res.Body.Close()
 			}
 			if seen[0] != tt.want || seen[1] != "" {

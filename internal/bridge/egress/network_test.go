@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/netguard"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // nameServer is a DNS server of the test that answers the nth question for an
@@ -33,10 +34,7 @@ type nameServer struct {
 
 func newNameServer(t *testing.T, answers ...string) *nameServer {
 	t.Helper()
-	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Value((&net.ListenConfig{}).ListenPacket(t.Context(), "udp4", "127.0.0.1:0"))(t)
 	s := &nameServer{conn: conn}
 	for _, a := range answers {
 		s.answers = append(s.answers, netip.MustParseAddr(a))
@@ -123,10 +121,7 @@ var spellings = []string{
 // every name that it is the loopback address.
 func TestNoSpellingReachesLoopback(t *testing.T) {
 	server, connections := loopback(t, http.NotFoundHandler())
-	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, port := must.Values(net.SplitHostPort(server.Listener.Addr().String()))(t)
 	for _, resolver := range []*net.Resolver{newNameServer(t, "127.0.0.1").resolver(), newNameServer(t, "0.0.0.0").resolver()} {
 		network := newGuardedTransport(netguard.Rules{}, resolver, noProxy)
 		client := clientOf(network)
@@ -160,21 +155,14 @@ func TestNoSpellingReachesLoopback(t *testing.T) {
 
 func mustRules(t *testing.T, e mcpserver.Egress) netguard.Rules {
 	t.Helper()
-	rules, err := netguard.New(e.Allow, e.Deny, e.Unrestricted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rules
+	return must.Value(netguard.New(e.Allow, e.Deny, e.Unrestricted))(t)
 }
 
 // TestANameThatChangesItsAddressIsJudgedAgain has a name resolve to an address
 // that is allowed, and the next time to one that is not.
 func TestANameThatChangesItsAddressIsJudgedAgain(t *testing.T) {
 	server, connections := loopback(t, http.NotFoundHandler())
-	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, port := must.Values(net.SplitHostPort(server.Listener.Addr().String()))(t)
 	// All of 127.0.0.0/8 is this machine, so one address of it can stand for a
 	// public one.
 	network := newGuardedTransport(mustRules(t, mcpserver.Egress{Allow: []string{"127.0.0.1/32"}}), newNameServer(t, "127.0.0.1", "127.0.0.2").resolver(), noProxy)
@@ -199,10 +187,7 @@ func TestARedirectIsJudgedToo(t *testing.T) {
 	server, connections := loopback(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
 	}))
-	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, port := must.Values(net.SplitHostPort(server.Listener.Addr().String()))(t)
 	network := newGuardedTransport(mustRules(t, mcpserver.Egress{Allow: []string{"127.0.0.1/32"}}), newNameServer(t, "127.0.0.1", "127.0.0.2").resolver(), noProxy)
 	network.DisableKeepAlives = true
 	resp, err := clientOf(network).Get("http://moved.example:" + port)
@@ -216,10 +201,7 @@ func TestARedirectIsJudgedToo(t *testing.T) {
 
 func TestAProxyIsDialledAsAnythingElse(t *testing.T) {
 	proxy, connections := loopback(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
-	address, err := url.Parse(proxy.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Value(url.Parse(proxy.URL))(t)
 	through := func(*http.Request) (*url.URL, error) { return address, nil }
 	tests := map[string]struct {
 		allow []string
@@ -279,10 +261,7 @@ func TestWhichServersAreSentSecrets(t *testing.T) {
 // anywhere.
 func TestAProxyGetsNoSecretsForNames(t *testing.T) {
 	proxy, connections := loopback(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
-	address, err := url.Parse(proxy.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Value(url.Parse(proxy.URL))(t)
 	rules := mustRules(t, mcpserver.Egress{Allow: []string{"127.0.0.0/8", "10.0.0.0/8"}})
 	network := newPrivateTransport(rules, nil, func(*http.Request) (*url.URL, error) { return address, nil })
 	defer network.CloseIdleConnections()

@@ -11,15 +11,14 @@ import (
 	"testing/synctest"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestAServersPingsWaitForThoseBeforeThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := NewAsked(NewAskLimit())
 		for i := range maxAnswering {
-			if _, err := a.Enter(t.Context(), fmt.Sprint(i), message.MethodPing); err != nil {
-				t.Fatal(err)
-			}
+			must.Value(a.Enter(t.Context(), fmt.Sprint(i), message.MethodPing))(t)
 		}
 		done := make(chan error)
 		go func() {

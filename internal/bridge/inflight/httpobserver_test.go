@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // recorded is an exchange that writes down what it is told.
@@ -188,10 +189,7 @@ func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 	t.Run("one message that is no stream", func(t *testing.T) {
 		x := &Call{}
 		body := io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","result":"` + large + `","id":7}`))
-		resp, err := answered(t, x, &http.Response{Body: body, ContentLength: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Value(answered(t, x, &http.Response{Body: body, ContentLength: -1}))(t)
 		got, err := io.ReadAll(resp.Body)
 		if err != nil || string(got) != refused || x.Delivery.Result() != nil {
 			t.Errorf("the SDK sees %.300q, %v", got, err)

@@ -10,6 +10,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
@@ -74,9 +76,7 @@ func TestDetectEra(t *testing.T) {
 func TestDetectEraReadsABoundedPart(t *testing.T) {
 	read := &countingReader{}
 	r := httptest.NewRequest(http.MethodPost, "/u/alice/mcp", read)
-	if _, _, err := DetectEra(r); err != nil {
-		t.Fatal(err)
-	}
+	must.Values(DetectEra(r))(t)
 	if read.n > 2*MaxBody {
 		t.Errorf("%d bytes were read, want about %d", read.n, MaxBody)
 	}
@@ -97,10 +97,7 @@ func FuzzEraOfBody(f *testing.F) {
 	f.Add([]byte(`{"method":1,"params":{"_meta":[]}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest(http.MethodPost, "/u/alice/mcp", bytes.NewReader(body))
-		got, _, err := DetectEra(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got, _ := must.Values(DetectEra(r))(t)
 		after, err := io.ReadAll(r.Body)
 		if err != nil || !bytes.Equal(after, body) {
 			t.Fatalf("the body changed: %q, %v", after, err)

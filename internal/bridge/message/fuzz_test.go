@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // FuzzReadIncoming looks for answers that are taken for valid but are none for the SDK, and for
@@ -55,9 +56,7 @@ func FuzzPack(f *testing.F) {
 			return
 		}
 		var typed mcp.CreateMessageWithToolsParams
-		if err := json.Unmarshal(Pack(params, call, nil), &typed); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(Pack(params, call, nil), &typed))
 		if got := Unpack(&typed); !bytes.Equal(got.Raw, params) || got.Call != call {
 			t.Fatalf("%q of %q are %q of %q", params, call, got.Raw, got.Call)
 		}
@@ -80,10 +79,7 @@ func FuzzOutgoing(f *testing.F) {
 		}
 		q := &Request{Method: MethodCallTool, Params: typed, Sent: &Sent{Params: params}}
 		q.ReadSent()
-		raw, err := json.Marshal(q.Outgoing(q.Meta))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Value(json.Marshal(q.Outgoing(q.Meta)))(t)
 		if got, err := jsondoc.CanonicalExact(raw); err != nil || got != sent {
 			t.Fatalf("%s is sent as %s, %v", sent, got, err)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -260,10 +261,7 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 // call makes one call and returns its status, or the error.
 func (w *world) call() (int, error) {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.server.URL, strings.NewReader("{}"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.server.URL, strings.NewReader("{}")))(w.t)
 	res, err := w.http.Do(r)
 	if err != nil {
 		if strings.Contains(err.Error(), "canary") {

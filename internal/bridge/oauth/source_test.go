@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestAClientAsksWithItsOwnCredentials(t *testing.T) {
@@ -204,10 +206,7 @@ func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.GetBody = nil
-	res, err := w.http.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Value(w.http.Do(r))(t)
 	res.Body.Close()
 	if res.StatusCode != http.StatusUnauthorized || w.calls != 1 {
 		t.Errorf("status %d, %d requests", res.StatusCode, w.calls)

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestTheRequestIsFoundThatAMessageAnswers(t *testing.T) {
@@ -51,9 +53,7 @@ func TestTheRequestIsFoundThatAMessageAnswers(t *testing.T) {
 				if err := json.Unmarshal(answer, &got); err != nil {
 					t.Fatalf("answer = %s: %v", answer, err)
 				}
-				if err := json.Unmarshal([]byte(want), &wanted); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, json.Unmarshal([]byte(want), &wanted))
 				if fmt.Sprint(got) != fmt.Sprint(wanted) {
 					t.Errorf("answer = %s, want %s", answer, want)
 				}

@@ -27,6 +27,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -78,9 +79,7 @@ func newWorld(t *testing.T, s mcpserver.Server, tool *mcp.ToolAnnotations, deliv
 		end()
 		running.Wait()
 	})
-	if _, err := w.server.Shared(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(w.server.Shared(t.Context()))(t)
 	return w
 }
 

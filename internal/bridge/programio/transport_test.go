@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,10 +47,7 @@ func TestOutputWithoutEndEndsTheConnection(t *testing.T) {
 	e := &endless{released: make(chan struct{})}
 	transport := Transport(e, stdio.Launch{Command: []string{"x"}}, slog.New(slog.DiscardHandler)).(*transport)
 	transport.dialect.grace = 100 * time.Millisecond
-	c, err := transport.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(transport.Connect(t.Context()))(t)
 	defer func() { _ = c.Close() }()
 	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "256 MiB") {
 		t.Errorf("got %v", err)

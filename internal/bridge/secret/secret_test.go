@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const canary = "c4n4ry/s3cr3t+v4lue"
@@ -178,10 +180,7 @@ func TestRedact(t *testing.T) {
 	r := view.Redactor()
 	view.values["WHOLE"].Wipe()
 	b64 := base64.StdEncoding.EncodeToString([]byte(canary))
-	quoted, err := json.Marshal(strings.TrimSpace(lines))
-	if err != nil {
-		t.Fatal(err)
-	}
+	quoted := must.Value(json.Marshal(strings.TrimSpace(lines)))(t)
 	tests := map[string]struct{ in, want string }{
 		"no secret":                        {"connection refused", "connection refused"},
 		"the secret":                       {"token " + canary + " is bad", "token [redacted] is bad"},

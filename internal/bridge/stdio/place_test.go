@@ -6,15 +6,14 @@ package stdio
 import (
 	"os"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestAProgramGetsTheVariablesAndAuthoritiesOfItsContainer(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	const authorities = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
-	p, err := container(Post{Env: []string{"NO_PROXY=a,b", "HOME=/elsewhere"}, Authorities: authorities})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Value(container(Post{Env: []string{"NO_PROXY=a,b", "HOME=/elsewhere"}, Authorities: authorities}))(t)
 	if got := variable(p.basics, "NO_PROXY"); got != "a,b" {
 		t.Errorf("NO_PROXY is %q, want a,b", got)
 	}
@@ -29,10 +28,7 @@ func TestAProgramGetsTheVariablesAndAuthoritiesOfItsContainer(t *testing.T) {
 
 func TestAProgramWithoutAuthoritiesIsToldOfNone(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	p, err := container(Post{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Value(container(Post{}))(t)
 	if got := variable(p.basics, "NODE_EXTRA_CA_CERTS"); got != "" {
 		t.Errorf("NODE_EXTRA_CA_CERTS is %q, want none", got)
 	}

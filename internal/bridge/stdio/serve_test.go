@@ -25,6 +25,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func socketOf(w way) string { return w.shim.Args[3] }
@@ -54,7 +55,7 @@ func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
 	w := startShim(t)
 	changed := func(courtesy time.Duration) mcp.Transport {
 		l := stdio.Launch{Command: helper("echo")}
-		return programio.Transport(stdio.ShimWithin(courtesy, socketOf(w), l), l, w.log.logger(slog.LevelDebug))
+		return programio.Transport(stdio.ShimWithin(courtesy, socketOf(w), l), l, loggerOf(w.log, slog.LevelDebug))
 	}
 	same := w.transport(stdio.Launch{Command: helper("echo")})
 	connect(t, same)
@@ -125,10 +126,7 @@ func TestWhoeverIsNoBridgeEndsNoProgram(t *testing.T) {
 	c := connect(t, w.transport(stdio.Launch{Command: helper("echo")}))
 	mustAsk(t, c, "tools/list")
 	for _, said := range []string{"", "GET / HTTP/1.1\r\n\r\n", "hbs\x02\xff\xff\xff\xff", "hbs\x02\x00\x00\x00\x02{}"} {
-		stranger, err := net.Dial("unix", socketOf(w))
-		if err != nil {
-			t.Fatal(err)
-		}
+		stranger := must.Value(net.Dial("unix", socketOf(w)))(t)
 		_, _ = stranger.Write([]byte(said))
 		stranger.Close()
 	}
@@ -162,12 +160,8 @@ func TestTheBridgeFollowsNoLink(t *testing.T) {
 	w := startShim(t)
 	folder := t.TempDir()
 	link, file := filepath.Join(folder, "link.sock"), filepath.Join(folder, "file.sock")
-	if err := os.Symlink(socketOf(w), link); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(socketOf(w), link))
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	for _, socket := range []string{link, file, folder} {
 		c, err := stdio.Shim(socket, stdio.Launch{Command: helper("echo", "token-of-a-link")}).Start(t.Context())
 		if !errors.Is(err, stdio.ErrNoSocket) {
@@ -182,13 +176,8 @@ func TestTheBridgeFollowsNoLink(t *testing.T) {
 func TestAProgramThatDoesNotReadEndsWithItsBridge(t *testing.T) {
 	t.Parallel()
 	w := startShim(t)
-	conn, err := net.Dial("unix", socketOf(w))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stdio.WriteLaunch(conn, stdio.Launch{Command: helper("deaf", "token-of-the-deaf")}); err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Value(net.Dial("unix", socketOf(w)))(t)
+	must.Succeed(t, stdio.WriteLaunch(conn, stdio.Launch{Command: helper("deaf", "token-of-the-deaf")}))
 	eventually(t, "the program runs", func() bool { return len(running(t, "token-of-the-deaf", w.root())) > 0 })
 	// More than the pipe and the socket hold.
 	_ = conn.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
@@ -208,17 +197,10 @@ func TestABridgeThatLeavesHasItsLastWordsRead(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "read")
 	w := startShim(t, "1h")
-	conn, err := net.Dial("unix", socketOf(w))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stdio.WriteLaunch(conn, stdio.Launch{Command: helper("count", out)}); err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Value(net.Dial("unix", socketOf(w)))(t)
+	must.Succeed(t, stdio.WriteLaunch(conn, stdio.Launch{Command: helper("count", out)}))
 	const length = 1 << 20
-	if _, err := conn.Write(make([]byte, length)); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(conn.Write(make([]byte, length)))(t)
 	conn.Close()
 	eventually(t, "all of it read", func() bool {
 		text, _ := os.ReadFile(out)
@@ -232,12 +214,8 @@ func TestFilesOfAFormerShimAreRemoved(t *testing.T) {
 	former := filepath.Join(files, "hosted-bridge-123")
 	other := filepath.Join(files, "other")
 	for _, folder := range []string{former, other} {
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, "key"), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(folder, 0o700))
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, "key"), []byte("x"), 0o600))
 	}
 	w := startShim(t, "0s", "", files)
 	if _, err := os.Stat(former); !errors.Is(err, fs.ErrNotExist) {
@@ -255,13 +233,8 @@ func TestFilesOfAFormerShimAreRemoved(t *testing.T) {
 func TestAProgramEndsWithItsBridge(t *testing.T) {
 	t.Parallel()
 	w := startShim(t)
-	conn, err := net.Dial("unix", socketOf(w))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stdio.WriteLaunch(conn, stdio.Launch{Command: helper("family", "token-of-the-gone")}); err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Value(net.Dial("unix", socketOf(w)))(t)
+	must.Succeed(t, stdio.WriteLaunch(conn, stdio.Launch{Command: helper("family", "token-of-the-gone")}))
 	eventually(t, "three processes", func() bool { return len(running(t, "token-of-the-gone", 0)) >= 3 })
 	conn.Close()
 	eventually(t, "no process", func() bool { return len(running(t, "token-of-the-gone", w.root())) == 0 })
@@ -283,9 +256,7 @@ func TestAProgramEndsWithItsShim(t *testing.T) {
 			if program == "family" {
 				eventually(t, "three processes", func() bool { return len(running(t, token, 0)) >= 3 })
 			}
-			if err := w.shim.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, w.shim.Process.Signal(sig))
 			_, err := c.Read(t.Context())
 			var programError *stdio.ProgramError
 			if !errors.As(err, &programError) || !strings.Contains(err.Error(), "with its container") {
@@ -304,9 +275,7 @@ func TestABridgeFinishesWithAProgramWhoseShimIsToldToEnd(t *testing.T) {
 	w := startShim(t, "1h")
 	c := connect(t, w.transport(stdio.Launch{Command: helper("echo")}))
 	mustAsk(t, c, "tools/list")
-	if err := w.shim.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.shim.Process.Signal(syscall.SIGTERM))
 	eventually(t, "a shim that has heard of it", func() bool {
 		_, err := os.Stat(socketOf(w))
 		return errors.Is(err, fs.ErrNotExist)
@@ -335,9 +304,7 @@ func TestOrphansThatEndAreNoZombies(t *testing.T) {
 		}
 		return orphan != 0
 	})
-	if err := syscall.Kill(orphan, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Kill(orphan, syscall.SIGKILL))
 	eventually(t, "nothing of the orphan", func() bool { return errors.Is(syscall.Kill(orphan, 0), syscall.ESRCH) })
 	mustAsk(t, c, "tools/list")
 }
@@ -351,10 +318,7 @@ func TestWhereNoShimListens(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	// One that accepts and says nothing.
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Value(net.Listen("unix", socket))(t)
 	defer listener.Close()
 	ctx, cancel = context.WithTimeout(t.Context(), 150*time.Millisecond)
 	defer cancel()
@@ -369,17 +333,11 @@ func TestOnlyTheSameUserIsAdmitted(t *testing.T) {
 	w := startShim(t)
 	socket := socketOf(w)
 	for folder := filepath.Dir(socket); folder != os.TempDir() && folder != "/"; folder = filepath.Dir(folder) {
-		if err := os.Chmod(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(folder, 0o755))
 	}
-	if err := os.Chmod(socket, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(socket, 0o666))
 	copied := filepath.Join(filepath.Dir(socket), "program")
-	if err := stdio.Install(copied); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, stdio.Install(copied))
 	stranger := exec.Command(copied, append(helper("knock")[1:], socket)...)
 	if os.Getuid() == 0 {
 		stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
@@ -395,14 +353,9 @@ func TestInstallCopiesThisProgram(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "bridge")
 	for range 2 { // An init container that starts again finds the first copy.
-		if err := stdio.Install(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, stdio.Install(path))
 	}
-	self, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Value(os.ReadFile(os.Args[0]))(t)
 	copied, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(self, copied) {
 		t.Errorf("%d bytes of %d, %v", len(copied), len(self), err)
@@ -428,9 +381,7 @@ func TestWhatWasInstalledByHalfIsRemoved(t *testing.T) {
 	installed := filepath.Join(tmp, "home", ".npm", "_npx", "4f1e")
 	downloaded := filepath.Join(tmp, "home", ".npm", "_cacache")
 	for _, folder := range []string{installed, downloaded} {
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(folder, 0o700))
 	}
 	for n, tt := range []struct {
 		program []string

@@ -6,7 +6,6 @@
 package stdio_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,37 +30,22 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // way is one of the two ways to run a program.
 type way struct {
 	transport func(stdio.Launch) mcp.Transport
 	// log is what was logged of the program and of its connections.
-	log *record
+	log *logtest.Log
 	// shim is the shim's process, where there is one.
 	shim *exec.Cmd
 }
 
-// record is a log that is read while it is written.
-type record struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (r *record) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(b)
-}
-
-func (r *record) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.String()
-}
-
-func (r *record) logger(level slog.Level) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(r, &slog.HandlerOptions{Level: level}))
+// loggerOf returns a logger that writes l.
+func loggerOf(l *logtest.Log, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: level}))
 }
 
 // canary is in the environment of this process and of all shims.
@@ -82,9 +66,9 @@ func inBothWays(t *testing.T, test func(t *testing.T, start func(t *testing.T) w
 
 // childWay runs programs of this process.
 func childWay(*testing.T) way {
-	w := way{log: &record{}}
+	w := way{log: &logtest.Log{}}
 	w.transport = func(l stdio.Launch) mcp.Transport {
-		log := w.log.logger(slog.LevelDebug)
+		log := loggerOf(w.log, slog.LevelDebug)
 		return programio.Transport(stdio.ChildInHaste(l, log), l, log)
 	}
 	return w
@@ -93,15 +77,13 @@ func childWay(*testing.T) way {
 // startShim runs a shim in a process of its own, which ends with the test.
 func startShim(t *testing.T, args ...string) way {
 	t.Helper()
-	w := way{log: &record{}}
+	w := way{log: &logtest.Log{}}
 	socket := filepath.Join(t.TempDir(), "shim.sock")
 	command := helper("shim", append([]string{socket}, args...)...)
 	w.shim = exec.Command(command[0], command[1:]...)
 	w.shim.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	w.shim.Stderr = w.log
-	if err := w.shim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.shim.Start())
 	t.Cleanup(func() {
 		if w.shim.ProcessState != nil {
 			return // The test has ended it.
@@ -116,17 +98,14 @@ func startShim(t *testing.T, args ...string) way {
 		return err == nil && info.Mode().Perm() == 0o660
 	})
 	w.transport = func(l stdio.Launch) mcp.Transport {
-		return programio.Transport(stdio.ShimWithin(0, socket, l), l, w.log.logger(slog.LevelDebug))
+		return programio.Transport(stdio.ShimWithin(0, socket, l), l, loggerOf(w.log, slog.LevelDebug))
 	}
 	return w
 }
 
 func connect(t *testing.T, transport mcp.Transport) mcp.Connection {
 	t.Helper()
-	c, err := transport.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(transport.Connect(t.Context()))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -134,10 +113,7 @@ func connect(t *testing.T, transport mcp.Transport) mcp.Connection {
 // ask sends a request and returns the result, or the error of the connection.
 func ask(t *testing.T, c mcp.Connection, method string) (json.RawMessage, error) {
 	t.Helper()
-	id, err := jsonrpc.MakeID("1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Value(jsonrpc.MakeID("1"))(t)
 	if err := c.Write(t.Context(), &jsonrpc.Request{ID: id, Method: method, Params: json.RawMessage(`{"a":1}`)}); err != nil {
 		return nil, err
 	}
@@ -154,19 +130,13 @@ func ask(t *testing.T, c mcp.Connection, method string) (json.RawMessage, error)
 
 func mustAsk(t *testing.T, c mcp.Connection, method string) json.RawMessage {
 	t.Helper()
-	result, err := ask(t, c, method)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return must.Value(ask(t, c, method))(t)
 }
 
 func mustAskFor[T any](t *testing.T, c mcp.Connection) T {
 	t.Helper()
 	var v T
-	if err := json.Unmarshal(mustAsk(t, c, "tell"), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(mustAsk(t, c, "tell"), &v))
 	return v
 }
 
@@ -280,10 +250,10 @@ func TestAServerWithHeadersIsSpokenToWithHeaders(t *testing.T) {
 
 func TestNoiseIsSkippedAndLoggedAtDebugLevel(t *testing.T) {
 	t.Parallel()
-	w, noisy := way{log: &record{}}, stdio.Launch{Command: helper("noisy")}
+	w, noisy := way{log: &logtest.Log{}}, stdio.Launch{Command: helper("noisy")}
 	for level, want := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: false} {
-		w.log = &record{}
-		c := connect(t, programio.Transport(stdio.Child(noisy, w.log.logger(level)), noisy, w.log.logger(level)))
+		w.log = &logtest.Log{}
+		c := connect(t, programio.Transport(stdio.Child(noisy, loggerOf(w.log, level)), noisy, loggerOf(w.log, level)))
 		mustAsk(t, c, "tools/list")
 		c.Close()
 		if got := strings.Contains(w.log.String(), "Starting…"); got != want {
@@ -359,9 +329,7 @@ func TestAProgramThatDoesNotRunSaysWhy(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, content string, mode os.FileMode) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(content), mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(content), mode))
 		return path
 	}
 	plain := write("plain", "#!/bin/sh\n", 0o644)
@@ -533,10 +501,7 @@ func TestAClientSpeaksToAProgram(t *testing.T) {
 		transport := w.transport(stdio.Launch{Command: helper("sdk")})
 		for range 3 {
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-			session, err := client.Connect(t.Context(), transport, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			session := must.Value(client.Connect(t.Context(), transport, nil))(t)
 			if err := session.Ping(t.Context(), nil); err != nil {
 				t.Error(err)
 			}

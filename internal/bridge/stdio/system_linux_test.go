@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestTheStateOfAProcessIsRead(t *testing.T) {
@@ -43,20 +45,12 @@ func TestTheSocket(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	file := filepath.Join(folder, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	used := filepath.Join(folder, "used.sock")
-	other, err := net.Listen("unix", used)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Value(net.Listen("unix", used))(t)
 	defer other.Close()
 	stale := filepath.Join(folder, "stale.sock")
-	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := must.Value(net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"}))(t)
 	left.SetUnlinkOnClose(false)
 	left.Close()
 	for name, tt := range map[string]struct{ socket, want string }{

@@ -17,6 +17,8 @@ import (
 	"encoding/json"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var whole = Launch{
@@ -37,13 +39,8 @@ func TestALaunchArrivesAsItWas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var wire bytes.Buffer
-			if err := writeLaunch(&wire, l); err != nil {
-				t.Fatal(err)
-			}
-			got, err := readLaunch(iotest.OneByteReader(&wire))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, writeLaunch(&wire, l))
+			got := must.Value(readLaunch(iotest.OneByteReader(&wire)))(t)
 			// Formatting shows nothing of a Launch, so the fields are compared.
 			if !equal(got, l) {
 				t.Error("it differs")
@@ -60,9 +57,7 @@ func equal(a, b Launch) bool {
 func TestWhatIsNoLaunchIsRefused(t *testing.T) {
 	t.Parallel()
 	var wire bytes.Buffer
-	if err := writeLaunch(&wire, whole); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, writeLaunch(&wire, whole))
 	good := wire.Bytes()
 	changed := func(change func(b []byte) []byte) []byte { return change(bytes.Clone(good)) }
 	framed := func(text string) []byte {
@@ -97,12 +92,8 @@ func TestOutputAndItsEndArriveInChunks(t *testing.T) {
 	output := strings.Repeat("0123456789", maxChunk/4)
 	var wire bytes.Buffer
 	w := chunkWriter{&wire}
-	if _, err := io.Copy(w, onlyReader{strings.NewReader(output)}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.finish(ending{Program: "x", Reason: "ended with status 1"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(io.Copy(w, onlyReader{strings.NewReader(output)}))(t)
+	must.Succeed(t, w.finish(ending{Program: "x", Reason: "ended with status 1"}))
 	sent := bytes.Clone(wire.Bytes())
 	r := chunkReader{r: &wire}
 	got, err := io.ReadAll(&r)
@@ -130,9 +121,7 @@ func TestOutputAndItsEndArriveInChunks(t *testing.T) {
 
 func FuzzGreeting(f *testing.F) {
 	var wire bytes.Buffer
-	if err := writeLaunch(&wire, whole); err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, writeLaunch(&wire, whole))
 	f.Add(wire.Bytes())
 	f.Add([]byte("hbs\x02\x00\x00\x00\x02{}"))
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -140,9 +129,7 @@ func FuzzGreeting(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := l.check(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, l.check())
 		var again bytes.Buffer
 		if err := writeLaunch(&again, l); err != nil && again.Len() > 0 {
 			t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/suspects"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,15 +77,9 @@ func (w *watched) call(t *testing.T, server string, at *httptest.Server, method 
 	if method == "" {
 		verb = http.MethodGet
 	}
-	r, err := http.NewRequestWithContext(t.Context(), verb, at.URL, strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(t.Context(), verb, at.URL, strings.NewReader("{}")))(t)
 	r.Header.Set("Mcp-Method", method)
-	resp, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(client.Do(r))(t)
 	t.Cleanup(func() { resp.Body.Close() })
 	return resp.Body
 }
@@ -103,9 +98,7 @@ func halting(t *testing.T, size int) *httptest.Server {
 
 func read(t *testing.T, from io.Reader, n int64) {
 	t.Helper()
-	if _, err := io.CopyN(io.Discard, from, n); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(io.CopyN(io.Discard, from, n))(t)
 }
 
 func TestTheServerWithMostBytesIsSuspectedWhenMemoryIsShort(t *testing.T) {
@@ -186,21 +179,11 @@ func TestAProgramWithACallInFlightIsSuspected(t *testing.T) {
 		},
 		"closed": func(c mcp.Connection, _ jsonrpc.ID) error { return c.Close() },
 	} {
-		c, err := w.Program(name, p).Connect(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		id, err := jsonrpc.MakeID("1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Write(t.Context(), &jsonrpc.Request{ID: id, Method: "tools/call"}); err != nil {
-			t.Fatal(err)
-		}
+		c := must.Value(w.Program(name, p).Connect(t.Context()))(t)
+		id := must.Value(jsonrpc.MakeID("1"))(t)
+		must.Succeed(t, c.Write(t.Context(), &jsonrpc.Request{ID: id, Method: "tools/call"}))
 		w.await(t, termination.Message{Server: name, Cause: termination.InFlight})
-		if err := end(c, id); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, end(c, id))
 		w.await(t, termination.Message{})
 	}
 }
@@ -210,22 +193,15 @@ func TestTheFileHoldsTheLastRecordAlone(t *testing.T) {
 	if _, _, err := suspects.File(path, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a file is made, which would be another than the kubelet's")
 	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	write, closed, err := suspects.File(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, nil, 0o600))
+	write, closed := must.Values(suspects.File(path, slog.New(slog.DiscardHandler)))(t)
 	for _, text := range []string{"a long text", "short", ""} {
 		write(text)
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
 			t.Errorf("the file holds %q, want %q (%v)", got, text, err)
 		}
 	}
-	if err := closed(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, closed())
 }
 
 // BenchmarkACall is what a call to a server costs with and without a Watch.
@@ -237,10 +213,7 @@ func BenchmarkACall(b *testing.B) {
 	for name, w := range map[string]*suspects.Watch{"unwatched": nil, "watched": suspects.New(suspects.Options{Limit: limit, Write: func(string) {}})} {
 		b.Run(name, func(b *testing.B) {
 			network := w.Network("one", next)
-			r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "http://one.test", nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			r := must.Value(http.NewRequestWithContext(b.Context(), http.MethodPost, "http://one.test", nil))(b)
 			b.ReportAllocs()
 			for b.Loop() {
 				resp, err := network.RoundTrip(r)

@@ -15,6 +15,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestShorten(t *testing.T) {
@@ -44,11 +45,7 @@ func TestTheServerForATool(t *testing.T) {
 		for _, a := range arguments {
 			properties[a] = map[string]any{}
 		}
-		raw, err := json.Marshal(map[string]any{"name": "x", "inputSchema": map[string]any{"properties": properties}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return raw
+		return must.Value(json.Marshal(map[string]any{"name": "x", "inputSchema": map[string]any{"properties": properties}}))(t)
 	}
 	type server struct {
 		name string

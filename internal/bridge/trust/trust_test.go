@@ -13,14 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func fieldsOf(t *testing.T, s string) map[string]json.RawMessage {
 	t.Helper()
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(s), &fields); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(s), &fields))
 	return fields
 }
 
@@ -150,9 +149,7 @@ func TestForeignTextIsMarked(t *testing.T) {
 		Resource         struct{ Text string }
 		Annotations      json.RawMessage
 	}
-	if err := json.Unmarshal(fields["content"], &content); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(fields["content"], &content))
 	var boundaries []string
 	for i, want := range map[int]string{0: "one", 3: "two"} {
 		m := lines.FindStringSubmatch(content[i].Text)

@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // manyRecipes is how many a large catalog has.
@@ -36,10 +37,7 @@ func BenchmarkReads(b *testing.B) {
 		}
 	}
 	store.snapshot = search.NewSnapshot(entries, nil)
-	a, err := New(Options{Store: store, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	a := must.Value(New(Options{Store: store, Log: slog.New(slog.DiscardHandler)}))(b)
 	for name, read := range map[string]struct {
 		target string
 		handle func(httpapi.Call) error

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // today is when all tests play.
@@ -77,10 +78,7 @@ func (s *fakeStore) refresh() {
 			})
 			catalog.NoteDeprecation(&o.Status.Conditions, o, today.Add(s.later))
 		}
-		e, err := catalog.EntryOf(o)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		e := must.Value(catalog.EntryOf(o))(s.t)
 		entries = append(entries, e)
 	}
 	s.snapshot = search.NewSnapshot(entries, nil)

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -170,23 +171,14 @@ func (r reply) into(t testing.TB, v any) {
 // do sends a request, with a header as name, value and so on.
 func (w *world) do(method, target, body string, header ...string) reply {
 	w.t.Helper()
-	r, err := http.NewRequest(method, w.server.URL+target, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	r := must.Value(http.NewRequest(method, w.server.URL+target, strings.NewReader(body)))(w.t)
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 	}
-	res, err := w.server.Client().Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	res := must.Value(w.server.Client().Do(r))(w.t)
 	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	b := must.Value(io.ReadAll(res.Body))(w.t)
 	return reply{res.StatusCode, res.Header, string(b)}
 }
 
@@ -231,9 +223,7 @@ func (w *world) seeded(names ...string) {
 		if len(found) > 0 {
 			w.t.Fatal(found)
 		}
-		if _, err := w.store.CreateRecipe(w.t.Context(), first(catalog.Draft{Name: name, Owner: catalog.SeedOwner, Recipe: doc.Recipe})); err != nil {
-			w.t.Fatal(err)
-		}
+		must.Value(w.store.CreateRecipe(w.t.Context(), first(catalog.Draft{Name: name, Owner: catalog.SeedOwner, Recipe: doc.Recipe})))(w.t)
 	}
 }
 

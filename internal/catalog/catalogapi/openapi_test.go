@@ -16,16 +16,13 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // description returns the document as it is served.
 func (w *world) description() *openapi3.T {
 	w.t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData([]byte(w.get("/openapi.json").body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return doc
+	return must.Value(openapi3.NewLoader().LoadFromData([]byte(w.get("/openapi.json").body)))(w.t)
 }
 
 func TestTheDescriptionIsOneOfOpenAPI(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	official "github.com/hostedbridge/hostedbridge/internal/catalog/registry"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const serversPath = "/v0.1/servers"
@@ -22,20 +23,11 @@ const serversPath = "/v0.1/servers"
 // schemaOf returns a schema of the official registry.
 func schemaOf(t *testing.T, name string) *jsonschema.Resolved {
 	t.Helper()
-	b, err := os.ReadFile("../registry/testdata/schemas.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(os.ReadFile("../registry/testdata/schemas.json"))(t)
 	var s jsonschema.Schema
-	if err := json.Unmarshal(b, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(b, &s))
 	s.Ref = "#/$defs/" + name
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resolved
+	return must.Value(s.Resolve(nil))(t)
 }
 
 func TestTheCatalogIsARegistryOfServers(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // shipped serves the recipes of config/recipes, as an installation that has
@@ -34,10 +35,7 @@ func shipped(t *testing.T, options ...func(*Options)) *world {
 	}
 	var entries []catalog.Entry
 	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Value(os.ReadFile(file))(t)
 		d, err := recipe.Parse(b)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -123,10 +121,7 @@ func TestPeopleFindWhatTheyLookFor(t *testing.T) {
 // TestTheSearchesOfTheDocumentationFindSomething runs the reads that
 // docs/operations/catalog.md shows.
 func TestTheSearchesOfTheDocumentationFindSomething(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/operations/catalog.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Value(os.ReadFile("../../../docs/operations/catalog.md"))(t)
 	w := shipped(t)
 	asked := 0
 	for _, found := range regexp.MustCompile(`(?m)^curl "\$URL(/[^"]*\?[^"]*)"`).FindAllStringSubmatch(string(page), -1) {
@@ -168,10 +163,7 @@ func TestAListSaysWhichRecipesWereOnlyRead(t *testing.T) {
 
 // TestTheInstallationSignsItsOwnRecipes downloads recipes as bridge add does.
 func TestTheInstallationSignsItsOwnRecipes(t *testing.T) {
-	signer, err := recipe.ReadSigner([]byte("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Value(recipe.ReadSigner([]byte("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=\n")))(t)
 	w := shipped(t, func(o *Options) { o.Signer = signer })
 	var said struct{ PublisherID, PublicKey string }
 	keyed := w.get("/catalog-key")
@@ -210,10 +202,7 @@ func TestTheInstallationSignsItsOwnRecipes(t *testing.T) {
 // TestARecipeOfAPublisherIsNotSignedByTheInstallation holds also that an
 // installation without a key says so.
 func TestARecipeOfAPublisherIsNotSignedByTheInstallation(t *testing.T) {
-	signer, err := recipe.ReadSigner([]byte("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="))
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Value(recipe.ReadSigner([]byte("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=")))(t)
 	w := newWorld(t, func(o *Options) { o.Signer = signer })
 	if got := w.do(http.MethodPost, "/recipes", recipeOf("notes", "1.0.0"), w.publisher("acme")...); got.status != http.StatusCreated {
 		t.Fatalf("%d %s", got.status, got.body)
@@ -232,9 +221,7 @@ func TestARecipeOfAPublisherIsNotSignedByTheInstallation(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "AAAA", "c4n4ry!"} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 		if _, err := OpenSigner(file, slog.New(slog.DiscardHandler)); err == nil || strings.Contains(err.Error(), "c4n4ry") {
 			t.Errorf("%q was read as a key: %v", text, err)
 		}

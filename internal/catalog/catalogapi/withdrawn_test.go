@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // signedRecipe returns a recipe that acme signed, as it is sent.
@@ -23,23 +24,13 @@ func signedRecipe(t *testing.T, version string, private ed25519.PrivateKey, at t
 	if doc, err = recipe.Sign(doc, private, "acme", at); err != nil {
 		t.Fatal(err)
 	}
-	body, err := doc.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
+	return string(must.Value(doc.MarshalJSON())(t))
 }
 
 func TestAWithdrawnVersionIsShownAndNotServed(t *testing.T) {
 	w := newWorld(t)
-	old, oldPrivate, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	current, currentPrivate, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old, oldPrivate := must.Values(ed25519.GenerateKey(nil))(t)
+	current, currentPrivate := must.Values(ed25519.GenerateKey(nil))(t)
 	key := w.publisher("acme", recipe.FormatKey(old), recipe.FormatKey(current))
 	if got := w.do(http.MethodPost, "/recipes", signedRecipe(t, "1.0.0", oldPrivate, today.Add(-2*time.Hour)), key...); got.status != http.StatusCreated {
 		t.Fatalf("%d %s", got.status, got.body)

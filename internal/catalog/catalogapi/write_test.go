@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // header returns headers in one list.
@@ -233,33 +234,18 @@ func TestStoreErrorsBecomeAnswers(t *testing.T) {
 
 func TestASignedRecipeKeepsTheBytesThatWereSigned(t *testing.T) {
 	w := newWorld(t)
-	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	public, private := must.Values(ed25519.GenerateKey(nil))(t)
 	key := w.publisher("acme", recipe.FormatKey(public))
 	// A member that is false is signed, and the object leaves it out.
-	doc, err := jsondoc.Parse([]byte(recipeOf("notes", "1.0.0", `"localOnly":false`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := recipe.Sign(doc, private, "acme", today.Add(-time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := signed.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Value(jsondoc.Parse([]byte(recipeOf("notes", "1.0.0", `"localOnly":false`))))(t)
+	signed := must.Value(recipe.Sign(doc, private, "acme", today.Add(-time.Hour)))(t)
+	body := must.Value(signed.MarshalJSON())(t)
 	if got := w.do(http.MethodPost, "/recipes", string(body), key...); got.status != http.StatusCreated {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	verify := func() {
 		t.Helper()
-		doc, err := recipe.Parse([]byte(w.get("/api/recipes/notes/download").body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := must.Value(recipe.Parse([]byte(w.get("/api/recipes/notes/download").body)))(t)
 		if err := recipe.Verify(doc.Source, public); err != nil {
 			t.Error(err)
 		}

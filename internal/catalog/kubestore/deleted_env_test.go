@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestADeletedRecipeLeavesItsOwnerAndItsVersions(t *testing.T) {
@@ -25,12 +26,8 @@ func TestADeletedRecipeLeavesItsOwnerAndItsVersions(t *testing.T) {
 	d.Deprecated = &catalog.Deprecation{Since: time.Now(), Reason: "old"}
 	f.create(d)
 	f.judge("notes")
-	if _, _, err := f.SetQuality(ctx, "notes", catalog.Overlay{Verified: new(true)}, "", false); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.RetireRecipe(ctx, "notes", "acme", catalog.AnyRevision, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Values(f.SetQuality(ctx, "notes", catalog.Overlay{Verified: new(true)}, "", false))(t)
+	must.Succeed(t, f.RetireRecipe(ctx, "notes", "acme", catalog.AnyRevision, false))
 	o := f.object("notes")
 	if o.Spec.Recipe != nil || o.Spec.Deprecated != nil || o.Spec.Deleted == nil || o.Spec.Owner != "acme" || len(o.Status.Versions) != 1 {
 		t.Errorf("%+v, %+v", o.Spec, o.Status.Versions)
@@ -66,9 +63,7 @@ func TestADeletedRecipeLeavesItsOwnerAndItsVersions(t *testing.T) {
 		t.Errorf("an older version is taken: %+v", e)
 	}
 	next.RecipeVersion = "1.1.0"
-	if _, err := f.UpdateRecipe(ctx, put(draft("acme", next), catalog.AnyRevision, false)); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(f.UpdateRecipe(ctx, put(draft("acme", next), catalog.AnyRevision, false)))(t)
 	e := f.judge("notes")
 	if !e.Accepted || e.Deleted != nil || len(e.Versions) != 2 || !catalog.Merge(e).Listing.AuditOutdated {
 		t.Errorf("anew: %+v", e)
@@ -112,9 +107,7 @@ func TestAnOverlayNamesTheVersionThatIsServed(t *testing.T) {
 	seen := f.judge("notes")
 	next := valid("notes")
 	next.RecipeVersion = "1.1.0"
-	if _, err := f.UpdateRecipe(ctx, put(draft("acme", next), seen.Revision, false)); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(f.UpdateRecipe(ctx, put(draft("acme", next), seen.Revision, false)))(t)
 	waiting := f.read("notes")
 	e, _, err := f.SetQuality(ctx, "notes", catalog.Overlay{Verified: new(true)}, waiting.Revision, false)
 	if err != nil || e.Quality.RecipeDigest != seen.Versions[0].Digest || catalog.Merge(e).Listing.AuditOutdated {

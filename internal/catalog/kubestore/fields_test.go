@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // held returns an entry, as the manager, the operation, the subresource and the
@@ -67,10 +68,7 @@ func TestWhoWroteARecipeHoldsNothingOfItAfterATransfer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			entries, err := handOver(tt.before, publisher, time.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
+			entries := must.Value(handOver(tt.before, publisher, time.Now()))(t)
 			got := map[string]string{}
 			for _, e := range entries {
 				got[fmt.Sprintf("%s %s %s", e.Manager, e.Operation, e.Subresource)] = string(e.FieldsV1.GetRawBytes())

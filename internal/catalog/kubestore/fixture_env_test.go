@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -68,10 +69,7 @@ func ingressConfig() *rest.Config {
 // startIn runs a replica on a catalog.
 func startIn(t *testing.T, config *rest.Config, namespace string) *fixture {
 	t.Helper()
-	s, err := New(config, Options{Namespace: namespace, Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(New(config, Options{Namespace: namespace, Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler)}))(t)
 	testenv.Run(t, s.Run)
 	f := &fixture{Store: s, t: t, api: testenv.Client(t), namespace: namespace}
 	f.await("the first list", s.Synced)
@@ -120,11 +118,7 @@ func put(d catalog.Draft, ifMatch string, dryRun bool) catalog.Replacement {
 // create publishes a recipe and returns it.
 func (f *fixture) create(d catalog.Draft) catalog.Entry {
 	f.t.Helper()
-	e, err := f.CreateRecipe(f.t.Context(), put(d, "", false))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return e
+	return must.Value(f.CreateRecipe(f.t.Context(), put(d, "", false)))(f.t)
 }
 
 // object reads a recipe's object.
@@ -137,11 +131,7 @@ func (f *fixture) object(name string) *v1alpha1.CatalogRecipe {
 
 func (f *fixture) read(name string) catalog.Entry {
 	f.t.Helper()
-	e, err := catalog.EntryOf(f.object(name))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return e
+	return must.Value(catalog.EntryOf(f.object(name)))(f.t)
 }
 
 // judge says of a recipe what the operator would.
@@ -157,9 +147,7 @@ func (f *fixture) judge(name string) catalog.Entry {
 	meta.SetStatusCondition(&o.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionRecipeAccepted, Status: status, Reason: v.Reason, Message: v.Message, ObservedGeneration: o.Generation,
 	})
-	if err := f.api.Status().Update(f.t.Context(), o, client.FieldOwner(v1alpha1.FieldOwnerOperator)); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, f.api.Status().Update(f.t.Context(), o, client.FieldOwner(v1alpha1.FieldOwnerOperator)))
 	return f.read(name)
 }
 
@@ -169,9 +157,7 @@ func (f *fixture) kubectl(name string, change func(*v1alpha1.CatalogRecipeSpec))
 	o := f.object(name)
 	before := o.DeepCopy()
 	change(&o.Spec)
-	if err := f.api.Patch(f.t.Context(), o, client.MergeFrom(before), client.FieldOwner("kubectl-edit")); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, f.api.Patch(f.t.Context(), o, client.MergeFrom(before), client.FieldOwner("kubectl-edit")))
 }
 
 // managers returns who holds what of the object, as text, without the operator.

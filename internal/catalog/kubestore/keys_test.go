@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // offline returns a store that never reaches an API server.
@@ -32,20 +33,14 @@ func offline(t *testing.T, now func() time.Time) *Store {
 // mint returns a key of that kind and what an object has of it.
 func mint(t *testing.T, kind apikey.Kind) (string, v1alpha1.PublisherKey) {
 	t.Helper()
-	key, id, err := apikey.Mint(rand.Reader, kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, id := must.Values(apikey.Mint(rand.Reader, kind))(t)
 	return key, v1alpha1.PublisherKey{ID: id, Hash: apikey.HashOf(key).String()}
 }
 
 // mintFrom mints the key of an id and a secret of one character each.
 func mintFrom(t *testing.T, id, secret string) (string, v1alpha1.PublisherKey) {
 	t.Helper()
-	key, drawn, err := apikey.Mint(strings.NewReader(strings.Repeat(id, 12)+strings.Repeat(secret, 22)), apikey.KindPublisher)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, drawn := must.Values(apikey.Mint(strings.NewReader(strings.Repeat(id, 12)+strings.Repeat(secret, 22)), apikey.KindPublisher))(t)
 	return key, v1alpha1.PublisherKey{ID: drawn, Hash: apikey.HashOf(key).String()}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -28,16 +29,11 @@ func TestTheCatalogStaysWhileTheAPIServerIsAway(t *testing.T) {
 	plane := testenv.StartControlPlane(t)
 	const namespace = "catalog"
 	c := plane.Client()
-	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	f := startIn(t, plane.Config(), namespace)
 	f.api = c
 	ctx := t.Context()
-	_, key, err := f.CreatePublisher(ctx, catalog.Publisher{ID: "acme"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, key := must.Values(f.CreatePublisher(ctx, catalog.Publisher{ID: "acme"}, nil))(t)
 	f.create(draft("acme", valid("notes")))
 	f.judge("notes")
 	f.await("the recipe and the key", func() bool { return f.Current().Len() == 1 && f.opens(key, "acme")() })
@@ -69,10 +65,7 @@ func TestTheDatabaseHasNoKey(t *testing.T) {
 	plane := testenv.StartControlPlane(t)
 	f := startIn(t, plane.Config(), "default")
 	const marker = "TheDisplayNameOfAcme"
-	_, first, err := f.CreatePublisher(t.Context(), catalog.Publisher{ID: "acme", DisplayName: marker}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, first := must.Values(f.CreatePublisher(t.Context(), catalog.Publisher{ID: "acme", DisplayName: marker}, nil))(t)
 	_, id, second, err := f.AddPublisherKey(t.Context(), "acme", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -91,16 +84,13 @@ func secretOf(key string) string { return key[strings.LastIndex(key, "_")+1:] }
 func holds(t *testing.T, folder, text string) bool {
 	t.Helper()
 	found := false
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	must.Succeed(t, filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		b, err := os.ReadFile(path)
 		found = found || bytes.Contains(b, []byte(text))
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -33,18 +34,14 @@ func (f *fixture) seed(changes ...catalog.Change) error {
 
 func (f *fixture) mustSeed(changes ...catalog.Change) {
 	f.t.Helper()
-	if err := f.seed(changes...); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, f.seed(changes...))
 }
 
 // publisher makes publishers.
 func (f *fixture) make(ids ...string) {
 	f.t.Helper()
 	for _, id := range ids {
-		if _, _, err := f.CreatePublisher(f.t.Context(), catalog.Publisher{ID: id}, nil); err != nil {
-			f.t.Fatal(err)
-		}
+		must.Values(f.CreatePublisher(f.t.Context(), catalog.Publisher{ID: id}, nil))(f.t)
 	}
 }
 
@@ -115,9 +112,7 @@ func TestASecondSeedWritesNothing(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- other.ApplySeed(t.Context(), changes, false) }()
 	err := f.seed(changes...)
-	if err := errors.Join(err, <-ended); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(err, <-ended))
 	for _, kind := range []catalog.ChangeKind{catalog.Create, catalog.Update, catalog.None} {
 		versions := map[string]string{}
 		for i := range changes {
@@ -197,9 +192,7 @@ func TestAfterATransferTheNewOwnerReplacesAll(t *testing.T) {
 			f := start(t)
 			f.make("acme", "beta")
 			write(f)
-			if _, _, err := f.SetQuality(t.Context(), "notes", catalog.Overlay{Badge: "gold"}, "", false); err != nil {
-				t.Fatal(err)
-			}
+			must.Values(f.SetQuality(t.Context(), "notes", catalog.Overlay{Badge: "gold"}, "", false))(t)
 			f.judge("notes")
 			before := f.read("notes")
 
@@ -243,9 +236,7 @@ func TestATransferMendsWhatOtherToolsTook(t *testing.T) {
 	f.make("acme")
 	f.create(draft("acme", valid("notes")))
 	f.kubectl("notes", func(s *v1alpha1.CatalogRecipeSpec) { s.Recipe.Description = "Else" })
-	if _, err := f.SetOwner(t.Context(), "notes", "acme"); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(f.SetOwner(t.Context(), "notes", "acme"))(t)
 	e, err := f.UpdateRecipe(t.Context(), put(draft("acme", valid("notes")), catalog.AnyRevision, false))
 	if err != nil || e.Recipe.Description != "Keeps notes" {
 		t.Errorf("%v: %+v", err, e)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -29,25 +30,17 @@ func TestTheIngressMayDoNoMoreThanTheStoreDoes(t *testing.T) {
 	applied := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "applied"}}
 	applied.Spec.Recipe = catalog.ToObject(valid("applied"))
 	testenv.ExpectApplied(t, f.api, applied)
-	_, _, err := f.CreatePublisher(ctx, catalog.Publisher{ID: "acme"}, new(time.Now().Add(time.Hour)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Values(f.CreatePublisher(ctx, catalog.Publisher{ID: "acme"}, new(time.Now().Add(time.Hour))))(t)
 	p, withdrawn, _, err := f.AddPublisherKey(ctx, "acme", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.RevokePublisherKey(ctx, "acme", withdrawn); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.RevokePublisherKey(ctx, "acme", withdrawn))
 	_, working, _, err := f.AddPublisherKey(ctx, "acme", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ingress, err := client.New(ingressConfig(), client.Options{Scheme: testenv.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ingress := must.Value(client.New(ingressConfig(), client.Options{Scheme: testenv.Scheme()}))(t)
 	key := func(id string, change func(*v1alpha1.PublisherKey)) func() error {
 		return func() error {
 			o := f.publisherObject("acme")

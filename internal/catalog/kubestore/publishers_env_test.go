@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -58,9 +59,7 @@ func TestAKeyOpensUntilItIsWithdrawnOnEveryReplica(t *testing.T) {
 		replica.await("the second key", replica.opens(second, "acme"))
 	}
 	for range 2 { // A second time it is withdrawn already.
-		if err := f.RevokePublisherKey(ctx, "acme", id); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.RevokePublisherKey(ctx, "acme", id))
 	}
 	withdrawn := time.Now()
 	for _, replica := range []*fixture{f, other} {
@@ -80,9 +79,7 @@ func TestAKeyOpensUntilItIsWithdrawnOnEveryReplica(t *testing.T) {
 	}
 
 	testenv.ExpectExists(t, f.api, f.publisherObject("acme"))
-	if err := f.api.Delete(ctx, f.publisherObject("acme")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.api.Delete(ctx, f.publisherObject("acme")))
 	f.await("that the publisher went", func() bool { _, there := f.Publisher("acme"); return !there })
 	if f.opens(first, "acme")() {
 		t.Error("a key of nobody works")
@@ -92,19 +89,13 @@ func TestAKeyOpensUntilItIsWithdrawnOnEveryReplica(t *testing.T) {
 // TestNoKeyIsStored looks at all that the API server has of the catalog.
 func TestNoKeyIsStored(t *testing.T) {
 	f := start(t)
-	_, first, err := f.CreatePublisher(t.Context(), catalog.Publisher{ID: "acme"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, first := must.Values(f.CreatePublisher(t.Context(), catalog.Publisher{ID: "acme"}, nil))(t)
 	_, _, second, err := f.AddPublisherKey(t.Context(), "acme", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := f.publisherObject("acme")
-	b, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(json.Marshal(o))(t)
 	for i, key := range []string{first, second} {
 		if strings.Contains(string(b), secretOf(key)) {
 			t.Error("the object has the key")
@@ -175,10 +166,7 @@ func TestWhatIsRefusedOfPublishers(t *testing.T) {
 func TestAChangeOfAPublisherLeavesTheKeys(t *testing.T) {
 	f := start(t)
 	ctx := t.Context()
-	p, key, err := f.CreatePublisher(ctx, catalog.Publisher{ID: "acme", DisplayName: "Acme", Verified: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, key := must.Values(f.CreatePublisher(ctx, catalog.Publisher{ID: "acme", DisplayName: "Acme", Verified: true}, nil))(t)
 	changed := catalog.Publisher{ID: "acme", Contact: "https://example.com", Keys: []catalog.PublisherKey{{ID: "other"}}}
 	got, err := f.UpdatePublisher(ctx, changed, p.Revision)
 	if err != nil || got.DisplayName != "" || got.Verified || got.Contact == "" || len(got.Keys) != 1 || got.Keys[0].ID != p.Keys[0].ID || got.Revision == p.Revision {
@@ -205,9 +193,7 @@ func TestAPublisherOfOtherToolsStaysTheirs(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := &v1alpha1.CatalogPublisher{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
-		if err := f.api.Patch(ctx, o, client.RawPatch("application/apply-patch+yaml", b), client.FieldOwner("gitops")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.api.Patch(ctx, o, client.RawPatch("application/apply-patch+yaml", b), client.FieldOwner("gitops")))
 	}
 	theirs := map[string]any{"displayName": "Theirs", "keys": []any{map[string]any{"id": "QjC6yTb3Ew1x", "hash": apikey.HashOf(key).String()}}}
 	apply(theirs)
@@ -215,9 +201,7 @@ func TestAPublisherOfOtherToolsStaysTheirs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.RevokePublisherKey(ctx, name, "QjC6yTb3Ew1x"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.RevokePublisherKey(ctx, name, "QjC6yTb3Ew1x"))
 	apply(theirs)
 	if o := f.publisherObject(name); len(o.Spec.Keys) != 2 || o.Spec.Keys[0].RevokedAt == nil {
 		t.Errorf("a withdrawn key works again: %+v", o.Spec.Keys)

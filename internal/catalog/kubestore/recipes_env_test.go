@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -40,13 +41,9 @@ func TestAWrittenRecipeIsShownAndServedOnceAccepted(t *testing.T) {
 		t.Error("its popularity is not known")
 	}
 
-	if err := f.RetireRecipe(t.Context(), "notes", "acme", catalog.AnyRevision, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.RetireRecipe(t.Context(), "notes", "acme", catalog.AnyRevision, false))
 	f.await("that it is not served", func() bool { _, served := f.Current().Get("notes"); return !served })
-	if err := f.DeleteRecipe(t.Context(), "notes", "", false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.DeleteRecipe(t.Context(), "notes", "", false))
 	f.await("that it went", func() bool { _, there := f.Current().Entry("notes"); return !there })
 	f.create(draft("acme", valid("other")))
 	f.await("another one", func() bool { _, there := f.Current().Entry("other"); return there })
@@ -108,9 +105,7 @@ func TestWhatIsRefusedIsNamedAndChangesNothing(t *testing.T) {
 	ctx := t.Context()
 	mine := f.create(draft("acme", valid("notes")))
 	seeded := []catalog.Change{{Name: "seeded", Kind: catalog.Create, Recipe: valid("seeded")}}
-	if err := f.ApplySeed(ctx, seeded, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.ApplySeed(ctx, seeded, false))
 	applied := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "applied"}}
 	applied.Spec.Recipe = catalog.ToObject(valid("applied"))
 	testenv.ExpectApplied(t, f.api, applied)

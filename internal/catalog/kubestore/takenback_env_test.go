@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -24,9 +25,7 @@ import (
 func (f *fixture) takeBack(name, field string) {
 	f.t.Helper()
 	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/`+field+`"}]`))
-	if err := f.api.Patch(f.t.Context(), f.object(name), patch); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, f.api.Patch(f.t.Context(), f.object(name), patch))
 	f.judge(name)
 }
 
@@ -40,9 +39,7 @@ func TestWhatWasTakenBackStaysSo(t *testing.T) {
 			f.create(d)
 			f.judge("notes")
 			if deleted {
-				if err := f.RetireRecipe(ctx, "notes", "acme", catalog.AnyRevision, false); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, f.RetireRecipe(ctx, "notes", "acme", catalog.AnyRevision, false))
 			}
 			f.takeBack("notes", field)
 			before := f.object("notes").ResourceVersion
@@ -65,9 +62,7 @@ func TestWhatWasTakenBackStaysSo(t *testing.T) {
 			if o := f.object("notes"); o.ResourceVersion != before {
 				t.Errorf("it was written: %+v", o.Spec)
 			}
-			if err := f.DeleteRecipe(ctx, "notes", "", false); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, f.DeleteRecipe(ctx, "notes", "", false))
 			f.create(stolen)
 		})
 	}
@@ -114,13 +109,9 @@ func TestARecipeIsCreatedAfterWhatIsThere(t *testing.T) {
 		seen = append(seen, live)
 		return d, answer
 	}
-	if _, err := f.CreateRecipe(ctx, looking); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(f.CreateRecipe(ctx, looking))(t)
 	f.judge("notes")
-	if err := f.RetireRecipe(ctx, "notes", "acme", catalog.AnyRevision, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.RetireRecipe(ctx, "notes", "acme", catalog.AnyRevision, false))
 	answer = refused
 	if _, err := f.CreateRecipe(ctx, looking); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -40,10 +41,7 @@ type theft struct {
 func newTheft(t *testing.T) *theft {
 	t.Helper()
 	f := start(t)
-	ingress, err := client.New(ingressConfig(), client.Options{Scheme: testenv.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ingress := must.Value(client.New(ingressConfig(), client.Options{Scheme: testenv.Scheme()}))(t)
 	x := &theft{fixture: f, ingress: ingress, name: "acme"}
 	for i, id := range []string{"w", "e", "l", "k"} {
 		key, entry := mintFrom(t, id, "1")
@@ -75,9 +73,7 @@ func newTheft(t *testing.T) *theft {
 // reset has the catalog be as it was before the first step.
 func (x *theft) reset() {
 	x.t.Helper()
-	if err := x.api.DeleteAllOf(x.t.Context(), &v1alpha1.CatalogPublisher{}, client.InNamespace(x.namespace)); err != nil {
-		x.t.Fatal(err)
-	}
+	must.Succeed(x.t, x.api.DeleteAllOf(x.t.Context(), &v1alpha1.CatalogPublisher{}, client.InNamespace(x.namespace)))
 	o := &v1alpha1.CatalogPublisher{ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: x.name}}
 	o.Spec.Keys = slices.Clone(x.have)
 	testenv.ExpectApplied(x.t, x.api, o)
@@ -103,9 +99,7 @@ func (x *theft) create(keys ...v1alpha1.PublisherKey) error {
 func (x *theft) open(keys []string) []string {
 	x.t.Helper()
 	list := &v1alpha1.CatalogPublisherList{}
-	if err := x.api.List(x.t.Context(), list, client.InNamespace(x.namespace)); err != nil {
-		x.t.Fatal(err)
-	}
+	must.Succeed(x.t, x.api.List(x.t.Context(), list, client.InNamespace(x.namespace)))
 	var all []*v1alpha1.CatalogPublisher
 	for i := range list.Items {
 		all = append(all, &list.Items[i])
@@ -176,9 +170,7 @@ func TestNoTwoWritesOfTheIngressMakeAKeyWorkAgain(t *testing.T) {
 			}
 			x.expectAsBefore(first + ", then " + second)
 			x.reset()
-			if err := one(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, one())
 		}
 	}
 }
@@ -216,21 +208,14 @@ func TestNoWriteOfTheIngressHasAManifestBringAKeyBack(t *testing.T) {
 			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "CatalogPublisher",
 			"metadata": map[string]any{"name": "manifest", "namespace": x.namespace}, "spec": map[string]any{"keys": []any{k}},
 		}}
-		b, err := o.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Value(o.MarshalJSON())(t)
 		return by.Patch(ctx, o, client.RawPatch(types.ApplyPatchType, b), append(options, client.FieldOwner(manager))...)
 	}
-	if err := apply(x.api, "gitops", false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, apply(x.api, "gitops", false))
 	o := x.publisherObject("manifest")
 	before := o.DeepCopy()
 	o.Spec.Keys[0].RevokedAt = new(metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))
-	if err := x.ingress.Patch(ctx, o, client.MergeFrom(before), client.FieldOwner(v1alpha1.FieldOwnerAdmin)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, x.ingress.Patch(ctx, o, client.MergeFrom(before), client.FieldOwner(v1alpha1.FieldOwnerAdmin)))
 	// swap gives what the catalog holds to the manifest's manager.
 	swap := func(o *v1alpha1.CatalogPublisher) {
 		for i := range o.ManagedFields {
@@ -264,9 +249,7 @@ func TestNoWriteOfTheIngressHasAManifestBringAKeyBack(t *testing.T) {
 		if err := step(); err == nil || !strings.Contains(err.Error(), "hosted-bridge-ingress-catalog") {
 			t.Errorf("%s: %v, want that the policy refuses it", what, err)
 		}
-		if err := apply(x.api, "gitops", false); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, apply(x.api, "gitops", false))
 		if len(x.open([]string{key})) > 0 {
 			t.Fatalf("%s: the key works again", what)
 		}
@@ -276,12 +259,8 @@ func TestNoWriteOfTheIngressHasAManifestBringAKeyBack(t *testing.T) {
 	before = o.DeepCopy()
 	swap(o)
 	o.Status.Keys = []v1alpha1.PublisherKeyStatus{{ID: entry.ID, LastUsedAt: new(metav1.Now())}}
-	if err := x.ingress.Status().Patch(ctx, o, client.MergeFrom(before), client.FieldOwner(v1alpha1.FieldOwnerIngress)); err != nil {
-		t.Fatal(err)
-	}
-	if err := apply(x.api, "gitops", false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, x.ingress.Status().Patch(ctx, o, client.MergeFrom(before), client.FieldOwner(v1alpha1.FieldOwnerIngress)))
+	must.Succeed(t, apply(x.api, "gitops", false))
 	if len(x.open([]string{key})) > 0 {
 		t.Error("by a write of the status: the key works again")
 	}

@@ -11,15 +11,12 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func read(t testing.TB, text string) jsondoc.Value {
 	t.Helper()
-	v, err := jsondoc.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Value(jsondoc.Parse([]byte(text)))(t)
 }
 
 // TestCanonicalIsWhatJavaScriptWrites holds texts that Node.js 20 made with
@@ -48,26 +45,16 @@ const signable = `{"schemaVersion":2,"id":"notes","name":"Notes","description":"
 func signed(t testing.TB) (jsondoc.Value, ed25519.PrivateKey) {
 	t.Helper()
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-	doc, err := Sign(read(t, signable), key, "example", time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Value(Sign(read(t, signable), key, "example", time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC)))(t)
 	return doc, key
 }
 
 // declared returns the signature of doc, which says that it covers field too.
 func declared(t *testing.T, doc jsondoc.Value, field string) jsondoc.Value {
 	t.Helper()
-	s, err := signatureOf(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(signatureOf(doc))(t)
 	s.SignedFields = append(s.SignedFields, field)
-	v, err := jsondoc.Encode(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
+	return must.Value(jsondoc.Encode(s))(t)
 }
 
 func TestVerify(t *testing.T) {
@@ -115,10 +102,7 @@ func TestVerify(t *testing.T) {
 
 func TestASignatureNamesItsFieldsAndTime(t *testing.T) {
 	doc, _ := signed(t)
-	s, err := signatureOf(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(signatureOf(doc))(t)
 	at, err := s.Time()
 	if err != nil || s.SignedAt != "2026-01-02T03:04:05.006Z" || at.Nanosecond() != 6e6 {
 		t.Errorf("signed at %q, %v, %v", s.SignedAt, at, err)

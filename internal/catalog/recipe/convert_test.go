@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // of returns a valid recipe with these transports and this install.
@@ -188,10 +189,7 @@ func TestConversionOfWhatAProgramIsGiven(t *testing.T) {
 		ConfigFiles: []ConfigFile{{Name: "c.json", Content: "${TOKEN} is the program's to fill in"}}},
 		[]string{"TOKEN"}, Transport{Type: Stdio, Command: "npx", Args: []string{"x"}, Env: texts("A", "1", "B", "3")})
 	r.Auth.OAuth2 = &AuthOAuth2{EnvBinding: "TOKEN", CredentialsFileType: "google-workspace"}
-	c, err := r.Convert(Choice{Platform: "linux"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Value(r.Convert(Choice{Platform: "linux"}))(t)
 	want := &mcpserver.Program{
 		Command: []string{"npx", "-y", "notes@1"},
 		Env:     []mcpserver.Variable{{Name: "B", Value: "3"}, {Name: "A", Value: "2"}, {Name: "TOKEN", Value: "${TOKEN}"}},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const v1Recipe = `{"schemaVersion":1,"name":"My Notes","description":"Keeps notes","transport":"stdio","command":"npx",
@@ -53,20 +54,14 @@ func TestParseTakesAllFormats(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d, err := Parse([]byte(tt.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Value(Parse([]byte(tt.in)))(t)
 			if d.Format != tt.format {
 				t.Errorf("format %s", d.Format)
 			}
 			if diff := cmp.Diff(tt.warnings, d.Warnings); diff != "" {
 				t.Error(diff)
 			}
-			c, err := d.Recipe.Convert(tt.choice)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Value(d.Recipe.Convert(tt.choice))(t)
 			if diff := cmp.Diff(tt.want, c.Server); diff != "" {
 				t.Error(diff)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var accepted = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -25,10 +26,7 @@ var accepted = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // itemOf returns a recipe as the catalog serves it.
 func itemOf(t *testing.T, source string) *search.Item {
 	t.Helper()
-	doc, err := recipe.Parse([]byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Value(recipe.Parse([]byte(source)))(t)
 	r := doc.Recipe
 	text := catalog.SourceOf(r)
 	return search.NewItem(catalog.Entry{Name: r.ID, Recipe: r, Accepted: true, Versions: []catalog.Version{
@@ -39,32 +37,18 @@ func itemOf(t *testing.T, source string) *search.Item {
 // officialList is the official registry's own schema of its lists.
 func officialList(t *testing.T) *jsonschema.Resolved {
 	t.Helper()
-	b, err := os.ReadFile("testdata/schemas.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(os.ReadFile("testdata/schemas.json"))(t)
 	var s jsonschema.Schema
-	if err := json.Unmarshal(b, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(b, &s))
 	s.Ref = "#/$defs/ServerList"
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resolved
+	return must.Value(s.Resolve(nil))(t)
 }
 
 func validate(t *testing.T, schema *jsonschema.Resolved, list List) error {
 	t.Helper()
-	b, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Value(json.Marshal(list))(t)
 	var doc any
-	if err := json.Unmarshal(b, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(b, &doc))
 	return schema.Validate(doc)
 }
 
@@ -75,10 +59,7 @@ func TestEachRecipeOfTheSeedIsAServerOfTheOfficialRegistry(t *testing.T) {
 		t.Fatalf("%d recipes, %v", len(files), err)
 	}
 	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Value(os.ReadFile(file))(t)
 		item := itemOf(t, string(b))
 		response := Of(item, 0, "com.example.catalog")
 		if err := validate(t, schema, List{Servers: []Response{response}, Metadata: Metadata{Count: 1}}); err != nil {
@@ -157,10 +138,7 @@ func TestAServerThatIsReadAgainRunsTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			item := itemOf(t, source)
-			b, err := json.Marshal(Of(item, 0, "com.example").Server)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Value(json.Marshal(Of(item, 0, "com.example").Server))(t)
 			doc, err := recipe.Parse(b)
 			if err != nil {
 				t.Fatalf("%v in %s", err, b)

@@ -15,6 +15,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // namesOf returns the names of a page.
@@ -85,10 +86,7 @@ func TestListFiltersAndSorts(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, err := s.List(tt.q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Value(s.List(tt.q))(t)
 			if diff := cmp.Diff(tt.want, namesOf(p.Items)); diff != "" {
 				t.Error(diff)
 			}
@@ -106,10 +104,7 @@ func TestSearchRanksNamesBeforeTagsBeforeDescriptions(t *testing.T) {
 	exactly.Name = "Database"
 	s := NewSnapshot([]catalog.Entry{catalogtest.Accepted(described, 1), catalogtest.Accepted(tagged, 1), catalogtest.Accepted(named, 1), catalogtest.Accepted(exactly, 1)}, nil)
 	for _, text := range []string{"postgres", "Postgres ", "postgr"} {
-		p, err := s.List(Query{Text: text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Value(s.List(Query{Text: text}))(t)
 		if diff := cmp.Diff([]string{"postgres", "postgres-tools", "two", "one"}, namesOf(p.Items)); diff != "" {
 			t.Errorf("%q: %s", text, diff)
 		}
@@ -118,10 +113,7 @@ func TestSearchRanksNamesBeforeTagsBeforeDescriptions(t *testing.T) {
 
 func TestListRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	s := NewSnapshot(library(), nil)
-	byName, err := s.List(Query{Sort: SortName, Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	byName := must.Value(s.List(Query{Sort: SortName, Limit: 1}))(t)
 	tests := map[string]struct {
 		q     Query
 		field string
@@ -168,10 +160,7 @@ func TestPagesNeitherSkipNorRepeatWhileOthersChange(t *testing.T) {
 			var got []string
 			for page := 0; ; page++ {
 				q.Limit = 7
-				p, err := s.List(q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Value(s.List(q))(t)
 				for _, n := range namesOf(p.Items) {
 					if !strings.HasPrefix(n, "x") {
 						got = append(got, n)

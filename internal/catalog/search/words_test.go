@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestFormsSynonymsAndOptionalWords(t *testing.T) {
@@ -41,10 +42,7 @@ func TestFormsSynonymsAndOptionalWords(t *testing.T) {
 			"databas":             {"dd"},
 			"running a database ": {"dd"},
 		} {
-			p, err := s.List(Query{Text: text})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Value(s.List(Query{Text: text}))(t)
 			if diff := cmp.Diff(want, namesOf(p.Items)); diff != "" {
 				t.Errorf("%s, %q: %s", name, text, diff)
 			}

@@ -22,6 +22,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestARepositoryHasRecipes(t *testing.T) {
@@ -122,9 +124,7 @@ func TestATokenOpensARepository(t *testing.T) {
 	if _, err := filesIn(t, g.source(t, "", "")); err == nil {
 		t.Error("the repository is open without a token")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "wrong"), []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "wrong"), []byte(token), 0o600))
 	g.user = defaultUser
 	if _, err := filesIn(t, g.source(t, "", filepath.Join(dir, "wrong"))); err != nil {
 		t.Errorf("a token that was replaced: %v", err)
@@ -139,9 +139,7 @@ func TestAnotherHostIsNotFollowed(t *testing.T) {
 	g := newGitServer(t)
 	g.commit(map[string]string{"notes.json": "a"}, "refs/heads/main")
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(token, []byte("secret"), 0o600))
 	for name, to := range map[string]string{
 		"another host": other.URL + "/r.git/info/refs?service=git-upload-pack",
 		"no TLS":       "http://" + g.Listener.Addr().String() + "/r.git/info/refs?service=git-upload-pack",
@@ -261,12 +259,8 @@ func packed(t *testing.T, kind plumbing.ObjectType, length uint64, content []byt
 		b.Write(make([]byte, 20))
 	}
 	w := zlib.NewWriter(&b)
-	if _, err := w.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(w.Write(content))(t)
+	must.Succeed(t, w.Close())
 	sum := sha1.Sum(b.Bytes())
 	return append(b.Bytes(), sum[:]...)
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/revlist"
 	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // gitServer is a repository that is served over HTTPS.
@@ -62,19 +64,13 @@ func (g *gitServer) source(t *testing.T, fragment, tokenFile string) Source {
 func (g *gitServer) store(o object.Object) plumbing.Hash {
 	g.t.Helper()
 	e := g.objects.NewEncodedObject()
-	if err := o.Encode(e); err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, o.Encode(e))
 	return g.keep(e)
 }
 
 func (g *gitServer) keep(e plumbing.EncodedObject) plumbing.Hash {
 	g.t.Helper()
-	hash, err := g.objects.SetEncodedObject(e)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	return hash
+	return must.Value(g.objects.SetEncodedObject(e))(g.t)
 }
 
 func (g *gitServer) blob(content string) plumbing.Hash {

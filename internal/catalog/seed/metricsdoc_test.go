@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
 	files, store := library()
 	s, _, _ := testSeeder(t, files, store)
-	if err := s.Register(reg); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Register(reg))
 	metricstest.Documented(t, "catalog seed", reg.Metrics())
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var errNotThere = fs.ErrNotExist
@@ -83,10 +84,7 @@ func library() (map[string]string, *memoryStore) {
 func TestASeedBringsTheCatalogInLine(t *testing.T) {
 	files, store := library()
 	s, _, _ := testSeeder(t, files, store)
-	r, err := s.Seed(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Value(s.Seed(t.Context(), false))(t)
 	const foreign = "the name belongs to somebody else than the seeder"
 	expectOutline(t, r,
 		"none applied: "+foreign, "update back: the recipe is in the catalog's source again", "update changed:", "create first:", "none foreign: "+foreign,
@@ -126,10 +124,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	if err != nil || !dry.DryRun || store.Current() != before {
 		t.Fatalf("%v, %+v", err, dry)
 	}
-	wet, err := s.Seed(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wet := must.Value(s.Seed(t.Context(), false))(t)
 	if diff := cmp.Diff(outline(wet), outline(dry)); diff != "" {
 		t.Errorf("what was done is not what was said (-done +said):\n%s", diff)
 	}
@@ -284,10 +279,7 @@ func TestSignedRecipesAreKeptAsTheirAuthorsWroteThem(t *testing.T) {
 
 	store := newMemoryStore()
 	s, _, _ := testSeeder(t, files, store)
-	r, err := s.Seed(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Value(s.Seed(t.Context(), false))(t)
 	expectOutline(t, r, "create plain:", "broken notes.json of notes: signature signature_unknown_key")
 
 	store = newMemoryStore()

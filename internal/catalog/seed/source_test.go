@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // layout makes files below a folder. A content that begins with -> is a link,
@@ -56,11 +57,7 @@ func filesIn(t *testing.T, s Source) ([]string, error) {
 
 func mustParseSource(t *testing.T, place string, o Options) Source {
 	t.Helper()
-	s, err := ParseSource(place, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Value(ParseSource(place, o))(t)
 }
 
 func TestADirectoryHasRecipes(t *testing.T) {
@@ -104,10 +101,7 @@ func TestADirectoryHasRecipes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			layout(t, dir, tt.files)
-			got, err := filesIn(t, mustParseSource(t, "dir:"+dir, Options{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Value(filesIn(t, mustParseSource(t, "dir:"+dir, Options{})))(t)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -134,14 +128,11 @@ func TestADirectoryThatIsNotMountedIsAnError(t *testing.T) {
 func TestALongFileIsReadAsFarAsARecipeMayGo(t *testing.T) {
 	dir := t.TempDir()
 	layout(t, dir, map[string]string{"long.json": strings.Repeat("x", recipe.MaxBytes+100)})
-	err := mustParseSource(t, "dir:"+dir, Options{}).Each(t.Context(), func(f File) {
+	must.Succeed(t, mustParseSource(t, "dir:"+dir, Options{}).Each(t.Context(), func(f File) {
 		if len(f.Content) != recipe.MaxBytes+1 {
 			t.Errorf("%d bytes", len(f.Content))
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // endless is a tree of any number of files.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestTheStartSeedsUntilItSucceeds(t *testing.T) {
@@ -92,9 +93,7 @@ func TestALogNamesSomeOfManyBrokenRecipes(t *testing.T) {
 	s, _, _ := testSeeder(t, files, newMemoryStore())
 	var log bytes.Buffer
 	s.log = slog.New(slog.NewTextHandler(&log, nil))
-	if err := s.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Run(t.Context()))
 	if got := strings.Count(log.String(), "\n"); got != logged+2 {
 		t.Errorf("%d lines, want %d", got, logged+2)
 	}
@@ -104,9 +103,7 @@ func TestMetricsTellOfTheLastRun(t *testing.T) {
 	files, store := library()
 	s, source, clock := testSeeder(t, files, store)
 	reg := prometheus.NewRegistry()
-	if err := s.Register(reg); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Register(reg))
 	seed := func(dryRun bool) {
 		_, _ = s.Seed(t.Context(), dryRun)
 		clock.Advance(time.Minute)
@@ -129,10 +126,7 @@ func TestMetricsTellOfTheLastRun(t *testing.T) {
 // label's value.
 func gathered(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	t.Helper()
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Value(reg.Gather())(t)
 	values := map[string]float64{}
 	for _, f := range families {
 		name := strings.TrimPrefix(f.GetName(), "hostedbridge_ingress_catalog_seed_")

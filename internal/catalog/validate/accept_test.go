@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // judge lets the catalog look at an object, minutes after the start, and writes
@@ -159,14 +160,8 @@ func TestASignedRecipeIsServedAsItWasSigned(t *testing.T) {
 	if doc, err = recipe.Sign(doc, private, "acme", catalogtest.Start); err != nil {
 		t.Fatal(err)
 	}
-	source, err := doc.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, _, err := catalog.ReadSource(string(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Value(doc.MarshalJSON())(t)
+	r, _ := must.Values(catalog.ReadSource(string(source)))(t)
 	o := catalogtest.Object(r)
 	if v := judge(o, 1, public); v.Reason != v1alpha1.ReasonRecipeSignature {
 		t.Errorf("without the source: %+v", v)
@@ -208,10 +203,7 @@ func signedObject(t *testing.T, o *v1alpha1.CatalogRecipe, version string, seed 
 	r := catalogtest.Recipe("notes")
 	r.RecipeVersion = version
 	r, doc := signed(t, r, seed, catalogtest.Start.Add(time.Duration(minutes)*time.Minute))
-	source, err := doc.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Value(doc.MarshalJSON())(t)
 	o.Spec.Recipe, o.Spec.Source = catalog.ToObject(r), string(source)
 }
 
@@ -355,16 +347,11 @@ func TestPublicKeys(t *testing.T) {
 }
 
 func TestTheExampleOfTheSpecificationIsAccepted(t *testing.T) {
-	document, err := os.ReadFile("../../../docs/spec/catalogrecipe.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Value(os.ReadFile("../../../docs/spec/catalogrecipe.md"))(t)
 	_, rest, _ := strings.Cut(string(document), "```yaml\n")
 	example, _, _ := strings.Cut(rest, "```")
 	o := &v1alpha1.CatalogRecipe{}
-	if err := yaml.UnmarshalStrict([]byte(example), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.UnmarshalStrict([]byte(example), o))
 	if v := judge(o, 1); !v.Accepted {
 		t.Error(v.Message)
 	}

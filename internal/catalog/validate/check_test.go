@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // found returns the problems as field and code.
@@ -195,15 +196,9 @@ func TestCheckComparesWithTheVersionBefore(t *testing.T) {
 func signed(t *testing.T, r recipe.Recipe, seed byte, at time.Time) (recipe.Recipe, jsondoc.Value) {
 	t.Helper()
 	r.Signature = nil
-	doc, err := jsondoc.Encode(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Value(jsondoc.Encode(r))(t)
 	_, private := catalogtest.Key(seed)
-	doc, err = recipe.Sign(doc, private, "acme", at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc = must.Value(recipe.Sign(doc, private, "acme", at))(t)
 	if problems := jsondoc.Decode(doc, &r); len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -285,10 +280,7 @@ func FuzzParse(f *testing.F) {
 		if len(problems) > 0 {
 			return
 		}
-		kept, err := catalog.FromObject(catalog.ToObject(d.Recipe))
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := must.Value(catalog.FromObject(catalog.ToObject(d.Recipe)))(t)
 		if !catalog.Same(kept, d.Recipe) {
 			t.Errorf("%s\n%s", catalog.SourceOf(d.Recipe), catalog.SourceOf(kept))
 		}

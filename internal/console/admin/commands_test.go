@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/overview"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestCommandsAreRunAsTheyAreShown gives each command to a shell whose kubectl and operator
@@ -21,13 +22,9 @@ func TestCommandsAreRunAsTheyAreShown(t *testing.T) {
 	dir := t.TempDir()
 	const notes = `for a in "$(basename "$0")" "$@"; do printf '[%s]' "$a"; done >>"$OUT"; echo >>"$OUT"; [ "$2" != hb ] || printf '%s' "$KEYS_ARE"`
 	for _, name := range []string{"kubectl", "operator"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+notes+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+notes+"\n"), 0o700))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "MANIFEST.yaml"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "MANIFEST.yaml"), nil, 0o600))
 	run := func(text string) string {
 		out := filepath.Join(t.TempDir(), "out")
 		sh := exec.CommandContext(t.Context(), "sh", "-ec", text)
@@ -35,11 +32,7 @@ func TestCommandsAreRunAsTheyAreShown(t *testing.T) {
 		if said, err := sh.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v %s", text, err, said)
 		}
-		got, err := os.ReadFile(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(got)
+		return string(must.Value(os.ReadFile(out))(t))
 	}
 	for _, name := range []string{"frank", `it's; "$(touch broken)"`} {
 		d := &overview.Detail{User: overview.User{User: "frank", Namespace: "tenants", Name: name}}

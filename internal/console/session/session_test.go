@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // keybroker signs as the keybroker does, and counts how often it is asked for keys.
@@ -54,10 +55,7 @@ func (c *clock) now() time.Time { return c.at }
 
 func newKeeper(t *testing.T, issuer string, secret byte) (*Keeper, *keybroker, *clock) {
 	t.Helper()
-	authority, err := pki.NewAuthority([32]byte{secret})
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := must.Value(pki.NewAuthority([32]byte{secret}))(t)
 	c := &clock{time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)}
 	k := &keybroker{keys: signing.Of(authority, 1), now: c.now}
 	return NewKeeper(Options{Issuer: issuer, Signer: k, Keys: k, Random: rand.Reader, Now: c.now}), k, c
@@ -67,10 +65,7 @@ const issuer = "https://bridges.example.com"
 
 func issue(t *testing.T, k *Keeper) string {
 	t.Helper()
-	s, err := k.Begin(httpapi.Identity{User: "alice", KeyID: "abcdefgh", KeyDigest: "digest", Since: k.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(k.Begin(httpapi.Identity{User: "alice", KeyID: "abcdefgh", KeyDigest: "digest", Since: k.Now()}))(t)
 	token, life, err := k.Issue(context.Background(), s)
 	if err != nil || life != Idle {
 		t.Fatalf("%v %v", life, err)
@@ -115,10 +110,7 @@ func TestHowLongASessionLasts(t *testing.T) {
 	if err != nil || !k.Due(s) {
 		t.Fatalf("just before its end: %v", err)
 	}
-	renewed, _, err := k.Issue(context.Background(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	renewed, _ := must.Values(k.Issue(context.Background(), s))(t)
 	c.at = c.at.Add(time.Second)
 	if _, err := k.Open(context.Background(), token); !errors.Is(err, ErrNone) {
 		t.Errorf("after an hour: %v", err)
@@ -145,9 +137,7 @@ func TestSessionsGoOnWithoutTheKeybroker(t *testing.T) {
 		t.Errorf("before its keys are known: %v", err)
 	}
 	broker.away = false
-	if _, err := k.Open(context.Background(), token); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(k.Open(context.Background(), token))(t)
 	broker.away = true
 	c.at = c.at.Add(50 * time.Minute)
 	if _, err := k.Open(context.Background(), token); err != nil {
@@ -174,10 +164,7 @@ func TestASessionOfAnotherKindIsNone(t *testing.T) {
 	administrators := NewKeeper(Options{Issuer: issuer, Of: OfAdministrators, Longest: time.Hour, Signer: k, Keys: k, Random: rand.Reader, Now: c.now})
 	key := oauth.KeyOf("https://idp.example", "ann")
 	who := httpapi.Administrator{Subject: &key, Roles: []oauth.Role{oauth.RoleAuditor}, Since: c.now()}
-	s, err := administrators.Begin(httpapi.Identity{Since: who.Since})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(administrators.Begin(httpapi.Identity{Since: who.Since}))(t)
 	s.Administrator = &who
 	token, life, err := administrators.Issue(t.Context(), s)
 	if err != nil || life != time.Hour {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestABadURLIsNotRepeated(t *testing.T) {
@@ -19,10 +21,7 @@ func TestABadURLIsNotRepeated(t *testing.T) {
 }
 
 func TestNobodyWaitsLongerThanForOneAnswer(t *testing.T) {
-	o, err := Options(Config{URL: "redis://me:word@host:6379/3", Timeout: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Value(Options(Config{URL: "redis://me:word@host:6379/3", Timeout: time.Second}))(t)
 	if o.Username != "me" || o.Password != "word" || o.DB != 3 || o.CredentialsProviderContext != nil {
 		t.Error("the URL's details are not used")
 	}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestSecretBodyLeavesTheCallersMemoryAndClearsItsOwn(t *testing.T) {
@@ -20,9 +22,7 @@ func TestSecretBodyLeavesTheCallersMemoryAndClearsItsOwn(t *testing.T) {
 	if err != nil || string(got) != "canary-5d0c1f77" {
 		t.Fatalf("read %d bytes, %v", len(got), err)
 	}
-	if err := body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, body.Close())
 	if !bytes.Equal(own, make([]byte, len(own))) {
 		t.Error("it is still there after the transport is done with it")
 	}

@@ -22,6 +22,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // keybroker starts a server with a certificate of a that answers by handler,
@@ -39,9 +41,7 @@ func keybroker(t *testing.T, a *pki.Authority, handler http.HandlerFunc, log io.
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("token-1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(token, []byte("token-1\n"), 0o600))
 	c, err := New(Config{
 		URL:   strings.Replace(server.URL, "127.0.0.1", "localhost", 1) + "/",
 		CAPEM: newAuthority(t, 1).CertificatePEM(), TokenFile: token,
@@ -70,17 +70,9 @@ func TestARequestCarriesTheTokenOfTheMomentAndAFreshKey(t *testing.T) {
 		_, _ = w.Write(chain)
 	}, io.Discard)
 
-	first, err := c.Certificate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(token, []byte("token-2"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	second, err := c.Certificate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Value(c.Certificate(t.Context()))(t)
+	must.Succeed(t, os.WriteFile(token, []byte("token-2"), 0o600))
+	second := must.Value(c.Certificate(t.Context()))(t)
 	if cmp.Equal(first.Leaf.PublicKey, second.Leaf.PublicKey) {
 		t.Error("a key is used twice")
 	}
@@ -93,24 +85,23 @@ func TestARequestCarriesTheTokenOfTheMomentAndAFreshKey(t *testing.T) {
 	}
 }
 
+// answers returns a handler that always answers this.
+func answers(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
 func TestAnswersThatAreNoCertificateOfOurs(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		handler http.HandlerFunc
 		refusal *Refusal
 	}{
-		{"a refusal with a code", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, `{"code":"not_a_bridge","detail":"x"}`)
-		}, &Refusal{403, "not_a_bridge", "x"}},
-		{"a refusal by something in between", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusBadGateway)
-			_, _ = io.WriteString(w, "<html>")
-		}, &Refusal{502, "", ""}},
-		{"a code that is no code", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, `{"code":"Bearer token-1"}`)
-		}, &Refusal{403, "", ""}},
+		{"a refusal with a code", answers(http.StatusForbidden, `{"code":"not_a_bridge","detail":"x"}`), &Refusal{403, "not_a_bridge", "x"}},
+		{"a refusal by something in between", answers(http.StatusBadGateway, "<html>"), &Refusal{502, "", ""}},
+		{"a code that is no code", answers(http.StatusForbidden, `{"code":"Bearer token-1"}`), &Refusal{403, "", ""}},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.com/", http.StatusTemporaryRedirect)
 		}, &Refusal{307, "", ""}},
@@ -158,16 +149,12 @@ func TestATokenThatIsMissingOrEmptyIsAnErrorThatNamesTheFile(t *testing.T) {
 		t.Error("the request arrives")
 	}, io.Discard)
 	for _, content := range []string{"", "\n"} {
-		if err := os.WriteFile(token, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(token, []byte(content), 0o600))
 		if _, err := c.Certificate(t.Context()); err == nil || !strings.Contains(err.Error(), token) {
 			t.Errorf("content %q: error %v", content, err)
 		}
 	}
-	if err := os.Remove(token); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(token))
 	if _, err := c.Certificate(t.Context()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: error %v", err)
 	}
@@ -205,7 +192,7 @@ func TestBadConfigurations(t *testing.T) {
 func TestASourceOutlivesItsKeybroker(t *testing.T) {
 	a := newAuthority(t, 1)
 	away := true
-	var log buffer
+	var log logtest.Log
 	c, _ := keybroker(t, a, func(w http.ResponseWriter, r *http.Request) {
 		csr, err := io.ReadAll(r.Body)
 		if err != nil {

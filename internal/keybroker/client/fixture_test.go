@@ -4,14 +4,12 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,35 +17,23 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newAuthority(t *testing.T, first byte) *pki.Authority {
 	t.Helper()
-	a, err := pki.NewAuthority([32]byte{first})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return must.Value(pki.NewAuthority([32]byte{first}))(t)
 }
 
 // issued returns a certificate as the keybroker would have issued it at now.
 func issued(t *testing.T, a *pki.Authority, s pki.Subject, now time.Time) *tls.Certificate {
 	t.Helper()
-	key, csr, err := pki.NewRequest(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	chain, err := a.Issue(rand.Reader, csr, s, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, csr := must.Values(pki.NewRequest(rand.Reader))(t)
+	chain := must.Value(a.Issue(rand.Reader, csr, s, now))(t)
 	block, _ := pem.Decode(chain)
-	leaf, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	leaf := must.Value(x509.ParseCertificate(block.Bytes))(t)
 	return &tls.Certificate{Certificate: [][]byte{block.Bytes}, PrivateKey: key, Leaf: leaf}
 }
 
@@ -56,22 +42,4 @@ func newSource(a *pki.Authority, clock clock.Clock, log *slog.Logger, issue func
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.CertificatePEM())
 	return &Source{issue: issue, roots: roots, clock: clock, log: log, first: make(chan struct{}), renewed: make(chan struct{}, 1)}
-}
-
-// buffer is a log that goroutines may share.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // login returns the signing keys at a keybroker that answers by handler.
@@ -32,38 +33,22 @@ func login(t *testing.T, handler http.HandlerFunc) *Login {
 // signed returns a token by a key that nobody need know here, and the set with it.
 func signed(t *testing.T, claims string, algorithm jose.SignatureAlgorithm) (token string, private, public jose.JSONWebKey) {
 	t.Helper()
-	key, err := newAuthority(t, 1).LoginKey(0, 692)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Value(newAuthority(t, 1).LoginKey(0, 692))(t)
 	private = jose.JSONWebKey{Key: key, KeyID: "k", Algorithm: "ES256", Use: "sig"}
 	signing := jose.SigningKey{Algorithm: algorithm, Key: private}
 	if algorithm == jose.HS256 {
 		signing.Key = make([]byte, 32)
 	}
-	signer, err := jose.NewSigner(signing, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	jws, err := signer.Sign([]byte(claims))
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err = jws.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := must.Value(jose.NewSigner(signing, nil))(t)
+	jws := must.Value(signer.Sign([]byte(claims)))(t)
+	token = must.Value(jws.CompactSerialize())(t)
 	return token, private, private.Public()
 }
 
 // keySet returns the JSON of a set of these keys.
 func keySet(t *testing.T, keys ...jose.JSONWebKey) string {
 	t.Helper()
-	b, err := json.Marshal(jose.JSONWebKeySet{Keys: keys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return string(must.Value(json.Marshal(jose.JSONWebKeySet{Keys: keys}))(t))
 }
 
 func TestTokensAreSignedByTheIngressesCertificate(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // holding returns a source with a certificate of that subject, made at now.
@@ -25,14 +26,9 @@ func holding(t *testing.T, a *pki.Authority, s pki.Subject, now time.Time) *Sour
 func TestACertificateGoesOnInAnotherProcess(t *testing.T) {
 	a := newAuthority(t, 1)
 	from := holding(t, a, pki.IngressSubject(), clocktest.Start)
-	chain, key, err := from.Export()
-	if err != nil {
-		t.Fatal(err)
-	}
+	chain, key := must.Values(from.Export())(t)
 	to := newSource(a, clocktest.New(0), slog.New(slog.DiscardHandler), nil)
-	if err := to.Restore(chain, key, pki.IngressURI()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, to.Restore(chain, key, pki.IngressURI()))
 	<-to.FirstReady()
 	had, _ := from.certificate()
 	has, err := to.certificate()
@@ -53,11 +49,7 @@ func TestOnlyAGoodCertificateIsRestored(t *testing.T) {
 	a, other := newAuthority(t, 1), newAuthority(t, 2)
 	export := func(by *pki.Authority, s pki.Subject) (chain, key []byte) {
 		t.Helper()
-		chain, key, err := holding(t, by, s, clocktest.Start).Export()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return chain, key
+		return must.Values(holding(t, by, s, clocktest.Start).Export())(t)
 	}
 	chain, key := export(a, pki.IngressSubject())
 	foreign, foreignKey := export(other, pki.IngressSubject())

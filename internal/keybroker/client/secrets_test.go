@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestABridgeFetchesItsSecrets(t *testing.T) {
@@ -36,11 +37,7 @@ func TestABridgeFetchesItsSecrets(t *testing.T) {
 	}, io.Discard)
 	fetch := func(revision string) *Secrets {
 		t.Helper()
-		got, err := c.Secrets(t.Context(), revision)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
+		return must.Value(c.Secrets(t.Context(), revision))(t)
 	}
 	key := bytes.Repeat([]byte{7}, pki.SessionKeySize)
 	answer = `{"revision":"r1","secrets":{"TOKEN":"Y2FuYXJ5","empty.json":""},"unreadable":[],"sessionKeys":["` + base64.StdEncoding.EncodeToString(key) + `"]}`
@@ -82,40 +79,18 @@ func TestAnswersThatAreNoSecrets(t *testing.T) {
 		handler http.HandlerFunc
 		refusal *Refusal
 	}{
-		{"a refusal", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, `{"code":"salt_missing","detail":"Remove each, then set them anew."}`)
-		}, &Refusal{409, "salt_missing", "Remove each, then set them anew."}},
-		{"a detail of two lines", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, `{"code":"salt_missing","detail":"one\ntwo"}`)
-		}, &Refusal{409, "salt_missing", ""}},
-		{"a detail with what a terminal obeys", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, `{"code":"salt_missing","detail":"\u001b[2J"}`)
-		}, &Refusal{409, "salt_missing", ""}},
-		{"a detail that is too long", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, `{"code":"salt_missing","detail":"`+strings.Repeat("x", 513)+`"}`)
-		}, &Refusal{409, "salt_missing", ""}},
-		{"a detail without a code", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(w, `{"detail":"x"}`)
-		}, &Refusal{409, "", ""}},
+		{"a refusal", answers(http.StatusConflict, `{"code":"salt_missing","detail":"Remove each, then set them anew."}`), &Refusal{409, "salt_missing", "Remove each, then set them anew."}},
+		{"a detail of two lines", answers(http.StatusConflict, `{"code":"salt_missing","detail":"one\ntwo"}`), &Refusal{409, "salt_missing", ""}},
+		{"a detail with what a terminal obeys", answers(http.StatusConflict, `{"code":"salt_missing","detail":"\u001b[2J"}`), &Refusal{409, "salt_missing", ""}},
+		{"a detail that is too long", answers(http.StatusConflict, `{"code":"salt_missing","detail":"`+strings.Repeat("x", 513)+`"}`), &Refusal{409, "salt_missing", ""}},
+		{"a detail without a code", answers(http.StatusConflict, `{"detail":"x"}`), &Refusal{409, "", ""}},
 		{"not modified, which nobody asked for", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) }, nil},
-		{"created", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusCreated)
-			_, _ = io.WriteString(w, `{"secrets":{}}`)
-		}, nil},
+		{"created", answers(http.StatusCreated, `{"secrets":{}}`), nil},
 		{"nothing", func(http.ResponseWriter, *http.Request) {}, nil},
-		{"no secrets", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"revision":"r"}`) }, nil},
-		{"a value that is no base64", func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, `{"secrets":{"TOKEN":"`+value+`!"}}`)
-		}, nil},
-		{"a session key that is too short", func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, `{"secrets":{},"sessionKeys":["`+value+`"]}`)
-		}, nil},
-		{"an answer that is cut off", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"secrets":{"TOKEN":"`+value) }, nil},
+		{"no secrets", answers(http.StatusOK, `{"revision":"r"}`), nil},
+		{"a value that is no base64", answers(http.StatusOK, `{"secrets":{"TOKEN":"`+value+`!"}}`), nil},
+		{"a session key that is too short", answers(http.StatusOK, `{"secrets":{},"sessionKeys":["`+value+`"]}`), nil},
+		{"an answer that is cut off", answers(http.StatusOK, `{"secrets":{"TOKEN":"`+value), nil},
 		{"an answer without end", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"secrets":{"TOKEN":"`+value+`"}}`)
 			_, _ = w.Write(bytes.Repeat([]byte(" "), maxSecrets))
@@ -308,9 +283,7 @@ func TestABridgeSavesWhatItRefreshed(t *testing.T) {
 	if err := save(); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Secrets(t.Context(), ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(c.Secrets(t.Context(), ""))(t)
 	if err := save(); err != nil || string(value) != "canary" {
 		t.Errorf("error %v, the caller's value %q", err, value)
 	}

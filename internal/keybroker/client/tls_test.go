@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // peer returns a source that holds the certificate of s, issued at now.
@@ -31,10 +32,7 @@ func peer(t *testing.T, a *pki.Authority, s pki.Subject, now time.Time, clock cl
 // returns what each made of it.
 func exchange(t *testing.T, server, client *tls.Config) (serverErr, clientErr error) {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	served := make(chan error, 1)
 	go func() {

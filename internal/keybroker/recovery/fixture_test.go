@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // cluster is the HostedBridges and Secrets of a cluster, with a real store.
@@ -49,15 +50,8 @@ func localKeys(t *testing.T, versions ...uint32) *envelope.Keys {
 	for _, version := range versions {
 		masters[version] = [envelope.KeySize]byte(bytes.Repeat([]byte{byte(version)}, envelope.KeySize))
 	}
-	ring, err := envelope.NewKeyring(masters, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, err := envelope.NewKeys(ring)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keys
+	ring := must.Value(envelope.NewKeyring(masters, 0))(t)
+	return must.Value(envelope.NewKeys(ring))(t)
 }
 
 // add adds a HostedBridge of the user of that name with these secrets.

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var aliceHad = map[string]string{"GITHUB_TOKEN": canary, "credentials.json": "{}", "EMPTY": ""}
@@ -48,11 +49,7 @@ func list(t *testing.T, objects []any) string {
 
 func read(t *testing.T, content string) *Backup {
 	t.Helper()
-	b, err := ReadBackup(strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return must.Value(ReadBackup(strings.NewReader(content)))(t)
 }
 
 func unchangedBackup(objects []any) []any { return objects }
@@ -81,10 +78,7 @@ func today(t *testing.T) *cluster {
 
 func (c *cluster) restore(t *testing.T, b *Backup, dryRun bool) map[string]RestoredBridge {
 	t.Helper()
-	report, err := (&Restoration{Bridge: c.bridge, Store: c.Store, DryRun: dryRun}).Run(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Value((&Restoration{Bridge: c.bridge, Store: c.Store, DryRun: dryRun}).Run(t.Context(), b))(t)
 	said, err := json.Marshal(report)
 	if err != nil || strings.Contains(string(said)+fmt.Sprintf("%+v", report), canary) {
 		t.Errorf("the report shows a value, or error %v", err)

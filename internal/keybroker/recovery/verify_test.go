@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // tenants is a cluster with what can be wrong with secrets.
@@ -109,10 +110,7 @@ func TestVerify(t *testing.T) {
 			c := tenants(t)
 			test.change(c)
 			v := Verification{Installation: c, Store: c.Store, Namespace: test.namespace, Name: test.only}
-			got, err := v.Run(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Value(v.Run(t.Context()))(t)
 			if diff := cmp.Diff(&test.want, got, ignoreCensus, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

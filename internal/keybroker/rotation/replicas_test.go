@@ -16,23 +16,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // probes serves /ring at an address of this machine, on the port that the first
 // of them got.
 func probes(t *testing.T, address, port string, handler http.HandlerFunc) (chosen string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(address, port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Value(net.Listen("tcp", net.JoinHostPort(address, port)))(t)
 	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
 	server.Start()
 	t.Cleanup(server.Close)
-	_, chosen, err = net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, chosen = must.Values(net.SplitHostPort(listener.Addr().String()))(t)
 	return chosen
 }
 
@@ -79,10 +75,7 @@ func TestReplicasAreAsked(t *testing.T) {
 		keybrokerPod("j-ended", "127.0.0.1", "node", corev1.PodSucceeded),
 	}
 	replicas := NewReplicas(port, func(context.Context) ([]corev1.Pod, error) { return pods, nil })
-	got, err := replicas.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(replicas.List(t.Context()))(t)
 	problems := map[string]string{
 		"a-ready": "", "b-older-program": "404", "c-no-ring": "not a ring", "d-redirect": "redirect",
 		"e-too-much": "not a ring", "f-starting": "no address", "g-away": "refused", "k-vault-away": "not reached the transit engine",

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var lags = []time.Duration{3 * time.Second, 90 * time.Second, 40 * time.Second}
@@ -74,10 +75,7 @@ func TestARotation(t *testing.T) {
 // expectNothingShown looks for keys in all that a rotation says.
 func (w *world) expectNothingShown(report Report) {
 	w.t.Helper()
-	said, err := json.Marshal(report)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	said := must.Value(json.Marshal(report))(w.t)
 	all := strings.Join(w.told, "\n") + string(said) + fmt.Sprintf("%+v", report)
 	key := make([]byte, envelope.KeySize)
 	_, _ = randomness{}.Read(key)
@@ -124,9 +122,7 @@ func TestARotationEndsAnywhereAndGoesOn(t *testing.T) {
 					if ctx.Err() != nil && n < 3 && first == nil {
 						t.Error("it was killed and says nothing")
 					}
-					if _, err := w.run(t.Context(), (*Rotation).Run); err != nil {
-						t.Fatal(err)
-					}
+					must.Value(w.run(t.Context(), (*Rotation).Run))(t)
 					w.expectRing(local(2, 2, 1, 2))
 				})
 			})
@@ -266,10 +262,7 @@ func TestALookChangesNothing(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, test.data, 0)
 			w.census = test.census
-			report, err := w.rotation().Preview(t.Context(), test.retire)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := must.Value(w.rotation().Preview(t.Context(), test.retire))(t)
 			if diff := cmp.Diff(test.next, report.Next); diff != "" {
 				t.Errorf("next (-want +got):\n%s", diff)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestParseRing(t *testing.T) {
@@ -56,9 +57,7 @@ func TestParseRing(t *testing.T) {
 func ringOf(t *testing.T, data map[string]string) (*storetest.Memory, *SecretRing) {
 	t.Helper()
 	m := storetest.New()
-	if _, err := m.CreateSecret(t.Context(), ringSecret(data)); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(m.CreateSecret(t.Context(), ringSecret(data)))(t)
 	return m, &SecretRing{Secrets: m, Namespace: system, Name: ringRef, Random: rand.Reader}
 }
 
@@ -66,13 +65,8 @@ func TestAVersionIsAddedWithTheOldOnePinned(t *testing.T) {
 	m, ring := ringOf(t, map[string]string{"1": canary, "authority": "a"})
 	key := bytes.Repeat([]byte{7}, envelope.KeySize)
 	ring.Random = bytes.NewReader(append(bytes.Clone(key), bytes.Repeat([]byte{8}, envelope.KeySize)...))
-	state, err := ring.State(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ring.Do(t.Context(), StepAdd, state); err != nil {
-		t.Fatal(err)
-	}
+	state := must.Value(ring.State(t.Context()))(t)
+	must.Succeed(t, ring.Do(t.Context(), StepAdd, state))
 	want := map[string]string{"1": canary, "2": base64.StdEncoding.EncodeToString(key), "current": "1", "authority": "a"}
 	if diff := cmp.Diff(want, texts(storetest.CopyOf(t, m, system, ringRef).Data)); diff != "" {
 		t.Errorf("the ring (-want +got):\n%s", diff)
@@ -86,10 +80,7 @@ func TestAVersionIsAddedWithTheOldOnePinned(t *testing.T) {
 func TestWithoutRandomnessNothingIsAdded(t *testing.T) {
 	m, ring := ringOf(t, map[string]string{"1": canary})
 	ring.Random = bytes.NewReader(make([]byte, envelope.KeySize-1))
-	state, err := ring.State(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Value(ring.State(t.Context()))(t)
 	if err := ring.Do(t.Context(), StepAdd, state); err == nil {
 		t.Error("no error")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // world is an installation during a rotation: a ring in a Secret, replicas that
@@ -48,14 +49,8 @@ type written struct {
 func newWorld(t *testing.T, data map[string]string, lags ...time.Duration) *world {
 	t.Helper()
 	w := &world{Memory: storetest.New(), t: t, lags: lags, census: store.KeyUsage{}}
-	secret, err := w.CreateSecret(t.Context(), ringSecret(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ring, err := parseRing(secret.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := must.Value(w.CreateSecret(t.Context(), ringSecret(data)))(t)
+	ring := must.Value(parseRing(secret.Data))(t)
 	w.history = []written{{time.Time{}, ring}}
 	w.AfterPatch = w.wrote
 	return w

@@ -24,6 +24,8 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -62,20 +64,12 @@ func (a *apiServer) Document(_ context.Context, path string) ([]byte, error) {
 
 func rsaKey(t *testing.T) *rsa.PrivateKey {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
 }
 
 func ecdsaKey(t *testing.T, curve elliptic.Curve) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(curve, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must.Value(ecdsa.GenerateKey(curve, rand.Reader))(t)
 }
 
 func published(id string, key crypto.Signer, algorithm jose.SignatureAlgorithm) jose.JSONWebKey {
@@ -103,23 +97,10 @@ func sign(t *testing.T, algorithm jose.SignatureAlgorithm, key any, id string, c
 	if id != "" {
 		options.WithHeader(jose.HeaderKey("kid"), id)
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := signer.Sign(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := signed.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
+	signer := must.Value(jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, options))(t)
+	payload := must.Value(json.Marshal(claims))(t)
+	signed := must.Value(signer.Sign(payload))(t)
+	return must.Value(signed.CompactSerialize())(t)
 }
 
 func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
@@ -127,10 +108,7 @@ func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]
 // pemOf is how a program has a public key that confuses it with a secret.
 func pemOf(t *testing.T, key crypto.PublicKey) []byte {
 	t.Helper()
-	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Value(x509.MarshalPKIXPublicKey(key))(t)
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
@@ -143,10 +121,7 @@ func TestWhatATokenIsGoodFor(t *testing.T) {
 		{Key: other.Public(), KeyID: "encryption", Algorithm: "RS256", Use: "enc"},
 		published("rsa", other, jose.RS256),
 	}}
-	payload, err := json.Marshal(claims())
-	if err != nil {
-		t.Fatal(err)
-	}
+	payload := must.Value(json.Marshal(claims()))(t)
 	good := &authenticationv1.TokenReviewStatus{
 		Authenticated: true, Audiences: []string{audience},
 		User: authenticationv1.UserInfo{
@@ -171,10 +146,7 @@ func TestWhatATokenIsGoodFor(t *testing.T) {
 		})
 	}
 	whole := sign(t, jose.RS256, theirs, "rsa", claims())
-	embedded, err := json.Marshal(map[string]any{"alg": "RS256", "kid": "theirs", "jwk": published("theirs", other, jose.RS256)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedded := must.Value(json.Marshal(map[string]any{"alg": "RS256", "kid": "theirs", "jwk": published("theirs", other, jose.RS256)}))(t)
 	head, rest, _ := strings.Cut(whole, ".")
 	for name, tt := range map[string]struct {
 		token string
@@ -226,10 +198,7 @@ func TestWhatATokenIsGoodFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := New(server, func() time.Time { return start })
-			got, err := v.Review(t.Context(), tt.token, audience)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Value(v.Review(t.Context(), tt.token, audience))(t)
 			if tt.want == "" {
 				if diff := cmp.Diff(good, got); diff != "" {
 					t.Errorf("review (-want +got):\n%s", diff)
@@ -324,10 +293,7 @@ func TestWithoutAnAPIServerNothingIsSaid(t *testing.T) {
 func TestDocumentsThatAreNoneAreErrors(t *testing.T) {
 	key := ecdsaKey(t, elliptic.P256())
 	token := sign(t, jose.ES256, key, "key", claims())
-	public, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{published("key", key, jose.ES256)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	public := must.Value(json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{published("key", key, jose.ES256)}}))(t)
 	for name, change := range map[string]map[string]string{
 		"no issuer":           {discoveryPath: `{"jwks_uri":"https://a"}`},
 		"a page":              {discoveryPath: `<html>`},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -98,20 +99,13 @@ func (f *fixture) rotate(t testing.TB, minimum uint32, versions ...uint32) {
 	for _, v := range versions {
 		masters[v] = [envelope.KeySize]byte{byte(v), 1}
 	}
-	ring, err := envelope.NewKeyring(masters, minimum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must.Value(envelope.NewKeyring(masters, minimum))(t)
 	f.master = &provider{Keyring: ring}
 }
 
 func keys(t testing.TB, p envelope.Provider) *envelope.Keys {
 	t.Helper()
-	k, err := envelope.NewKeys(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Value(envelope.NewKeys(p))(t)
 }
 
 // change makes these changes.
@@ -127,20 +121,13 @@ func remove(name string) Change     { return Change{Name: name, Delete: true} }
 
 func (f *fixture) must(t testing.TB, b Bridge, changes ...Change) Listing {
 	t.Helper()
-	listing, err := f.change(t, b, changes...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return listing
+	return must.Value(f.change(t, b, changes...))(t)
 }
 
 // values opens all that opens, and returns the names of the rest.
 func (f *fixture) values(t testing.TB, b Bridge) (map[string]string, []string) {
 	t.Helper()
-	opened, err := f.Open(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Value(f.Open(t.Context(), b))(t)
 	got := map[string]string{}
 	for name, value := range opened.Values {
 		got[name] = string(value)
@@ -150,9 +137,5 @@ func (f *fixture) values(t testing.TB, b Bridge) (map[string]string, []string) {
 
 func (f *fixture) list(t testing.TB, b Bridge) Listing {
 	t.Helper()
-	listing, err := f.List(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return listing
+	return must.Value(f.List(t.Context(), b))(t)
 }

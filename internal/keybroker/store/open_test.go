@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestNoMutantOpens changes what is stored in every way that somebody who may
@@ -219,9 +220,7 @@ func TestABackupOpensForWhomItWasSealed(t *testing.T) {
 	renewed := alice
 	renewed.UID = "uid-renewed"
 	for range 2 { // A restore can be repeated.
-		if err := there.Replace(t.Context(), renewed, opened.Values, entries); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, there.Replace(t.Context(), renewed, opened.Values, entries))
 	}
 	if got, _ := there.values(t, renewed); got["TOKEN"] != canary || got["a.json"] != "{}" {
 		t.Errorf("%d secrets after the restore", len(got))

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // under returns the key versions of alice's secrets by name.
@@ -88,10 +89,7 @@ func TestWhatDoesNotOpenStopsNoRotation(t *testing.T) {
 func TestALaterVersionIsLeftAlone(t *testing.T) {
 	f := newFixture(t, newCluster(), 1, 2)
 	f.must(t, alice, set("A", canary))
-	ring, err := f.master.WithCurrent(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := must.Value(f.master.WithCurrent(1))(t)
 	f.master = &provider{Keyring: ring}
 	if got := f.Keys().Current(); got != (envelope.KeyID{Algorithm: envelope.AlgorithmLocal, Version: 1}) {
 		t.Fatalf("current key %s", got)

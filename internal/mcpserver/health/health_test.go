@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -75,10 +77,7 @@ func TestSummarize(t *testing.T) {
 
 func TestReportOnTheWire(t *testing.T) {
 	s := New(start).After(Probe{At: start, Latency: 12 * time.Millisecond, Tools: 7})
-	got, err := json.Marshal(Summarize(map[string]Server{"files": s}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(json.Marshal(Summarize(map[string]Server{"files": s})))(t)
 	want := `{"status":"healthy","tools":7,"servers":{"files":{"status":"healthy","tools":7,"latencyMs":12,"lastCheck":"2026-01-02T03:04:05Z","failures":0,"since":"2026-01-02T03:04:05Z"}}}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
@@ -131,10 +130,7 @@ func TestAReasonEndsWithWhatItIsTheReasonOf(t *testing.T) {
 func TestTheRevisionOfTheSecretsIsInTheReport(t *testing.T) {
 	r := Summarize(nil)
 	r.SecretsRevision = "0011223344556677"
-	got, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(json.Marshal(r))(t)
 	if want := `{"status":"healthy","tools":0,"servers":{},"secretsRevision":"0011223344556677"}`; string(got) != want {
 		t.Errorf("report = %s, want %s", got, want)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // reportOf returns a report with these servers, each without anything.
@@ -55,10 +57,7 @@ func TestReadShortensWhatIsTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	renamed, err := json.Marshal(Renamed{Kind: long, Name: long, Server: long, Original: long})
-	if err != nil {
-		t.Fatal(err)
-	}
+	renamed := must.Value(json.Marshal(Renamed{Kind: long, Name: long, Server: long, Original: long}))(t)
 	got, err := Read(fmt.Appendf(nil, `{"status":"healthy","secretsRevision":%q,"servers":{"a":%s},"renamed":[%s{}]}`,
 		long, server, strings.Repeat(string(renamed)+",", 40)))
 	if err != nil {
@@ -92,10 +91,7 @@ func TestReadGivesWhatABridgeReports(t *testing.T) {
 	for range maxRenamed {
 		want.Renamed = append(want.Renamed, NewRenamed("resource template", strings.Repeat("n", 161), strings.Repeat("s", 32), strings.Repeat("o", 200)))
 	}
-	text, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(json.Marshal(want))(t)
 	got, err := Read(text)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // values are the secrets of the tables.
@@ -52,10 +54,7 @@ func TestTemplate(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			parsed, err := Parse(tt.in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			parsed := must.Value(Parse(tt.in))(t)
 			if diff := cmp.Diff(tt.names, parsed.Names()); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
@@ -135,10 +134,7 @@ func TestExpandHeader(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			parsed, err := Parse(tt.in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			parsed := must.Value(Parse(tt.in))(t)
 			got, missing, err := parsed.ExpandHeader("X-Key", secrets)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestTextsOfServersAreBoundedAndPlain(t *testing.T) {
@@ -34,10 +36,7 @@ func TestTextsOfServersAreBoundedAndPlain(t *testing.T) {
 }
 
 func TestReadBoundsTheList(t *testing.T) {
-	many, err := json.Marshal(List{Tools: make([]Tool, MaxTools+1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	many := must.Value(json.Marshal(List{Tools: make([]Tool, MaxTools+1)}))(t)
 	l, err := Read(many)
 	if err != nil || len(l.Tools) != MaxTools || !l.More {
 		t.Errorf("%d tools, more: %v, %v", len(l.Tools), l.More, err)

@@ -18,17 +18,14 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const theirs = "https://login.example.com"
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 }
 
 func public(kid string, key crypto.Signer) jose.JSONWebKey {
@@ -171,10 +168,7 @@ func (w *world) ask(ctx context.Context, kid string) <-chan asked {
 // ids returns which keys there are, and fails the test where that is not known.
 func (w *world) ids(kid string) []string {
 	w.t.Helper()
-	keys, err := w.set.Keys(w.t.Context(), theirs, kid)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	keys := must.Value(w.set.Keys(w.t.Context(), theirs, kid))(w.t)
 	return idsOf(keys)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // host is a server with documents, by path. %s in one is the server's URL.
@@ -64,11 +65,7 @@ func (h *host) put(path, document string) {
 
 func setOf(t testing.TB, keys ...jose.JSONWebKey) string {
 	t.Helper()
-	b, err := json.Marshal(jose.JSONWebKeySet{Keys: keys})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return string(must.Value(json.Marshal(jose.JSONWebKeySet{Keys: keys}))(t))
 }
 
 const (
@@ -141,10 +138,7 @@ func TestDiscovery(t *testing.T) {
 			for path, document := range tt.documents {
 				h.put(path, document)
 			}
-			fetch, err := newGetter(nil).from(Source{Issuer: h.URL + tt.path})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fetch := must.Value(newGetter(nil).from(Source{Issuer: h.URL + tt.path}))(t)
 			got, err := fetch(t.Context())
 			switch {
 			case tt.err == "" && (err != nil || len(got.Keys) != 1):
@@ -183,10 +177,7 @@ func TestDocumentsOfKeys(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := serve(t, map[string]string{"/keys": tt.document, "/else": good})
-			fetch, err := newGetter(nil).from(Source{Issuer: theirs, URL: h.URL + "/keys"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fetch := must.Value(newGetter(nil).from(Source{Issuer: theirs, URL: h.URL + "/keys"}))(t)
 			got, err := fetch(t.Context())
 			switch {
 			case tt.err == "" && (err != nil || len(got.Keys) != 1 || got.Keys[0].KeyID != "a"):
@@ -207,10 +198,7 @@ func TestAConnectionThatBreaksIsAFailure(t *testing.T) {
 		w.Write([]byte(`{"keys":[`))
 	}))
 	t.Cleanup(h.Close)
-	fetch, err := newGetter(nil).from(Source{Issuer: theirs, URL: h.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fetch := must.Value(newGetter(nil).from(Source{Issuer: theirs, URL: h.URL}))(t)
 	if _, err := fetch(t.Context()); err == nil {
 		t.Error("half a document is a set of keys")
 	}
@@ -227,18 +215,12 @@ func TestACertificateThatNobodyVouchesForIsAFailure(t *testing.T) {
 	h.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	t.Cleanup(h.Close)
 	source := Source{Issuer: theirs, URL: h.URL}
-	stranger, err := newGetter(nil).from(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stranger := must.Value(newGetter(nil).from(source))(t)
 	if _, err := stranger(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
 	client := h.Client()
-	friend, err := newGetter(client).from(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	friend := must.Value(newGetter(client).from(source))(t)
 	if got, err := friend(t.Context()); err != nil || len(got.Keys) != 1 {
 		t.Errorf("got %v, %v", idsOf(got.Keys), err)
 	}
@@ -251,10 +233,7 @@ func TestATokenByANewKeyIsGoodAtOnce(t *testing.T) {
 	first, next := newKey(t), newKey(t)
 	h := serve(t, map[string]string{authorizationServer: `{"issuer":"%s","jwks_uri":"%s/keys"}`, "/keys": setOf(t, public("first", first))})
 	clock := clocktest.New(1000)
-	s, err := New([]Source{{Issuer: h.URL}}, Options{Clock: clock, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(New([]Source{{Issuer: h.URL}}, Options{Clock: clock, Log: slog.New(slog.DiscardHandler)}))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -264,17 +243,11 @@ func TestATokenByANewKeyIsGoodAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	v, err := oauth.NewVerifier([]oauth.Issuer{{URL: h.URL}}, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Value(oauth.NewVerifier([]oauth.Issuer{{URL: h.URL}}, s))(t)
 	const resource = "https://bridges.example.com/mcp"
 	sign := func(kid string, key any) string {
 		o := (&jose.SignerOptions{}).WithType("at+jwt").WithHeader("kid", kid)
-		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		signer := must.Value(jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, o))(t)
 		token, err := jwt.Signed(signer).Claims(jwt.Claims{
 			Issuer: h.URL, Subject: "alice", Audience: jwt.Audience{resource}, Expiry: jwt.NewNumericDate(clock.Now().Add(time.Hour)),
 		}).Serialize()

@@ -17,6 +17,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var errAway = errors.New("no route to host")
@@ -246,17 +247,12 @@ func TestTheMetricsSayWhenKeysWereFetched(t *testing.T) {
 	p := &provider{keys: []jose.JSONWebKey{public("a", newKey(t))}}
 	w := begin(t, p)
 	reg := prometheus.NewRegistry()
-	if err := w.set.Register(reg); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.set.Register(reg))
 	pause := w.pause()
 	p.is(errAway)
 	w.clock.End(pause)
 	w.pause()
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Value(reg.Gather())(t)
 	got := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
@@ -17,8 +18,6 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	reg := metricstest.New()
-	if err := s.Register(reg); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Register(reg))
 	metricstest.Documented(t, "keys of issuers", reg.Metrics())
 }

@@ -14,20 +14,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestParseTakesWhatTheChartRenders reads what the chart's own tests hold it to.
 func TestParseTakesWhatTheChartRenders(t *testing.T) {
 	for _, name := range []string{"login", "login-file", "login-tokens"} {
 		t.Run(name, func(t *testing.T) {
-			rendered, err := os.ReadFile("../../../hack/helm/chart/testdata/" + name + ".golden.yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := Parse(oauthOf(t, rendered))
-			if err != nil {
-				t.Fatal(err)
-			}
+			rendered := must.Value(os.ReadFile("../../../hack/helm/chart/testdata/" + name + ".golden.yaml"))(t)
+			s := must.Value(Parse(oauthOf(t, rendered)))(t)
 			if (s.Server == nil) != (name == "login-tokens") {
 				t.Errorf("the server is %+v", s.Server)
 			}
@@ -58,14 +54,8 @@ func oauthOf(t *testing.T, manifests []byte) []byte {
 // TestTheChartsDefaultsAreThoseOfTheFile has a server of which the chart's values
 // say nothing but what they must.
 func TestTheChartsDefaultsAreThoseOfTheFile(t *testing.T) {
-	rendered, err := os.ReadFile("../../../hack/helm/chart/testdata/login-file.golden.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := Parse(oauthOf(t, rendered))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rendered := must.Value(os.ReadFile("../../../hack/helm/chart/testdata/login-file.golden.yaml"))(t)
+	got := must.Value(Parse(oauthOf(t, rendered)))(t)
 	want := defaultServer()
 	want.Store, want.Providers = got.Server.Store, got.Server.Providers
 	if diff := cmp.Diff(&want, got.Server, cmpopts.EquateEmpty()); diff != "" {
@@ -76,10 +66,7 @@ func TestTheChartsDefaultsAreThoseOfTheFile(t *testing.T) {
 // TestAnOriginIsWhatTheChartTakesForOne reads the examples that the chart's own
 // test reads. The chart leaves out a slash at the end.
 func TestAnOriginIsWhatTheChartTakesForOne(t *testing.T) {
-	text, err := os.ReadFile("../../../hack/helm/chart/testdata/origins.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Value(os.ReadFile("../../../hack/helm/chart/testdata/origins.yaml"))(t)
 	var origins struct{ Taken, Refused []string }
 	if err := yaml.Unmarshal(text, &origins); err != nil || len(origins.Taken) == 0 || len(origins.Refused) == 0 {
 		t.Fatalf("the examples are %+v: %v", origins, err)

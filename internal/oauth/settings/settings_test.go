@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // everything says all that can be said.
@@ -79,10 +81,7 @@ func TestParseTakesAllThatCanBeSaid(t *testing.T) {
 			Onboarding:      Onboarding{Mode: Auto, Namespace: "people"},
 		},
 	}
-	got, err := Parse([]byte(everything))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(Parse([]byte(everything)))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
@@ -115,10 +114,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 		ID: "idp", Name: "idp", Type: OIDC, Issuer: "https://idp.example", ClientID: "x", ClientSecretFile: "f",
 		Scopes: []string{"openid", "profile"},
 	}}
-	got, err := Parse([]byte(server))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(Parse([]byte(server)))(t)
 	if diff := cmp.Diff(&Settings{PublicURL: "http://localhost:8080", Server: &want}, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
@@ -145,10 +141,7 @@ func TestParseFillsInProviders(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, err := Parse([]byte(before + tt.in + "}]"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Value(Parse([]byte(before + tt.in + "}]")))(t)
 			got := s.Server.Providers[0]
 			if got.URL != tt.url || got.APIURL != tt.apiURL || !cmp.Equal(got.Scopes, tt.scopes) || got.Groups != tt.groups {
 				t.Errorf("the provider is %+v", got)
@@ -159,10 +152,7 @@ func TestParseFillsInProviders(t *testing.T) {
 
 func TestParseTakesNoServer(t *testing.T) {
 	for _, in := range []string{"", "server: null", "server:"} {
-		s, err := Parse([]byte("publicURL: https://a.example:8443\nissuers: [{issuer: 'https://b.example/c/'}]\n" + in))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Value(Parse([]byte("publicURL: https://a.example:8443\nissuers: [{issuer: 'https://b.example/c/'}]\n" + in)))(t)
 		if s.Server != nil {
 			t.Errorf("%q makes a server", in)
 		}

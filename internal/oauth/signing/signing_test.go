@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // now is in period 692.
@@ -23,10 +24,7 @@ var now = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 
 func keys(t testing.TB, first byte, generation uint32) signing.Keys {
 	t.Helper()
-	authority, err := pki.NewAuthority([32]byte{first})
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := must.Value(pki.NewAuthority([32]byte{first}))(t)
 	return signing.Of(authority, generation)
 }
 
@@ -43,29 +41,17 @@ func claims(t testing.TB, at time.Time, changes map[string]any) []byte {
 			delete(all, name)
 		}
 	}
-	b, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return must.Value(json.Marshal(all))(t)
 }
 
 func sign(t testing.TB, k signing.Keys, at time.Time) string {
 	t.Helper()
-	token, err := k.Sign(claims(t, at, nil), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
+	return must.Value(k.Sign(claims(t, at, nil), at))(t)
 }
 
 func published(t testing.TB, k signing.Keys, at time.Time) jose.JSONWebKeySet {
 	t.Helper()
-	set, err := k.Public(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return must.Value(k.Public(at))(t)
 }
 
 // verify reports whether the set has the key that the token names, and that has
@@ -85,10 +71,7 @@ func verify(t testing.TB, set jose.JSONWebKeySet, token string) bool {
 }
 
 func TestATokenSaysWhatItIsAndWhichKeySignedIt(t *testing.T) {
-	signed, err := jose.ParseSignedCompact(sign(t, keys(t, 1, 0), now), []jose.SignatureAlgorithm{jose.ES256})
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := must.Value(jose.ParseSignedCompact(sign(t, keys(t, 1, 0), now), []jose.SignatureAlgorithm{jose.ES256}))(t)
 	// The name of the key is a vector, computed elsewhere: the RFC 7638 thumbprint
 	// of the vector in internal/pki.
 	const kid = "EqnZARE8KyFtLRcHrpnhkY7jnzpZ_f9te-cfStmsycM"
@@ -120,9 +103,7 @@ func TestThePublicKeysAreThoseOfThreePeriodsAndNothingElse(t *testing.T) {
 	}
 	var shown struct{ Keys []map[string]string }
 	b, err := json.Marshal(set)
-	if err := errors.Join(err, json.Unmarshal(b, &shown)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(err, json.Unmarshal(b, &shown)))
 	for _, key := range shown.Keys {
 		want := map[string]string{"kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": key["kid"], "x": key["x"], "y": key["y"]}
 		if diff := cmp.Diff(want, key); diff != "" || len(key["kid"]) != 43 || len(key["x"]) != 43 || len(key["y"]) != 43 {
@@ -240,10 +221,7 @@ func TestClaimsThatAreNotSigned(t *testing.T) {
 
 func TestKeysPrintNoSecret(t *testing.T) {
 	secret := [32]byte{0xca, 0xfe, 0xba, 0xbe, 0xca, 0xfe, 0xba, 0xbe}
-	authority, err := pki.NewAuthority(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := must.Value(pki.NewAuthority(secret))(t)
 	k := signing.Of(authority, 0)
 	shown := fmt.Sprintf("%v %+v %#v", k, k, k)
 	for _, form := range []string{"202 254 186 190", "cafebabe", "0xca, 0xfe"} {
@@ -271,10 +249,7 @@ func FuzzSign(f *testing.F) {
 		if !verify(t, set, token) {
 			t.Error("it is not verified")
 		}
-		signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256})
-		if err != nil {
-			t.Fatal(err)
-		}
+		signed := must.Value(jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256}))(t)
 		var got struct {
 			Issuer   string   `json:"iss"`
 			Audience []string `json:"aud"`

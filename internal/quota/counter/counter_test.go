@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // inMemory returns a counter without a file.
@@ -33,11 +34,7 @@ func asks(c *Counter, replica string, bridge types.UID) Inquiry {
 
 func take(t *testing.T, c *Counter, q Inquiry) Reply {
 	t.Helper()
-	r, err := c.Take(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Value(c.Take(q))(t)
 }
 
 // TestTheCounterDecidesAsTheModelDoes has windows that run, that have ended, and

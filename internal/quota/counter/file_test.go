@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // kept is a counter with a file, whose Run runs.
@@ -97,9 +98,7 @@ func TestAProcessThatWasKilledAsksReplicasWhatTheyKnow(t *testing.T) {
 
 func TestAFileThatIsOfNoUseIsTold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "counts.json")
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte("{"), 0o600))
 	log := &bytes.Buffer{}
 	c := Open(path, clocktest.New(0), slog.New(slog.NewTextHandler(log, nil)))
 	if !strings.Contains(log.String(), "are not used") || len(c.users) != 0 || c.marker == "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/redisserver"
 )
 
@@ -48,15 +49,10 @@ func TestTheCounterDecidesAsTheScriptDoes(t *testing.T) {
 		}
 		if random.IntN(8) == 0 {
 			told := map[types.UID]counter.Slots{q.Bridge: {random.IntN(2), random.IntN(2)}}
-			if err := r.link.tell(t.Context(), told); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, r.link.tell(t.Context(), told))
 			counts.Tell(replica, told)
 		}
-		want, err := r.link.take(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Value(r.link.take(t.Context(), q))(t)
 		clock.Advance(want.Now.Sub(clock.Now()))
 		q.Marker = counted
 		got, err := counts.Take(q)

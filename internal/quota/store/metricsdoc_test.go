@@ -7,12 +7,11 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
-	if _, err := newMetrics(reg, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(newMetrics(reg, true))(t)
 	metricstest.Documented(t, "quotas", reg.Metrics())
 }

@@ -26,15 +26,16 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/redisserver"
-	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // replica is a store that runs.
 type replica struct {
 	*Store
-	log *testenv.Log
+	log *logtest.Log
 }
 
 // redis returns the replica's way to its Redis.
@@ -59,7 +60,7 @@ func startReplica(t testing.TB, redis Redis, n int) *replica {
 	if redis.Timeout == 0 {
 		redis.Timeout = wait.Limit // The test is not about the time limit.
 	}
-	log := &testenv.Log{}
+	log := &logtest.Log{}
 	s, err := New(Options{
 		Replicas: n, Redis: &redis, Clock: clock.System{}, Metrics: prometheus.NewRegistry(),
 		Log: slog.New(slog.NewTextHandler(log, nil)),
@@ -128,13 +129,8 @@ func TestTheScriptDecidesAsTheModelDoes(t *testing.T) {
 		for i, w := range state.Windows {
 			fields = append(fields, fmt.Sprint("s", i+1), w.Start, fmt.Sprint("u", i+1), w.Used)
 		}
-		if err := r.redis().client.HSet(t.Context(), key(q.Bridge)[0], fields...).Err(); err != nil {
-			t.Fatal(err)
-		}
-		got, err := r.link.take(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.redis().client.HSet(t.Context(), key(q.Bridge)[0], fields...).Err())
+		got := must.Value(r.link.take(t.Context(), q))(t)
 		if q.Alone {
 			state = state.Settle(q.Seen, q.Debt, got.Now)
 		}
@@ -234,9 +230,7 @@ func TestAStoreThatForgetsForgivesNobody(t *testing.T) {
 			r.accounts.update("alice", time.Now(), func(a *account) { a.seenAt = time.Time{} })
 		}
 		// As a restart within a moment: no beat falls into it.
-		if err := replicas[0].redis().client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, replicas[0].redis().client.FlushAll(t.Context()).Err())
 		if passed := storm(t, replicas, "alice", known, 100); passed != 0 {
 			t.Errorf("round %d: %d more passed", round, passed)
 		}
@@ -286,9 +280,7 @@ func TestWhoCouldNotBeToldOfIsToldOfLater(t *testing.T) {
 	server := redisserver.Start(t)
 	r := startReplicas(t, Redis{URL: server.URL()}, 1)[0]
 	// The hash of one is none.
-	if err := r.redis().client.Set(t.Context(), key("alice")[0], "canary", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.redis().client.Set(t.Context(), key("alice")[0], "canary", 0).Err())
 	for _, user := range []types.UID{"alice", "bob"} {
 		r.accounts.update(user, time.Now(), func(a *account) { a.inFlight = counter.Slots{1, 0} })
 	}
@@ -300,9 +292,7 @@ func TestWhoCouldNotBeToldOfIsToldOfLater(t *testing.T) {
 	if _, waits := r.link.untold.Load(types.UID("alice")); !waits {
 		t.Error("who could not be told of is forgotten")
 	}
-	if err := r.redis().client.Del(t.Context(), key("alice")[0]).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.redis().client.Del(t.Context(), key("alice")[0]).Err())
 	wait.Until(t, "what the store is told later", func() bool {
 		return r.redis().client.HExists(t.Context(), key("alice")[0], "r:"+r.redis().replica).Val()
 	})
@@ -351,9 +341,7 @@ func TestAReplicaKnowsTheCallsOfOthers(t *testing.T) {
 	})
 	// A replica that is gone without a word holds nothing for ever.
 	expired := fmt.Sprint("2 1 ", time.Now().UnixMicro()-1)
-	if err := replicas[0].redis().client.HSet(t.Context(), key("bob")[0], "r:gone", expired).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, replicas[0].redis().client.HSet(t.Context(), key("bob")[0], "r:gone", expired).Err())
 	if v := replicas[0].Take(t.Context(), "bob", wide, call); !v.Allowed() {
 		t.Errorf("refused by %v for a replica that is gone", v.Refused)
 	}
@@ -402,10 +390,7 @@ func TestThePasswordIsNeededAndNeverTold(t *testing.T) {
 func startReplicaOf(b *testing.B, own *ownStore) *Store {
 	b.Helper()
 	own.use(counter.Open("", clock.System{}, slog.New(slog.DiscardHandler)))
-	client, err := jsoncall.New(own.URL, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	client := must.Value(jsoncall.New(own.URL, nil))(b)
 	s, err := New(Options{Replicas: 1, Remote: client, Clock: clock.System{}, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // ownStore is the installation's own store, which can go away and come back.
@@ -55,10 +56,7 @@ func newCounter(clock *clocktest.Clock) *counter.Counter {
 // remoteReplica returns a replica of two. The test beats for it.
 func remoteReplica(t *testing.T, own *ownStore, clock *clocktest.Clock) *Store {
 	t.Helper()
-	client, err := jsoncall.New(own.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Value(jsoncall.New(own.URL, nil))(t)
 	t.Cleanup(client.Close)
 	s, err := New(Options{Replicas: 2, Remote: client, Clock: clock, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

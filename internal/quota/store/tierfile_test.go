@@ -16,15 +16,13 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const limits = `perMinute: 1, perHour: 2, perDay: 3, burst: 4, auditDays: 5, concurrentCalls: 6, streams: 7`
 
 func TestWithoutAFileTheTiersAreTheDefaults(t *testing.T) {
-	f, err := OpenTierFile("", clocktest.New(0), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Value(OpenTierFile("", clocktest.New(0), slog.New(slog.DiscardHandler)))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if err := f.Run(ctx); err != nil {
@@ -51,10 +49,7 @@ func TestTheTiersFollowTheirFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiers.yaml")
 	write(t, path, "tiers: {a: {"+limits+"}}")
 	clock, logs := clocktest.New(0), &bytes.Buffer{}
-	f, err := OpenTierFile(path, clock, slog.New(slog.NewTextHandler(logs, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Value(OpenTierFile(path, clock, slog.New(slog.NewTextHandler(logs, nil))))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.Run(ctx) }()
@@ -94,7 +89,5 @@ func TestTheTiersFollowTheirFile(t *testing.T) {
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var (
@@ -67,11 +68,7 @@ func filled[T any](t *testing.T) T {
 
 func table(t *testing.T, backends []route.Backend, keys []route.Key, subjects ...route.Subject) *route.Table {
 	t.Helper()
-	restored, err := route.Restore(route.Content{Backends: backends, Keys: keys, Subjects: subjects})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return restored
+	return must.Value(route.Restore(route.Content{Backends: backends, Keys: keys, Subjects: subjects}))(t)
 }
 
 // sample is a file of one user with every field set.
@@ -79,19 +76,13 @@ func sample(t *testing.T) (backend route.Backend, key route.Key, subject route.S
 	t.Helper()
 	backend, key, subject = filled[route.Backend](t), filled[route.Key](t), filled[route.Subject](t)
 	backend.User, key.User, subject.User = "alice", "alice", "alice"
-	file, err := alice.EncodeRoutes(Table{table(t, []route.Backend{backend}, []route.Key{key}, subject), now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file = must.Value(alice.EncodeRoutes(Table{table(t, []route.Backend{backend}, []route.Key{key}, subject), now}))(t)
 	return backend, key, subject, file
 }
 
 func TestRoutesAreReadAsTheyWereWritten(t *testing.T) {
 	backend, key, subject, file := sample(t)
-	got, err := alice.DecodeRoutes(file, now.Add(time.Hour), time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(alice.DecodeRoutes(file, now.Add(time.Hour), time.Hour))(t)
 	if !got.Confirmed.Equal(now) || got.Routes.Len() != 1 {
 		t.Errorf("%d routes, confirmed at %s, want 1 at %s", got.Routes.Len(), got.Confirmed, now)
 	}
@@ -122,28 +113,19 @@ func TestAFileOfBeforeThereWereLoginsIsRead(t *testing.T) {
 		Backends     []route.Backend `json:"backends"`
 		Keys         []route.Key     `json:"keys"`
 	}
-	old, err := alice.Key.seal(Routes, before{alice.Installation, now, []route.Backend{backend}, []route.Key{key}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Value(alice.Key.seal(Routes, before{alice.Installation, now, []route.Backend{backend}, []route.Key{key}}))(t)
 	got, err := alice.DecodeRoutes(old, now, 0)
 	if err != nil || got.Routes.Len() != 1 || len(got.Routes.Keys(key.ID)) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	without, err := alice.EncodeRoutes(Table{table(t, []route.Backend{backend}, []route.Key{key}), now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	without := must.Value(alice.EncodeRoutes(Table{table(t, []route.Backend{backend}, []route.Key{key}), now}))(t)
 	if err := alice.Key.open(Routes, without, &before{}); err != nil {
 		t.Errorf("a file without subjects is not one of before: %v", err)
 	}
 }
 
 func TestAnEmptyInstallationIsATable(t *testing.T) {
-	file, err := alice.EncodeRoutes(Table{&route.Table{}, now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Value(alice.EncodeRoutes(Table{&route.Table{}, now}))(t)
 	got, err := alice.DecodeRoutes(file, now, 0)
 	if err != nil || got.Routes == nil || got.Routes.Len() != 0 {
 		t.Errorf("%+v, %v; want an empty table", got, err)
@@ -152,10 +134,7 @@ func TestAnEmptyInstallationIsATable(t *testing.T) {
 
 func TestAKeyWithoutExpiryHasNoneAfterwards(t *testing.T) {
 	key := route.Key{ID: "id", KeyEntry: route.KeyEntry{User: "alice", Hash: apikey.HashOf("x")}}
-	file, err := alice.EncodeRoutes(Table{table(t, []route.Backend{{User: "alice"}}, []route.Key{key}), now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Value(alice.EncodeRoutes(Table{table(t, []route.Backend{{User: "alice"}}, []route.Key{key}), now}))(t)
 	got, err := alice.DecodeRoutes(file, now, 0)
 	if err != nil || !got.Routes.Keys("id")[0].ExpiresAt.IsZero() {
 		t.Errorf("%v, %v", got.Routes.Keys("id"), err)
@@ -187,18 +166,9 @@ func TestWhatIsNotOursIsRefused(t *testing.T) {
 	_, _, _, file := sample(t)
 	end := strings.IndexByte(string(file), '\n')
 	line, content := string(file[:end]), string(file[end:])
-	pair, err := alice.EncodeCredentials(Pair{CA: []byte("ca")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	unknown, err := alice.Key.seal(Routes, map[string]string{"installation": alice.Installation, "more": "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	twice, err := alice.EncodeRoutes(Table{&route.Table{}, now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Value(alice.EncodeCredentials(Pair{CA: []byte("ca")}))(t)
+	unknown := must.Value(alice.Key.seal(Routes, map[string]string{"installation": alice.Installation, "more": "x"}))(t)
+	twice := must.Value(alice.EncodeRoutes(Table{&route.Table{}, now}))(t)
 	for name, test := range map[string]struct {
 		file string
 		by   Identity
@@ -250,10 +220,7 @@ func TestEveryByteOfAFileCounts(t *testing.T) {
 
 func TestCredentialsAreReadAsTheyWereWritten(t *testing.T) {
 	want := filled[plainPair](t).pair()
-	file, err := alice.EncodeCredentials(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Value(alice.EncodeCredentials(want))(t)
 	got, err := alice.DecodeCredentials(file)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -307,14 +274,8 @@ func TestAKeyFileIs32BytesInBase64(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	file, err := alice.EncodeRoutes(Table{&route.Table{}, now})
-	if err != nil {
-		f.Fatal(err)
-	}
-	pair, err := alice.EncodeCredentials(Pair{CA: []byte("ca")})
-	if err != nil {
-		f.Fatal(err)
-	}
+	file := must.Value(alice.EncodeRoutes(Table{&route.Table{}, now}))(f)
+	pair := must.Value(alice.EncodeCredentials(Pair{CA: []byte("ca")}))(f)
 	f.Add(file)
 	f.Add(pair)
 	f.Add([]byte("hosted-bridge-snapshot 1 routes 0 \n"))

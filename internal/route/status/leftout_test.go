@@ -13,6 +13,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestServersThatTheOperatorLeftOutAreInTheReport(t *testing.T) {
@@ -31,10 +32,7 @@ func TestServersThatTheOperatorLeftOutAreInTheReport(t *testing.T) {
 	report := health.Report{Status: health.Healthy, Tools: 2, Servers: map[string]health.Server{"good": good}}
 	fetch := func(context.Context, route.Backend) (health.Report, error) { return report, nil }
 	read := func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error) { return b, nil }
-	got, err := WithLeftOut(fetch, read)(t.Context(), route.Backend{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Value(WithLeftOut(fetch, read)(t.Context(), route.Backend{}))(t)
 	want := health.Report{Status: health.Degraded, Tools: 2, Servers: map[string]health.Server{
 		"good":  good,
 		"lost":  {Status: health.Unhealthy, Reason: "not_found", Error: "the catalog has no recipe nowhere"},

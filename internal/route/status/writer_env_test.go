@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -29,10 +30,7 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 // start runs a watcher for the test.
 func start(t *testing.T) *watch.Watcher {
 	t.Helper()
-	w, err := watch.New(testenv.Config(), nil, "hosted-bridge-system", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Value(watch.New(testenv.Config(), nil, "hosted-bridge-system", slog.New(slog.DiscardHandler)))(t)
 	testenv.Run(t, w.Run)
 	return w
 }
@@ -49,11 +47,7 @@ func await(t *testing.T, w *watch.Watcher, what string, fulfilled func(*route.Ta
 // newWriter returns a writer that does not run.
 func writerOf(t *testing.T, w *watch.Watcher) *Writer {
 	t.Helper()
-	s, err := NewWriter(testenv.Config(), w.Bridge, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Value(NewWriter(testenv.Config(), w.Bridge, slog.New(slog.DiscardHandler)))(t)
 }
 
 // applied creates a bridge and returns it with its backend, once it is seen.
@@ -76,9 +70,7 @@ func TestStatusIsWrittenOnceAndLeavesTheRestAlone(t *testing.T) {
 	s := writerOf(t, w)
 	b, backend := applied(t, c, w)
 	b.Status.Phase = v1alpha1.PhaseRunning
-	if err := c.Status().Update(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Status().Update(t.Context(), b))
 	awaitVersion(t, w, backend, b.ResourceVersion)
 	report := health.Summarize(map[string]health.Server{
 		"one": {Status: health.Healthy, Tools: 5}, "two": {Status: health.Unhealthy, Tools: 1},
@@ -96,9 +88,7 @@ func TestStatusIsWrittenOnceAndLeavesTheRestAlone(t *testing.T) {
 	} {
 		before := b.ResourceVersion
 		s.add(step.note)
-		if err := s.flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.flush(t.Context()))
 		testenv.ExpectExists(t, c, b)
 		if wrote := b.ResourceVersion != before; wrote != step.writes {
 			t.Errorf("%s: written is %v", step.name, wrote)
@@ -129,10 +119,7 @@ func TestARunningWriterWritesWhatItIsTold(t *testing.T) {
 // does.
 func TestTheLastUseIsWrittenWhenAWatcherEndsToo(t *testing.T) {
 	c := testenv.Client(t)
-	w, err := watch.New(testenv.Config(), nil, "hosted-bridge-system", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Value(watch.New(testenv.Config(), nil, "hosted-bridge-system", slog.New(slog.DiscardHandler)))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	watched := make(chan error, 1)
@@ -140,9 +127,7 @@ func TestTheLastUseIsWrittenWhenAWatcherEndsToo(t *testing.T) {
 	s := writerOf(t, w)
 	b, backend := applied(t, c, w)
 	s.Called(backend, time.Now())
-	if err := s.flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.flush(t.Context()))
 	awaitBridge(t, w, backend, "the first use", func(seen *v1alpha1.HostedBridge) bool { return seen.Status.LastActivityTime != nil })
 	last := time.Now().Add(10 * time.Second).Truncate(time.Second)
 	s.Called(backend, last)
@@ -164,13 +149,8 @@ func TestALaterBridgeOfTheSameNameGetsNothingOfTheFormer(t *testing.T) {
 	w := start(t)
 	s := writerOf(t, w)
 	b, backend := applied(t, c, w)
-	old, err := w.Bridge(t.Context(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	old := must.Value(w.Bridge(t.Context(), backend))(t)
+	must.Succeed(t, c.Delete(t.Context(), b))
 	b = &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
 	testenv.ExpectApplied(t, c, b)
 

@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestOnlyWhatTheStatusLacksIsWritten(t *testing.T) {
@@ -207,9 +208,7 @@ func TestNothingIsLostWhileTheAPIServerIsAway(t *testing.T) {
 		}
 		for _, patch := range written {
 			var name, body string
-			if _, err := fmt.Sscanf(patch, "%s %s", &name, &body); err != nil {
-				t.Fatal(err)
-			}
+			must.Value(fmt.Sscanf(patch, "%s %s", &name, &body))(t)
 			want := `{"metadata":{"resourceVersion":"7"},"status":{"lastActivityTime":"2000-01-01T00:00:00Z","servers":"0/0","tools":0}}`
 			if body != want {
 				t.Fatalf("%s gets %s, want %s", name, body, want)

@@ -23,6 +23,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -33,9 +35,7 @@ func installIngress(t *testing.T, p *testenv.ControlPlane) *rest.Config {
 	t.Helper()
 	c := p.Client()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "hosted-bridge-system"}}
-	if err := c.Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Create(t.Context(), namespace))
 	testenv.ExpectInstalled(t, c, filepath.Join("..", "..", "..", "config", "rbac", "ingress.yaml"), namespace.Name)
 	return p.ConfigOf(namespace.Name, "hosted-bridge-ingress")
 }
@@ -147,9 +147,7 @@ func TestAnAPIServerThatEndsAndComesBackTakesNoRoute(t *testing.T) {
 	p.Start()
 	awaitContact(t, w)
 	carol := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "carol"}}
-	if err := c.Delete(t.Context(), carol); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Delete(t.Context(), carol))
 	await(t, w, "the bridge that was deleted afterwards", func(table *route.Table) bool { return table.Len() == 2 })
 	cancel()
 	<-ended
@@ -162,14 +160,10 @@ func TestAnAPIServerThatEndsAndComesBackTakesNoRoute(t *testing.T) {
 func countFurther(t *testing.T, c client.Client) {
 	t.Helper()
 	counter := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "counter"}}
-	if err := c.Create(t.Context(), counter); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Create(t.Context(), counter))
 	for n := range 300 {
 		counter.Data = map[string]string{"n": strconv.Itoa(n)}
-		if err := c.Update(t.Context(), counter); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Update(t.Context(), counter))
 	}
 }
 
@@ -214,11 +208,8 @@ func TestARestoredTableServesUntilTheAPIServerHasToldOfEverything(t *testing.T) 
 
 	confirmed := time.Now().Add(-time.Hour)
 	attempts := countAttempts(config)
-	log := &testenv.Log{}
-	w, err := New(config, nil, "hosted-bridge-system", slog.New(slog.NewJSONHandler(log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := &logtest.Log{}
+	w := must.Value(New(config, nil, "hosted-bridge-system", slog.New(slog.NewJSONHandler(log, nil))))(t)
 	w.Restore(old, confirmed)
 	run(t, w)
 	attempts.await(t)

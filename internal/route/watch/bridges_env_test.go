@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -36,10 +37,7 @@ func TestBridgesHaveWhatIsCounted(t *testing.T) {
 func expectCounted(t *testing.T, namespace string, watched scope.Namespaces) {
 	t.Helper()
 	c := testenv.Client(t)
-	w, err := New(testenv.Config(), watched, "hosted-bridge-system", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Value(New(testenv.Config(), watched, "hosted-bridge-system", slog.New(slog.DiscardHandler)))(t)
 	if _, err := w.Bridges(t.Context()); !errors.Is(err, ErrUnknown) {
 		t.Errorf("before anything is known: %v", err)
 	}
@@ -56,15 +54,10 @@ func expectCounted(t *testing.T, namespace string, watched scope.Namespaces) {
 	b.Spec.UserID = v1alpha1.UserID(b.Namespace)
 	testenv.ExpectApplied(t, c, b)
 	b.Status.Phase = v1alpha1.PhaseFailed
-	if err := c.Status().Update(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Status().Update(t.Context(), b))
 	run(t, w)
 	await(t, w, "the bridge", func(table *route.Table) bool { _, ok := table.Lookup(b.Spec.UserID); return ok })
-	bridges, err := w.Bridges(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bridges := must.Value(w.Bridges(t.Context()))(t)
 	var ours []*v1alpha1.HostedBridge
 	for _, found := range bridges {
 		if found.Namespace == b.Namespace {

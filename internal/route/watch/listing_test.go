@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestAWatchThatListsIsOpenWhenItHas has a watch in place of a list: what it
@@ -31,10 +33,7 @@ func TestAWatchThatListsIsOpenWhenItHas(t *testing.T) {
 				lw := c.observe("pods", &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
 					return inner, nil
 				}})
-				w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &all})
-				if err != nil {
-					t.Fatal(err)
-				}
+				w := must.Value(lw.WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &all}))(t)
 				pass := func(tell func(), want apiwatch.EventType) {
 					t.Helper()
 					go tell()

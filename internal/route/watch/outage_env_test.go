@@ -22,6 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -130,9 +131,7 @@ func TestTheLastTableOutlivesTheAPIServer(t *testing.T) {
 	for range 3 { // Both informers have come back at least once, to no avail.
 		<-g.tried
 	}
-	if err := c.Delete(t.Context(), goes); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Delete(t.Context(), goes))
 	table := w.Current()
 	if b, _ := table.Lookup(kept.User); b.State != route.Ready || table.Len() != routes {
 		t.Errorf("%d routes of %d are left, the bridge's is %+v", table.Len(), routes, b)
@@ -219,9 +218,7 @@ func routesOf(t *testing.T, c client.Client, namespace string) map[v1alpha1.User
 	var bridges v1alpha1.HostedBridgeList
 	var pods corev1.PodList
 	for _, list := range []client.ObjectList{&bridges, &pods} {
-		if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.List(t.Context(), list, client.InNamespace(namespace)))
 	}
 	index := route.NewIndex()
 	for i := range bridges.Items {

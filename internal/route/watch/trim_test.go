@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestStrippedPodsMakeTheSameTable leaves out of pods nothing that a route is
@@ -45,10 +46,7 @@ func TestStrippedPodsMakeTheSameTable(t *testing.T) {
 				Namespace: "tenants", Name: "alice-1", UID: types.UID(fmt.Sprint("uid-", name)),
 				Annotations: map[string]string{v1alpha1.AnnotationBridgeUID: "uid-alice", "another": "annotation"},
 			}, Status: tt.status}
-			stripped, err := trimPod(pod.DeepCopy())
-			if err != nil {
-				t.Fatal(err)
-			}
+			stripped := must.Value(trimPod(pod.DeepCopy()))(t)
 			bridges := []*v1alpha1.HostedBridge{b}
 			want, _ := route.Build(bridges, []*corev1.Pod{pod}).Lookup("alice")
 			got, _ := route.Build(bridges, []*corev1.Pod{stripped.(*corev1.Pod)}).Lookup("alice")
@@ -75,10 +73,7 @@ func TestStrippedBridgesMakeTheSameTable(t *testing.T) {
 	}
 	b.Status.Outages = []v1alpha1.ServerOutage{{Server: "plain", Message: "it ended", Configuration: "x"}, {Server: "inline", Times: 2}}
 	b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: "https://login.example.com", Subject: "alice"}}}
-	object, err := trimBridge(b.DeepCopy())
-	if err != nil {
-		t.Fatal(err)
-	}
+	object := must.Value(trimBridge(b.DeepCopy()))(t)
 	stripped := object.(*v1alpha1.HostedBridge)
 	want, _ := route.Build([]*v1alpha1.HostedBridge{b}, nil).Lookup("alice")
 	got, _ := route.Build([]*v1alpha1.HostedBridge{stripped}, nil).Lookup("alice")
@@ -124,10 +119,7 @@ func TestStrippedBridgesTellUsersTheSame(t *testing.T) {
 		{Name: "may", Profile: "team", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerNoRoom, Recipe: "paper"},
 		{Name: "own", Profile: "team", Use: v1alpha1.ServerDefault, Reason: v1alpha1.ReasonServerShadowed},
 	}}
-	object, err := trimBridge(b.DeepCopy())
-	if err != nil {
-		t.Fatal(err)
-	}
+	object := must.Value(trimBridge(b.DeepCopy()))(t)
 	report := health.Report{Status: health.Degraded, Servers: map[string]health.Server{
 		"own": {Status: health.Unhealthy}, "drive": {Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, "given": {Status: health.Healthy},
 	}}

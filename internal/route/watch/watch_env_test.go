@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -36,10 +37,7 @@ func start(t *testing.T) *Watcher {
 
 func startAt(t *testing.T, config *rest.Config) *Watcher {
 	t.Helper()
-	w, err := New(config, nil, "hosted-bridge-system", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Value(New(config, nil, "hosted-bridge-system", slog.New(slog.DiscardHandler)))(t)
 	run(t, w)
 	return w
 }
@@ -137,9 +135,7 @@ func TestTheTableFollowsTheAPIServer(t *testing.T) {
 	testenv.ExpectApplied(t, c, b)
 	await(t, w, "the revoked key", func(table *route.Table) bool { return len(table.Keys("key0"+namespaceLetters(namespace))) == 0 })
 
-	if err := c.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Delete(t.Context(), b))
 	await(t, w, "the deleted bridge", func(table *route.Table) bool { _, ok := table.Lookup(user); return !ok })
 }
 
@@ -218,7 +214,5 @@ func setReady(t *testing.T, c client.Client, pod *corev1.Pod, ready corev1.Condi
 	t.Helper()
 	pod.Status.PodIP, pod.Status.PodIPs = "10.1.2.3", []corev1.PodIP{{IP: "10.1.2.3"}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
-	if err := c.Status().Update(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Status().Update(t.Context(), pod))
 }

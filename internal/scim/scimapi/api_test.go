@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/scim"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var errAway = errors.New("dial tcp 10.96.0.1:443: connection refused")
@@ -93,10 +94,7 @@ func (c *call) Audit(a httpapi.Act) error   { c.acts = append(c.acts, a); return
 // do sends a request to the route of a path.
 func do(t *testing.T, store Store, method, path, body string, auditErr error) (*call, error) {
 	t.Helper()
-	token, id, err := apikey.Mint(rand.Reader, apikey.KindDirectory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token, id := must.Values(apikey.Mint(rand.Reader, apikey.KindDirectory))(t)
 	list, err := scim.ParseDirectories(fmt.Appendf(nil, "directories: [{name: okta, issuer: 'https://a.example', tokenHashes: ['%s']}]", apikey.HashOf(token)))
 	if err != nil {
 		t.Fatal(err)

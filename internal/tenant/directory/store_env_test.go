@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/scim"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -58,10 +59,7 @@ func newFixture(t *testing.T, directories ...scim.Directory) fixture {
 func inNamespace(t *testing.T, namespace string, directories ...scim.Directory) fixture {
 	t.Helper()
 	c := testenv.Client(t)
-	s, err := New(testenv.Config(), namespace, livePeople{c, namespace}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Value(New(testenv.Config(), namespace, livePeople{c, namespace}, slog.New(slog.DiscardHandler)))(t)
 	s.userStore.now = func() time.Time { return time.Unix(1, 0) }
 	stop := testenv.Run(t, func(ctx context.Context) error { return s.Run(ctx, directories) })
 	t.Cleanup(stop)
@@ -72,11 +70,7 @@ func inNamespace(t *testing.T, namespace string, directories ...scim.Directory) 
 // user creates a user.
 func (f fixture) user(t *testing.T, name string) scim.User {
 	t.Helper()
-	u, err := f.CreateUser(t.Context(), f.directory, scim.User{ExternalID: "sub-" + name, UserName: name, Active: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return must.Value(f.CreateUser(t.Context(), f.directory, scim.User{ExternalID: "sub-" + name, UserName: name, Active: true}))(t)
 }
 
 // stored reads the BridgePerson of a user.
@@ -84,9 +78,7 @@ func (f fixture) stored(t *testing.T, id string) *v1alpha1.BridgePerson {
 	t.Helper()
 	name, _, _ := access.ParseMemberID(id)
 	p := &v1alpha1.BridgePerson{}
-	if err := f.client.Get(t.Context(), f.userStore.key(name), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.client.Get(t.Context(), f.userStore.key(name), p))
 	return p
 }
 
@@ -144,10 +136,7 @@ func TestAUserOfAnotherDirectoryIsNotThere(t *testing.T) {
 			t.Errorf("deletion of %s: %v", id, err)
 		}
 	}
-	g, err := f.CreateGroup(t.Context(), f.directory, scim.Group{DisplayName: "team"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Value(f.CreateGroup(t.Context(), f.directory, scim.Group{DisplayName: "team"}))(t)
 	if _, err := f.Group(t.Context(), &other, g.ID); !errors.Is(err, scim.ErrNotFound) {
 		t.Errorf("the group: %v", err)
 	}
@@ -170,9 +159,7 @@ func TestWhoIsDeletedAndCreatedAgainIsInNoGroup(t *testing.T) {
 	if err != nil || len(g.Members) != 1 {
 		t.Fatalf("%+v, %v", g, err)
 	}
-	if err := f.DeleteUser(t.Context(), f.directory, u.ID, anyUser); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.DeleteUser(t.Context(), f.directory, u.ID, anyUser))
 	if _, err := f.User(t.Context(), f.directory, u.ID); !errors.Is(err, scim.ErrNotFound) {
 		t.Errorf("a deleted user: %v", err)
 	}
@@ -192,9 +179,7 @@ func TestWhoIsDeletedAndCreatedAgainIsInNoGroup(t *testing.T) {
 	if _, _, err := f.ChangeGroup(t.Context(), f.directory, g.ID, func(g scim.Group) (scim.Group, error) { g.Members = []string{bert.ID}; return g, nil }); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.client.Delete(t.Context(), f.stored(t, bert.ID)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.client.Delete(t.Context(), f.stored(t, bert.ID)))
 	f.userStore.now = func() time.Time { return time.Unix(2, 0) }
 	if hired := f.user(t, "bert"); hired.ID == bert.ID {
 		t.Error("somebody whose record was removed has the id of before")
@@ -221,16 +206,11 @@ func TestTwoCannotHaveOneName(t *testing.T) {
 	if !errors.Is(err, scim.Taken("userName")) {
 		t.Errorf("a changed userName: %v", err)
 	}
-	team, err := f.CreateGroup(ctx, f.directory, scim.Group{DisplayName: "team"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	team := must.Value(f.CreateGroup(ctx, f.directory, scim.Group{DisplayName: "team"}))(t)
 	if _, err := f.CreateGroup(ctx, f.directory, scim.Group{DisplayName: "Team"}); !errors.Is(err, scim.Taken("displayName")) {
 		t.Errorf("a group: %v", err)
 	}
-	if _, err := f.CreateGroup(ctx, f.directory, scim.Group{DisplayName: "ops"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(f.CreateGroup(ctx, f.directory, scim.Group{DisplayName: "ops"}))(t)
 	wait.Until(t, "the name is that of another group", func() bool {
 		_, _, err := f.ChangeGroup(ctx, f.directory, team.ID, rename)
 		return errors.Is(err, scim.Taken("displayName"))
@@ -252,10 +232,7 @@ func TestRequestsAtOnce(t *testing.T) {
 	for i := range n {
 		ids = append(ids, f.user(t, fmt.Sprint("u", i)).ID)
 	}
-	g, err := f.CreateGroup(t.Context(), f.directory, scim.Group{DisplayName: "team"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Value(f.CreateGroup(t.Context(), f.directory, scim.Group{DisplayName: "team"}))(t)
 	var all sync.WaitGroup
 	created := make([]error, n)
 	for i := range n {
@@ -294,10 +271,7 @@ func TestRequestsAtOnce(t *testing.T) {
 // request, and the directory send the request again.
 func TestAProcessThatEndsAfterAWriteLosesNothing(t *testing.T) {
 	f := newFixture(t, okta)
-	watched, err := client.NewWithWatch(testenv.Config(), client.Options{Scheme: f.client.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	watched := must.Value(client.NewWithWatch(testenv.Config(), client.Options{Scheme: f.client.Scheme()}))(t)
 	limit := 1
 	// do sends a request to a process that ends after its first write, and again to another.
 	do := func(what string, again error, request func(*Store) error) {
@@ -350,17 +324,12 @@ func TestListsAreOfOneDirectoryAndInOrder(t *testing.T) {
 	other.Issuer = "https://other.okta.com"
 	f := newFixture(t, okta, other)
 	anna, bert := f.user(t, "anna"), f.user(t, "bert")
-	if _, err := f.CreateUser(t.Context(), &other, scim.User{ExternalID: "x", UserName: "anna"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(f.CreateUser(t.Context(), &other, scim.User{ExternalID: "x", UserName: "anna"}))(t)
 	for filter, want := range map[string][]string{
 		``: {anna.ID, bert.ID}, `userName eq "BERT"`: {bert.ID}, `id eq "` + anna.ID + `"`: {anna.ID},
 		`externalId eq "sub-bert"`: {bert.ID}, `externalId eq "sub-bert" and userName eq "anna"`: nil, `externalId eq "x"`: nil, `id eq "x"`: nil,
 	} {
-		parsed, err := scim.UserFilter(filter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Value(scim.UserFilter(filter))(t)
 		found, err := f.Users(t.Context(), f.directory, parsed)
 		if err != nil {
 			t.Errorf("%s: %v", filter, err)
@@ -380,10 +349,7 @@ func TestListsAreOfOneDirectoryAndInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for filter, want := range map[string]int{``: 1, `displayName eq "team"`: 1, `externalId eq "e"`: 1, `id eq "` + team.ID + `" and members eq "` + anna.ID + `"`: 1, `members eq "` + bert.ID + `"`: 0} {
-		parsed, err := scim.GroupFilter(filter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Value(scim.GroupFilter(filter))(t)
 		wait.Until(t, "groups by "+filter, func() bool {
 			found, err := f.Groups(t.Context(), f.directory, parsed)
 			return err == nil && len(found) == want
@@ -397,15 +363,9 @@ func TestADirectoryIsTriedOut(t *testing.T) {
 	tried.DryRun = true
 	f := newFixture(t, tried)
 	anna, bert, caro := f.user(t, "anna"), f.user(t, "bert"), f.user(t, "caro")
-	if _, _, err := f.ChangeUser(t.Context(), f.directory, anna.ID, setActive(false)); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.DeleteUser(t.Context(), f.directory, bert.ID, anyUser); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.CreateGroup(t.Context(), f.directory, scim.Group{DisplayName: "team", ExternalID: "e-team"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Values(f.ChangeUser(t.Context(), f.directory, anna.ID, setActive(false)))(t)
+	must.Succeed(t, f.DeleteUser(t.Context(), f.directory, bert.ID, anyUser))
+	must.Value(f.CreateGroup(t.Context(), f.directory, scim.Group{DisplayName: "team", ExternalID: "e-team"}))(t)
 	for _, u := range []scim.User{anna, bert, caro} {
 		if p := f.stored(t, u.ID); p.Spec.Access != v1alpha1.AccessAllowed || !p.Spec.Directory.DryRun {
 			t.Errorf("%s has %+v", u.UserName, p.Spec)

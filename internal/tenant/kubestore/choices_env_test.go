@@ -19,6 +19,7 @@ import (
 	v1alpha1ac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -36,9 +37,7 @@ func TestChoicesOutliveTheManifest(t *testing.T) {
 	}
 	apply := func(tier string) {
 		t.Helper()
-		if err := c.Apply(t.Context(), manifest(tier), client.FieldOwner("gitops"), client.ForceOwnership); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Apply(t.Context(), manifest(tier), client.FieldOwner("gitops"), client.ForceOwnership))
 	}
 	apply("free")
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "alice"}}
@@ -61,17 +60,13 @@ func TestChoicesOutliveTheManifest(t *testing.T) {
 	fixed := v1alpha1.ServerChoice{Name: "fixed", Use: v1alpha1.ChoiceOn}
 	on, off := &selfservice.Choice{Use: v1alpha1.ChoiceOn, Deny: []string{"a", "b"}}, &selfservice.Choice{Use: v1alpha1.ChoiceOff}
 	for server, choice := range map[string]*selfservice.Choice{"docs": on, "git": off} {
-		if err := set(server, choice); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, set(server, choice))
 	}
 	git, docs := v1alpha1.ServerChoice{Name: "git", Use: v1alpha1.ChoiceOff}, v1alpha1.ServerChoice{Name: "docs", Use: v1alpha1.ChoiceOn, Deny: []string{"a", "b"}}
 	expect("two choices", git, docs, fixed)
 	apply("pro")
 	expect("after the manifest", git, docs, fixed)
-	if err := set("docs", &selfservice.Choice{Use: v1alpha1.ChoiceOff, Deny: []string{"b"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, set("docs", &selfservice.Choice{Use: v1alpha1.ChoiceOff, Deny: []string{"b"}}))
 	docs = v1alpha1.ServerChoice{Name: "docs", Use: v1alpha1.ChoiceOff, Deny: []string{"b"}}
 	expect("another choice", git, docs, fixed)
 
@@ -83,14 +78,10 @@ func TestChoicesOutliveTheManifest(t *testing.T) {
 		t.Errorf("the end of a choice of the manifest: %v", err)
 	}
 	for range 2 { // The second removes nothing.
-		if err := set("docs", nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, set("docs", nil))
 	}
 	expect("one choice", git, fixed)
-	if err := set("git", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, set("git", nil))
 	expect("none", fixed)
 	testenv.ExpectExists(t, c, b)
 	for _, f := range b.ManagedFields {
@@ -111,9 +102,7 @@ func TestAChoiceIsForOneBridgeAlone(t *testing.T) {
 	choice := &selfservice.Choice{Use: v1alpha1.ChoiceOn}
 	for what, uid := range map[string]types.UID{"another one": "other", "the deleted one": b.UID} {
 		if uid == b.UID {
-			if err := c.Delete(t.Context(), b.DeepCopy()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Delete(t.Context(), b.DeepCopy()))
 		}
 		of := userkey.Bridge{NamespacedName: client.ObjectKeyFromObject(b), UID: uid}
 		if _, err := choices.Set(t.Context(), of, "docs", choice, permit); !errors.Is(err, userkey.ErrNoBridge) {

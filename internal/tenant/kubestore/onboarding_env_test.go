@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -61,14 +62,8 @@ func asIngress(t *testing.T) client.Client {
 		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
 	}
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
+	return must.Value(client.New(config, client.Options{Scheme: scheme}))(t)
 }
 
 func newBridge(t *testing.T, c client.Client, people ...string) (*v1alpha1.HostedBridge, BridgeRef) {
@@ -202,9 +197,7 @@ func TestABindingReachesTheBridgeThatWasMeantOrNone(t *testing.T) {
 	if testenv.ExpectExists(t, c, b); b.Spec.OAuth != nil {
 		t.Errorf("bound to %+v", b.Spec.OAuth)
 	}
-	if err := c.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Delete(t.Context(), b))
 	for what, bind := range map[string]error{"gone": o.Bind(t.Context(), of, issuer, "alice"), "gone meanwhile": o.add(t.Context(), of, issuer, "alice")} {
 		if !errors.Is(bind, ErrNoBridge) {
 			t.Errorf("%s: %v", what, bind)

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -33,9 +34,7 @@ func TestGroupsOfAPersonAreRecorded(t *testing.T) {
 	o := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: access.PersonName(oauth.KeyOf(issuer, "alice"))}}
 	record := func(after time.Duration, groups ...string) string {
 		t.Helper()
-		if err := people.Record(t.Context(), NamedGroups{issuer, "alice", "", groups, began.Add(after)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, people.Record(t.Context(), NamedGroups{issuer, "alice", "", groups, began.Add(after)}))
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		if client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)

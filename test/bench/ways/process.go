@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // Process is the processes of a way, without the servers that it leads to. Probe is
@@ -111,10 +112,7 @@ func Build(t *testing.T, folder, pkg string, flags ...string) string {
 // leads. It returns how clients connect to it.
 func Serve(t *testing.T, at, program string, args ...string) (connect func() mcp.Transport, measured Process) {
 	t.Helper()
-	u, err := url.Parse(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Value(url.Parse(at))(t)
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	world.Start(t, t.TempDir(), filepath.Base(program), cmd).AwaitListener(t, u.Host)
@@ -124,19 +122,13 @@ func Serve(t *testing.T, at, program string, args ...string) (connect func() mcp
 // Free returns an address of the loopback that nobody listens at.
 func Free(t *testing.T) (host, port string) {
 	t.Helper()
-	host, port, err := net.SplitHostPort(world.UnusedAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return host, port
+	return must.Values(net.SplitHostPort(world.UnusedAddress(t)))(t)
 }
 
 // File writes a configuration into a file and returns its path.
 func File(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }

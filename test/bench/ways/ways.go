@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -41,10 +42,7 @@ type Programs struct{ Everything, VMCP, Thv, Node, Modules string }
 // takes minutes the first time.
 func Prepare(t *testing.T, peers ...string) Programs {
 	t.Helper()
-	modules, err := filepath.Abs(root + "/test/bench/node_modules")
-	if err != nil {
-		t.Fatal(err)
-	}
+	modules := must.Value(filepath.Abs(root + "/test/bench/node_modules"))(t)
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
 	if arch == "" {
 		arch = runtime.GOARCH

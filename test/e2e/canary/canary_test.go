@@ -17,6 +17,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // value is a value of the kind that tests use: letters and digits among
@@ -25,11 +27,7 @@ func value() string { return `+/"` + rand.Text() + rand.Text() + `=&?%<\` }
 
 func mustNew(t *testing.T, name, value string) Canary {
 	t.Helper()
-	c, err := New(name, value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Value(New(name, value))(t)
 }
 
 // writings are the forms in which a value leaks, each by the code that would
@@ -192,9 +190,7 @@ func TestAValueAcrossTheEdgeOfAChunkIsFound(t *testing.T) {
 		for at := edge - len(v) - 1; at <= edge+1; at += 3 {
 			s := NewScanner(mustNew(t, "the value", v))
 			content := strings.Repeat("x", at) + v + strings.Repeat("y", 100)
-			if err := s.Scan("text", "a page", strings.NewReader(content)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.Scan("text", "a page", strings.NewReader(content)))
 			if len(s.Findings()) == 0 {
 				t.Fatalf("at %d, which is %d from the edge, it is not found", at, at-edge)
 			}
@@ -230,9 +226,7 @@ func TestAnObjectIsSearchedBelowItsEncodings(t *testing.T) {
 	for name, document := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := NewScanner(mustNew(t, "the value", v))
-			if err := s.ScanObject("object", "it", mustJSON(document)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.ScanObject("object", "it", mustJSON(document)))
 			if len(s.Findings()) == 0 {
 				t.Error("not found")
 			}
@@ -258,10 +252,7 @@ func TestFindingsAreInOrderAndEachOnce(t *testing.T) {
 func BenchmarkScan(b *testing.B) {
 	var canaries []Canary
 	for i := range 10 {
-		c, err := New(fmt.Sprint(i), value())
-		if err != nil {
-			b.Fatal(err)
-		}
+		c := must.Value(New(fmt.Sprint(i), value()))(b)
 		canaries = append(canaries, c)
 	}
 	content := make([]byte, 16<<20)

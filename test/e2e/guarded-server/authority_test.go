@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // askFor posts a form to the authority, with a password where there is one.
@@ -26,9 +27,7 @@ func askFor(t *testing.T, a *authority, form url.Values, password string) (grant
 	w := httptest.NewRecorder()
 	a.ServeHTTP(w, r)
 	var g granted
-	if err := json.Unmarshal(w.Body.Bytes(), &g); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(w.Body.Bytes(), &g))
 	return g, w.Code
 }
 

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -86,15 +87,9 @@ func TestOnlyAKnownTokenIsLetIn(t *testing.T) {
 			}
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Accept", "application/json, text/event-stream")
-			res, err := (&http.Client{Transport: header{tt.header, transport}}).Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Value((&http.Client{Transport: header{tt.header, transport}}).Do(r))(t)
 			defer res.Body.Close()
-			body, err := io.ReadAll(res.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			body := must.Value(io.ReadAll(res.Body))(t)
 			if res.StatusCode != tt.status {
 				t.Errorf("status %d, want %d", res.StatusCode, tt.status)
 			}
@@ -107,16 +102,10 @@ func TestOnlyAKnownTokenIsLetIn(t *testing.T) {
 
 func TestWhoamiSaysWhatCameByHash(t *testing.T) {
 	url := serve(t, "the token", "the other token")
-	other, err := connect(t, url, http.Header{"Authorization": {"Bearer the other token"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Value(connect(t, url, http.Header{"Authorization": {"Bearer the other token"}}))(t)
 	defer other.Close()
 	for n := 1; n <= 2; n++ {
-		session, err := connect(t, url, http.Header{"Authorization": {"Bearer the token"}, "X-Extra": {"more"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must.Value(connect(t, url, http.Header{"Authorization": {"Bearer the token"}, "X-Extra": {"more"}}))(t)
 		got := ask(t, session)
 		if want := apikey.HashOf("the token").String(); got.Token != want {
 			t.Errorf("token %s, want %s", got.Token, want)
@@ -138,10 +127,7 @@ func TestWhoamiSaysWhatCameByHash(t *testing.T) {
 
 func ask(t *testing.T, session *mcp.ClientSession) (w whoami) {
 	t.Helper()
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "whoami"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Value(session.CallTool(t.Context(), &mcp.CallToolParams{Name: "whoami"}))(t)
 	if len(result.Content) != 1 {
 		t.Fatalf("%d contents, want 1", len(result.Content))
 	}
@@ -149,22 +135,14 @@ func ask(t *testing.T, session *mcp.ClientSession) (w whoami) {
 	if !ok {
 		t.Fatalf("the content is a %T, want text", result.Content[0])
 	}
-	if err := json.Unmarshal([]byte(text.Text), &w); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(text.Text), &w))
 	return w
 }
 
 func TestEchoAnswersItsText(t *testing.T) {
-	session, err := connect(t, serve(t, "the token"), http.Header{"Authorization": {"Bearer the token"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Value(connect(t, serve(t, "the token"), http.Header{"Authorization": {"Bearer the token"}}))(t)
 	defer session.Close()
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoed{Text: "hello"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Value(session.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoed{Text: "hello"}}))(t)
 	if text, ok := result.Content[0].(*mcp.TextContent); !ok || text.Text != "hello" {
 		t.Errorf("echo answers %#v, want hello", result.Content[0])
 	}

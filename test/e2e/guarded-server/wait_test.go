@@ -11,15 +11,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestACancelledCallIsCounted(t *testing.T) {
 	url := serve(t, "the token")
-	session, err := connect(t, url, http.Header{"Authorization": {"Bearer the token"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Value(connect(t, url, http.Header{"Authorization": {"Bearer the token"}}))(t)
 	defer session.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -41,16 +39,8 @@ func TestACancelledCallIsCounted(t *testing.T) {
 
 func countsOf(t *testing.T, session *mcp.ClientSession) (w waits) {
 	t.Helper()
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "waits"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(result.StructuredContent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, &w); err != nil {
-		t.Fatal(err)
-	}
+	result := must.Value(session.CallTool(t.Context(), &mcp.CallToolParams{Name: "waits"}))(t)
+	raw := must.Value(json.Marshal(result.StructuredContent))(t)
+	must.Succeed(t, json.Unmarshal(raw, &w))
 	return w
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // searches is how many words are searched for, one after the other.
@@ -63,10 +64,7 @@ func (w *installation) reads(t *testing.T, p *world.Process, recipes int) []kind
 
 func (w *installation) get(t *testing.T, url string) []byte {
 	t.Helper()
-	res, err := asker.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Value(asker.Get(url))(t)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {
@@ -105,33 +103,19 @@ func fileServers(t *testing.T, kinds []kind) []way {
 	t.Helper()
 	dir := t.TempDir()
 	// nginx's workers are of another user where it is started by root.
-	files, err := os.MkdirTemp("", "catalog-files")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Value(os.MkdirTemp("", "catalog-files"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(files) })
-	if err := os.Chmod(files, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(files, 0o755))
 	for k, kind := range kinds {
-		if err := os.Mkdir(filepath.Join(files, fmt.Sprint(k)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(filepath.Join(files, fmt.Sprint(k)), 0o755))
 		for _, r := range kind.reads {
-			if err := os.WriteFile(filepath.Join(files, r.file), r.body, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(filepath.Join(files, r.file), r.body, 0o644))
 		}
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Value(os.Executable())(t)
 	nginx, golang := world.UnusedAddress(t), world.UnusedAddress(t)
 	conf := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, nginx, files), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, nginx, files), 0o600))
 	fileServer := exec.Command(self)
 	fileServer.Env = append(os.Environ(), "BENCH_SERVE="+golang, "BENCH_FILES="+files, "GOGC=400")
 	world.Start(t, dir, "nginx", exec.Command(os.Getenv("BENCH_NGINX"), "-e", dir+"/nginx.log", "-c", conf)).AwaitListener(t, nginx)

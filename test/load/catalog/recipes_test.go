@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -49,9 +50,7 @@ func writeRecipes(t *testing.T, n int) string {
 		if problems := validate.Check(r, validate.Checks{Name: r.ID}); len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		if err := os.WriteFile(filepath.Join(dir, r.ID+".json"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, r.ID+".json"), []byte(content), 0o600))
 	}
 	return dir
 }
@@ -107,8 +106,6 @@ func (w *installation) floor(t *testing.T, source string, recipes int) string {
 			return w.Client.Create(t.Context(), o)
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, group.Wait())
 	return fmt.Sprintf("%.0f a second", float64(objects)/time.Since(began).Seconds())
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -72,16 +73,10 @@ func (w *installation) awaitServed(t *testing.T, p *world.Process, recipes int) 
 // seedAgain seeds by the admin surface, and returns how long it took.
 func (w *installation) seedAgain(t *testing.T, p *world.Process, recipes int) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.Addr+"/admin/seed", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.Addr+"/admin/seed", nil))(t)
 	r.Header.Set("Authorization", "Bearer "+adminKey)
 	began := time.Now()
-	res, err := asker.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := must.Value(asker.Do(r))(t)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -44,9 +45,7 @@ func (w *town) ours(t *testing.T, store string) way {
 		_, err = i.login(world.Interrupted, people-1)
 		return err == nil
 	})
-	if err := i.check(world.Interrupted); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.check(world.Interrupted))
 	p.AwaitCalm(t)
 	return way{ours: true, program: p, do: i}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // peerModule is where the end-to-end tests have the peer.
@@ -29,19 +30,14 @@ func peerVersion(t *testing.T) string {
 		t.Fatalf("npm ci has not run in test/e2e: %v", err)
 	}
 	var of struct{ Version string }
-	if err := json.Unmarshal(content, &of); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(content, &of))
 	return of.Version
 }
 
 // peer starts npm's oidc-provider.
 func (w *town) peer(t *testing.T) way {
 	t.Helper()
-	module, err := filepath.Abs(filepath.Join(peerModule, "lib", "index.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	module := must.Value(filepath.Abs(filepath.Join(peerModule, "lib", "index.js")))(t)
 	addr := world.UnusedAddress(t)
 	issuer := "http://" + addr
 	settings, err := json.Marshal(map[string]string{

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -49,37 +50,24 @@ func writeCertificates(t *testing.T, dir string) {
 			URIs:        []*url.URL{uri}, DNSNames: []string{serverName},
 		}
 		writePEM(t, filepath.Join(dir, name+".pem"), "CERTIFICATE", sign(t, leaf, ca, own, key))
-		pkcs8, err := x509.MarshalPKCS8PrivateKey(own)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkcs8 := must.Value(x509.MarshalPKCS8PrivateKey(own))(t)
 		writePEM(t, filepath.Join(dir, name+"-key.pem"), "PRIVATE KEY", pkcs8)
 	}
 }
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 }
 
 func sign(t *testing.T, leaf, ca *x509.Certificate, own, by *ecdsa.PrivateKey) []byte {
 	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, leaf, ca, own.Public(), by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return der
+	return must.Value(x509.CreateCertificate(rand.Reader, leaf, ca, own.Public(), by))(t)
 }
 
 func writePEM(t *testing.T, path, kind string, der []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 }
 
 // loadTLS reads a certificate of writeCertificates and who is trusted.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // concurrency are how many clients call at once, unless BENCH_CLIENTS names one
@@ -58,10 +59,7 @@ func TestIngressBesideOthers(t *testing.T) {
 				measured[way.name] = map[int][]figures{}
 			}
 			for _, clients := range concurrency {
-				f, err := way.load(t.Context(), clients, time.Duration(seconds)*time.Second)
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := must.Value(way.load(t.Context(), clients, time.Duration(seconds)*time.Second))(t)
 				measured[way.name][clients] = append(measured[way.name][clients], f)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -86,14 +87,9 @@ type peers struct{ nginx, caddy, goproxy string }
 // start runs a program that listens on addr and waits until it does.
 func start(t *testing.T, addr, log string, cmd *exec.Cmd) int {
 	t.Helper()
-	out, err := os.Create(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Value(os.Create(log))(t)
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -123,10 +119,7 @@ func start(t *testing.T, addr, log string, cmd *exec.Cmd) int {
 // freeAddr returns an address of loopback that was free a moment ago.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -134,10 +127,7 @@ func freeAddr(t *testing.T) string {
 // child runs this test binary in a role.
 func child(t *testing.T, role, dir, backend string) (addr string, pid int) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Value(os.Executable())(t)
 	addr = freeAddr(t)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), "BENCH_ROLE="+role, "BENCH_DIR="+dir, "BENCH_LISTEN="+addr, "BENCH_BACKEND="+backend)
@@ -153,16 +143,10 @@ func targets(t *testing.T, p peers) []target {
 	dir := t.TempDir()
 	writeCertificates(t, dir)
 	backend, backendPID := child(t, "backend", dir, "")
-	certificate, roots, err := loadTLS(dir, "client")
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate, roots := must.Values(loadTLS(dir, "client"))(t)
 	direct := clientTLS(certificate, roots)
 	ours, oursPID := child(t, "ingress", dir, backend)
-	keys, err := os.ReadFile(filepath.Join(dir, "keys"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must.Value(os.ReadFile(filepath.Join(dir, "keys")))(t)
 	all := []target{
 		{name: "direct", addr: backend, tls: direct, processes: func() []int { return append(world.Children(backendPID), backendPID) }},
 		{name: "hosted-bridge", addr: ours, keys: strings.Fields(string(keys)), processes: func() []int { return append(world.Children(oursPID), oursPID) }},
@@ -197,8 +181,6 @@ func portOf(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1
 func configure(t *testing.T, dir, name, content string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }

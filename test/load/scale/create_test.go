@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // inFlight bounds the creations under way: an API server that takes fewer than
@@ -43,9 +44,7 @@ func (p *plane) create(t *testing.T, w *watcher, from, to int, rate float64) flo
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, group.Wait())
 	return float64(to-from) / time.Since(began).Seconds()
 }
 

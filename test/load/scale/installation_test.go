@@ -22,6 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -43,13 +44,9 @@ type installation struct {
 func (p *plane) install(t *testing.T) *installation {
 	t.Helper()
 	n := &installation{plane: p, bin: p.dir, token: p.path("token")}
-	if _, err := envtest.InstallCRDs(p.config, envtest.CRDInstallOptions{Paths: []string{"../../../config/crd/bases"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Value(envtest.InstallCRDs(p.config, envtest.CRDInstallOptions{Paths: []string{"../../../config/crd/bases"}}))(t)
 	programs := []string{"operator", "keybroker", "ingress"}
-	if err := world.Build(t.Context(), n.bin, programs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, world.Build(t.Context(), n.bin, programs...))
 	for _, name := range programs {
 		testenv.ExpectInstalled(t, p.client, "../../../config/rbac/"+name+".yaml", installationNamespace)
 	}
@@ -76,9 +73,7 @@ func (n *installation) publish(t *testing.T) {
 			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},
 		},
 	} {
-		if err := n.plane.client.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, n.plane.client.Create(t.Context(), o))
 	}
 }
 
@@ -123,9 +118,7 @@ func (n *installation) startKeybroker(t *testing.T) {
 // giveToken writes the ingress's token as the kubelet projects it into a pod.
 func (n *installation) giveToken(t *testing.T) {
 	t.Helper()
-	if err := os.WriteFile(n.token, []byte(world.IngressToken(t, n.plane.client, installationNamespace)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(n.token, []byte(world.IngressToken(t, n.plane.client, installationNamespace)), 0o600))
 }
 
 func (n *installation) startIngress(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // histogram has how many were at most so long, by that length in seconds.
@@ -91,19 +92,13 @@ var (
 
 func (p *plane) etcdSize(t *testing.T) (e Etcd) {
 	t.Helper()
-	said, err := world.Get(p.etcdURL + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	said := must.Value(world.Get(p.etcdURL + "/metrics"))(t)
 	for which, of := range map[*regexp.Regexp]*float64{etcdFile: &e.File, etcdUsed: &e.Used} {
 		m := which.FindSubmatch(said)
 		if m == nil {
 			t.Fatal("etcd does not say its size")
 		}
-		n, err := strconv.ParseFloat(string(m[1]), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Value(strconv.ParseFloat(string(m[1]), 64))(t)
 		*of = n / 1e6
 	}
 	return e

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -112,9 +113,7 @@ func (p *plane) installPeer(t *testing.T, binary string) *subject {
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: installationNamespace, Name: toolhive}},
 		},
 	} {
-		if err := p.client.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.client.Create(t.Context(), o))
 	}
 	metrics, probes := world.UnusedAddress(t), world.UnusedAddress(t)
 	cmd := exec.Command(binary, "--leader-elect", "--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -78,9 +79,7 @@ func startPlane(t *testing.T, pods int) *plane {
 	p.startServer(t)
 	p.startControllers(t)
 	for _, o := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: installationNamespace}}} {
-		if err := p.client.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.client.Create(t.Context(), o))
 	}
 	p.startNodes(t, (pods+podsPerNode-1)/podsPerNode+1)
 	return p
@@ -141,10 +140,7 @@ func (p *plane) startServer(t *testing.T) {
 	config.QPS, config.Burst = -1, -1
 	p.config = config
 	p.server.Await(t, "is ready", func() bool {
-		c, err := rest.HTTPClientFor(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Value(rest.HTTPClientFor(config))(t)
 		res, err := c.Get(p.api + "/readyz")
 		if err != nil {
 			return false
@@ -162,14 +158,8 @@ func (p *plane) startServer(t *testing.T) {
 
 func (p *plane) writeServerFiles(t *testing.T) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	der := must.Value(x509.MarshalECPrivateKey(key))(t)
 	var tokens string
 	for user, groups := range users() {
 		tokens += fmt.Sprintf("%s,%s,%s,%q\n", tokenOf(user), user, user, groups)
@@ -179,9 +169,7 @@ func (p *plane) writeServerFiles(t *testing.T) {
 		"sa.key": pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}),
 		"tokens": []byte(tokens), "audit.yaml": []byte(policy),
 	} {
-		if err := os.WriteFile(p.path(file), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(p.path(file), content, 0o600))
 	}
 }
 
@@ -192,23 +180,15 @@ func tokenOf(user string) string { return "scale-" + user }
 // kubeconfig writes how a user comes, and returns the file.
 func (p *plane) kubeconfig(t *testing.T, user string) string {
 	t.Helper()
-	ca, err := os.ReadFile(p.path("certs/apiserver.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := must.Value(os.ReadFile(p.path("certs/apiserver.crt")))(t)
 	c := clientcmdapi.NewConfig()
 	c.Clusters["scale"] = &clientcmdapi.Cluster{Server: p.api, CertificateAuthorityData: ca}
 	c.AuthInfos["scale"] = &clientcmdapi.AuthInfo{Token: tokenOf(user)}
 	c.Contexts["scale"] = &clientcmdapi.Context{Cluster: "scale", AuthInfo: "scale"}
 	c.CurrentContext = "scale"
-	file, err := os.CreateTemp(p.dir, "kubeconfig-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Value(os.CreateTemp(p.dir, "kubeconfig-"))(t)
 	_ = file.Close()
-	if err := clientcmd.WriteToFile(*c, file.Name()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clientcmd.WriteToFile(*c, file.Name()))
 	return file.Name()
 }
 
@@ -254,15 +234,11 @@ func (p *plane) startNodes(t *testing.T, nodes int) {
 			Spec:       corev1.NodeSpec{PodCIDR: cidr, PodCIDRs: []string{cidr}},
 			Status:     corev1.NodeStatus{Allocatable: room, Capacity: room},
 		}
-		if err := p.client.Create(t.Context(), node); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.client.Create(t.Context(), node))
 	}
 	p.kwok.Await(t, "makes the nodes ready", func() bool {
 		var list corev1.NodeList
-		if err := p.client.List(t.Context(), &list); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.client.List(t.Context(), &list))
 		ready := 0
 		for _, n := range list.Items {
 			if len(n.Spec.Taints) > 0 {

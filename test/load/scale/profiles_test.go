@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -55,9 +56,7 @@ func (s *subject) profiles(t *testing.T, tenants int) (f Profiles) {
 	changed := last.DeepCopy()
 	changed.Spec.Rollout = v1alpha1.ProfileRollout{Pace: v1alpha1.PacePaced, PerSecond: 200, MaxFailures: 1000}
 	changed.Spec.Servers = []v1alpha1.ProfileServer{{Server: v1alpha1.Server{Name: "team", Transport: v1alpha1.Transport{URL: "https://team.example.com/mcp"}}}}
-	if err := s.plane.client.Patch(t.Context(), changed, client.MergeFrom(last)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.plane.client.Patch(t.Context(), changed, client.MergeFrom(last)))
 	s.awaitProfiles(t, []*v1alpha1.BridgeProfile{changed}, tenants)
 	f.ProfileSeconds = time.Since(began).Seconds()
 	s.plane.audit.settle(t, 10*time.Second, s.limit(tenants))

@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestMain(m *testing.M) {
@@ -118,13 +119,8 @@ func TestScale(t *testing.T) {
 	}
 	r.Seconds = time.Since(began).Seconds()
 	if path := os.Getenv("SCALE_JSON"); path != "" {
-		encoded, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, append(encoded, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Value(json.MarshalIndent(r, "", "  "))(t)
+		must.Succeed(t, os.WriteFile(path, append(encoded, '\n'), 0o644))
 	}
 	fmt.Println(r.markdown()) //nolint:forbidigo // The tables are what this is run for.
 }

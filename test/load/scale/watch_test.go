@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // life is what was seen of one tenant, at the times at which watches told.
@@ -47,39 +49,27 @@ func (p *plane) watch(t *testing.T, c contender) *watcher {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &watcher{contender: c, lives: map[string]*life{}, ends: cancel}
 	t.Cleanup(w.end)
-	m, err := metadata.NewForConfig(p.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Value(metadata.NewForConfig(p.config))(t)
 	for _, kind := range c.made {
 		source := &cache.ListWatch{
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 				return m.Resource(kind).Watch(ctx, o)
 			},
 		}
-		list, err := m.Resource(kind).List(t.Context(), metav1.ListOptions{Limit: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Value(m.Resource(kind).List(t.Context(), metav1.ListOptions{Limit: 1}))(t)
 		w.follow(ctx, t, source, list.ResourceVersion, w.child)
 	}
 	source := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 		return p.dynamic.Resource(c.tenant).Watch(ctx, o)
 	}}
-	list, err := p.dynamic.Resource(c.tenant).List(t.Context(), metav1.ListOptions{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Value(p.dynamic.Resource(c.tenant).List(t.Context(), metav1.ListOptions{Limit: 1}))(t)
 	w.follow(ctx, t, source, list.GetResourceVersion(), w.tenant)
 	return w
 }
 
 func (w *watcher) follow(ctx context.Context, t *testing.T, source cache.WatcherWithContext, from string, see func(watch.Event, time.Time)) {
 	t.Helper()
-	events, err := toolswatch.NewRetryWatcherWithContext(ctx, from, source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must.Value(toolswatch.NewRetryWatcherWithContext(ctx, from, source))(t)
 	w.group.Go(func() {
 		for e := range events.ResultChan() {
 			see(e, time.Now())
@@ -208,15 +198,9 @@ func latencyOf(took []time.Duration) Latency {
 // remaining returns how many objects of a kind are in the tenants' namespaces.
 func (p *plane) remaining(t *testing.T, kind schema.GroupVersionResource, tenants int) (n int) {
 	t.Helper()
-	m, err := metadata.NewForConfig(p.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Value(metadata.NewForConfig(p.config))(t)
 	for i := 0; i < tenants; i += perNamespace {
-		list, err := m.Resource(kind).Namespace(namespaceOf(i)).List(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Value(m.Resource(kind).Namespace(namespaceOf(i)).List(t.Context(), metav1.ListOptions{ResourceVersion: "0"}))(t)
 		for _, o := range list.Items {
 			if o.Name != "default" && o.Name != "kube-root-ca.crt" && !sourceSecret(o.Name) {
 				n++

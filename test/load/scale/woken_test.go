@@ -30,6 +30,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 const (
@@ -172,10 +173,7 @@ func (b *bridgesByAddress) at(ctx context.Context, address string) (uid string) 
 // pod has the address. It listens on loopback alone.
 func (n *installation) playBridges(t *testing.T) {
 	t.Helper()
-	list, err := n.plane.dynamic.Resource(pods).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Value(n.plane.dynamic.Resource(pods).List(t.Context(), metav1.ListOptions{}))(t)
 	known := &bridgesByAddress{uids: map[string]string{}}
 	for i := range list.Items {
 		known.add(&list.Items[i])
@@ -191,10 +189,7 @@ func (n *installation) playBridges(t *testing.T) {
 		}
 		return err
 	}}
-	l, err := config.Listen(t.Context(), "tcp4", fmt.Sprintf("0.0.0.0:%d", n.bridgePort))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value(config.Listen(t.Context(), "tcp4", fmt.Sprintf("0.0.0.0:%d", n.bridgePort)))(t)
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch path.Base(r.URL.Path) {

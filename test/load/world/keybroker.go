@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -41,19 +42,11 @@ func Ring(t testing.TB, dir string) *pki.Authority {
 	t.Helper()
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // It never fails.
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(dir, 0o700))
 	for _, name := range []string{"authority", "1"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(base64.StdEncoding.EncodeToString(secret[:])), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(base64.StdEncoding.EncodeToString(secret[:])), 0o600))
 	}
-	authority, err := pki.NewAuthority(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return authority
+	return must.Value(pki.NewAuthority(secret))(t)
 }
 
 // Front is where the ingress finds the keybroker at an address. That one proves by
@@ -72,10 +65,7 @@ func Front(t testing.TB, authority *pki.Authority, namespace, address string) st
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: address})
 	proxy.Transport = as
 	proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Value((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	server := &http.Server{
 		Handler: proxy, ReadHeaderTimeout: 10 * time.Second, ErrorLog: proxy.ErrorLog,
 		TLSConfig: &tls.Config{
@@ -134,8 +124,6 @@ func TokenOf(t testing.TB, c client.Client, pod *corev1.Pod) string {
 		Audiences:      []string{keybroker.Audience},
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
 	}}
-	if err := c.SubResource("token").Create(t.Context(), own, request); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.SubResource("token").Create(t.Context(), own, request))
 	return request.Status.Token
 }

@@ -30,6 +30,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -99,10 +100,7 @@ func EndAtInterrupt() {
 // Folder makes a folder that goes with the test.
 func Folder(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hosted-bridge-load-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Value(os.MkdirTemp("", "hosted-bridge-load-"))(t)
 	running.Lock()
 	running.folders = append(running.folders, dir)
 	running.Unlock()
@@ -295,10 +293,7 @@ func (p *Process) AwaitCalm(t testing.TB) {
 func (p *Process) AwaitSaid(t testing.TB, message string, into any) {
 	t.Helper()
 	p.Await(t, "says: "+message, func() bool {
-		log, err := os.ReadFile(p.log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := must.Value(os.ReadFile(p.log))(t)
 		for line := range bytes.Lines(log) {
 			if bytes.Contains(line, []byte(`"msg":"`+message+`"`)) {
 				return json.Unmarshal(line, into) == nil

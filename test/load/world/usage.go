@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // tick is the unit of CPU times in /proc on Linux.
@@ -93,10 +95,7 @@ var collected = regexp.MustCompile(`(?m)^gc \d+ @.*->(\d+) MB, \d+ MB goal`)
 func (p *Process) Memory(t testing.TB) Memory {
 	t.Helper()
 	m := Memory{Resident: p.Status(t, "VmRSS") / 1024}
-	log, err := os.ReadFile(p.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Value(os.ReadFile(p.log))(t)
 	if all := collected.FindAllSubmatch(log, -1); len(all) > 0 {
 		m.Live, _ = strconv.ParseFloat(string(all[len(all)-1][1]), 64)
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -34,9 +35,7 @@ func New(t testing.TB, env []string, programs ...string) *World {
 	plane := testenv.StartControlPlane(t)
 	c := plane.Client()
 	w := &World{Dir: Folder(t), Namespace: testenv.Namespace(t, c), Client: c, kubeconfig: plane.Kubeconfig(), env: env}
-	if err := Build(t.Context(), w.Dir, append(programs, "keybroker")...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Build(t.Context(), w.Dir, append(programs, "keybroker")...))
 	w.startKeybroker(t)
 	return w
 }
@@ -84,8 +83,6 @@ func (w *World) Start(t testing.TB, name string, args ...string) *Process {
 func (w *World) File(t testing.TB, name, content string) string {
 	t.Helper()
 	path := filepath.Join(w.Dir, name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }

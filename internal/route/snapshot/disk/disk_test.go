@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/route/snapshot"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -26,19 +27,13 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func keyFile(t *testing.T, letter string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(path, []byte(strings.Repeat(letter, 43)+"=\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(strings.Repeat(letter, 43)+"=\n"), 0o600))
 	return path
 }
 
 func open(t *testing.T, path, letter string) *Directory {
 	t.Helper()
-	d, err := Open(path, keyFile(t, letter), "hosted-bridge-system")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Value(Open(path, keyFile(t, letter), "hosted-bridge-system"))(t)
 }
 
 func tableOf(t *testing.T, users ...string) *route.Table {
@@ -49,11 +44,7 @@ func tableOf(t *testing.T, users ...string) *route.Table {
 		b.User = v1alpha1.UserID(user)
 		backends = append(backends, b)
 	}
-	table, err := route.Restore(route.Content{Backends: backends})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table
+	return must.Value(route.Restore(route.Content{Backends: backends}))(t)
 }
 
 func TestWhatIsKeptIsFoundByTheNextProcess(t *testing.T) {
@@ -67,9 +58,7 @@ func TestWhatIsKeptIsFoundByTheNextProcess(t *testing.T) {
 	}
 	pair := snapshot.Pair{CA: []byte("ca"), Chain: []byte("chain"), Key: []byte("key")}
 	for _, users := range [][]string{{"alice", "bob"}, {"alice"}} { // And once over an old one.
-		if err := errors.Join(d.KeepRoutes(snapshot.Table{Routes: tableOf(t, users...), Confirmed: epoch}), d.KeepCredentials(pair)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(d.KeepRoutes(snapshot.Table{Routes: tableOf(t, users...), Confirmed: epoch}), d.KeepCredentials(pair)))
 	}
 
 	d = open(t, path, "A")
@@ -92,12 +81,8 @@ func TestNobodyElseReadsTheFiles(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path, "A")
 	// A half-written file of an earlier process, open to everybody.
-	if err := os.WriteFile(filepath.Join(path, "credentials.next"), []byte("half"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(d.KeepCredentials(snapshot.Pair{}), d.KeepRoutes(snapshot.Table{Routes: &route.Table{}})); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(path, "credentials.next"), []byte("half"), 0o644))
+	must.Succeed(t, errors.Join(d.KeepCredentials(snapshot.Pair{}), d.KeepRoutes(snapshot.Table{Routes: &route.Table{}})))
 	entries, err := os.ReadDir(path)
 	if err != nil || len(entries) != 2 {
 		t.Fatalf("%v, %v: want the two files and nothing else", entries, err)
@@ -113,13 +98,9 @@ func TestNobodyElseReadsTheFiles(t *testing.T) {
 func TestAWriteThatFailsLeavesTheOldFile(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path, "A")
-	if err := d.KeepRoutes(snapshot.Table{Routes: tableOf(t, "alice"), Confirmed: epoch}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, d.KeepRoutes(snapshot.Table{Routes: tableOf(t, "alice"), Confirmed: epoch}))
 	// Something that Remove does not remove stands where the next file goes.
-	if err := os.MkdirAll(filepath.Join(path, "routes.next", "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(path, "routes.next", "x"), 0o700))
 	if err := d.KeepRoutes(snapshot.Table{Routes: tableOf(t, "bob"), Confirmed: epoch}); err == nil {
 		t.Fatal("written")
 	}
@@ -135,13 +116,9 @@ func TestAWriteThatFailsLeavesTheOldFile(t *testing.T) {
 
 func TestABadKeyFileIsNamed(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad")
-	if err := os.WriteFile(bad, []byte("hunter2"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(bad, []byte("hunter2"), 0o600))
 	long := filepath.Join(t.TempDir(), "long")
-	if err := os.WriteFile(long, make([]byte, maxKeyFile+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(long, make([]byte, maxKeyFile+1), 0o600))
 	for _, file := range []string{bad, long, filepath.Join(t.TempDir(), "none")} {
 		_, err := Open(t.TempDir(), file, "x")
 		if err == nil || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "hunter2") {
@@ -153,9 +130,7 @@ func TestABadKeyFileIsNamed(t *testing.T) {
 func TestAFileOfAnyLengthIsNotRead(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path, "A")
-	if err := os.WriteFile(filepath.Join(path, "credentials"), make([]byte, snapshot.Credentials.Max()+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(path, "credentials"), make([]byte, snapshot.Credentials.Max()+1), 0o600))
 	if _, err := d.Credentials(); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("read: %v", err)
 	}
