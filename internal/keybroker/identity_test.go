@@ -71,6 +71,7 @@ func TestWhoCalls(t *testing.T) {
 		{"a pod with the labels of a Job", "token-of-alice-pod", func(w *world) {
 			pod(w).OwnerReferences[0].APIVersion, pod(w).OwnerReferences[0].Kind = "batch/v1", "Job"
 		}, identity{}, errNotABridge},
+		{"a pod with the labels of a StatefulSet", "token-of-alice-pod", func(w *world) { pod(w).OwnerReferences[0].Kind = "StatefulSet" }, identity{}, errNotABridge},
 		{"a pod with the labels of another group's ReplicaSet", "token-of-alice-pod", func(w *world) { pod(w).OwnerReferences[0].APIVersion = "example.com/v1" }, identity{}, errNotABridge},
 		{"a pod with the labels that its ReplicaSet does not control", "token-of-alice-pod", func(w *world) { pod(w).OwnerReferences[0].Controller = &no }, identity{}, errNotABridge},
 

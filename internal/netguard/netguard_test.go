@@ -48,9 +48,11 @@ func TestOnlyPublicAddressesArePublic(t *testing.T) {
 	}
 	for text, want := range tests {
 		t.Run(text, func(t *testing.T) {
-			if got := Public(netip.MustParseAddr(text)); got != want {
+			a := netip.MustParseAddr(text)
+			if got := Public(a); got != want {
 				t.Errorf("public = %v, want %v", got, want)
 			}
+			expectSame(t, Rules{}, a)
 		})
 	}
 	if Public(netip.Addr{}) {

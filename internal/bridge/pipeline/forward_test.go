@@ -129,6 +129,7 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 			QuestionObserver(ctx)()
 			return false, errMissed
 		}, thrice, 1},
+		"answers to a server's questions": {&mcp.CallToolParamsRaw{Name: "t", RequestState: "asked"}, reads, always(false, errMissed), thrice, 1},
 		"the second attempt succeeds": {toolCall, reads, func(_ context.Context, n int) (bool, error) {
 			return false, []error{errMissed, nil}[n-1]
 		}, thrice, 2},

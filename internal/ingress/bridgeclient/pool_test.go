@@ -129,6 +129,7 @@ func TestAPoolUnderLoad(t *testing.T) {
 
 func TestAConnectionProvesTheBridgeItIsKeptFor(t *testing.T) {
 	b := serve(t, "uid-bob", func(http.ResponseWriter, *http.Request) {})
+	b.call(t) // Leaves a connection with bob's bridge at the address that alice's bridge gets.
 	to := b.backend
 	to.BridgeUID = "uid-alice"
 	_, err := b.client.Send(t.Context(), to, h1.Request{Head: &Request{Method: "GET", Path: "/", Host: "h"}})
