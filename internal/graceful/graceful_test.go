@@ -90,6 +90,7 @@ type running struct {
 	release        chan struct{}
 	stop           context.CancelFunc
 	ended          chan error
+	drained        time.Time // when streams were to end
 }
 
 func run(t *testing.T) *running {
@@ -109,7 +110,10 @@ func run(t *testing.T) *running {
 		}
 	}
 	s := &Service{
-		Public:     []Endpoint{{Server: &http.Server{Handler: http.HandlerFunc(handler), ReadHeaderTimeout: time.Second}, Listener: r.public}},
+		Public: []Endpoint{{
+			Server: &http.Server{Handler: http.HandlerFunc(handler), ReadHeaderTimeout: time.Second}, Listener: r.public,
+			OnDrain: func() { r.drained = time.Now() },
+		}},
 		Probes:     Endpoint{Server: NewProbes(ready, prometheus.NewRegistry(), log), Listener: r.probes},
 		Readiness:  ready,
 		DrainDelay: 5 * time.Second, DrainTimeout: 20 * time.Second,
@@ -154,6 +158,9 @@ func TestADrainLosesNoRequest(t *testing.T) {
 		}
 		if err := <-r.ended; err != nil {
 			t.Error(err)
+		}
+		if after := r.drained.Sub(begun); after != 5*time.Second {
+			t.Errorf("streams are to end after %s, want the delay", after)
 		}
 		if took := time.Since(begun); took > 12*time.Second {
 			t.Errorf("the drain goes on for %s with nothing left to wait for", took)

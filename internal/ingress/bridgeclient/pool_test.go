@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -135,5 +136,20 @@ func TestAConnectionProvesTheBridgeItIsKeptFor(t *testing.T) {
 	_, err := b.client.Send(t.Context(), to, h1.Request{Head: &Request{Method: "GET", Path: "/", Host: "h"}})
 	if err == nil || !strings.Contains(err.Error(), pki.BridgeURI("uid-alice").String()) {
 		t.Errorf("error = %v", err)
+	}
+}
+
+// TestADeliveredRequestIsNotSentAgain has a bridge that gives no answer on a connection from the pool.
+func TestADeliveredRequestIsNotSentAgain(t *testing.T) {
+	var calls atomic.Int32
+	b := serve(t, "uid-alice", func(http.ResponseWriter, *http.Request) {
+		if calls.Add(1) > 1 {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	b.call(t)
+	_, err := b.client.Send(t.Context(), b.backend, h1.Request{Head: &Request{Method: "POST", Path: "/", Host: "h"}, Length: true})
+	if err == nil || calls.Load() != 2 {
+		t.Errorf("error %v after %d requests, want an error after 2", err, calls.Load())
 	}
 }
