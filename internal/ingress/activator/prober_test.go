@@ -63,7 +63,10 @@ func (q *questions) ask(ctx context.Context, _ route.Backend) error {
 	q.here++
 	q.twice = q.twice || q.here > 1
 	q.mu.Unlock()
-	<-time.After(time.Millisecond)
+	select {
+	case <-time.After(time.Millisecond):
+	case <-ctx.Done():
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.here--
