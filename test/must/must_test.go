@@ -25,13 +25,13 @@ func TestResultsWithoutAnErrorAreReturned(t *testing.T) {
 type recorder struct {
 	testing.TB
 
-	failure any
+	failure error
 }
 
 func (r *recorder) Helper() {}
 
 func (r *recorder) Fatal(args ...any) {
-	r.failure = args[0]
+	r.failure, _ = args[0].(error)
 	panic(r)
 }
 
@@ -47,7 +47,7 @@ func TestAnErrorEndsTheTest(t *testing.T) {
 			t.Parallel()
 			r := &recorder{TB: t}
 			defer func() {
-				if recover() != r || r.failure != failed {
+				if recover() != r || !errors.Is(r.failure, failed) {
 					t.Errorf("the test fails with %v, want the error", r.failure)
 				}
 			}()
