@@ -234,7 +234,7 @@ lint: bin/golangci-lint ## Run the linters of .golangci.yml.
 deps-env deps-e2e deps-test: deps-%:
 	@$(DEPS) $*
 
-# The programs of Kubernetes: ten minutes once, then from a cache.
+# The programs of Kubernetes: seven minutes once, then from a cache.
 .PHONY: assets
 assets: bin/cluster
 	@$(STAGE) "Kubernetes programs" bin/cluster build

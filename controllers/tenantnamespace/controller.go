@@ -87,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return r.apply(ctx, namespace, found)
 	case nothing:
 		if exists && apply.Installed(found) {
-			return ctrl.Result{}, r.applier().Remove(ctx, found)
+			return ctrl.Result{}, r.remove(ctx, found)
 		}
 	case whatIsThere:
 	}
@@ -103,8 +103,19 @@ func (r *Reconciler) need(ctx context.Context, namespace string) (need, error) {
 	if err != nil {
 		return nothing, err
 	}
-	pods, err := r.pods(ctx, namespace)
+	pods, err := hasPods(ctx, r.Client, namespace)
 	return needed(bridges, pods), err
+}
+
+// remove removes the policy, unless a pod runs of which the cache does not know yet. The
+// end of the pod is an event.
+func (r *Reconciler) remove(ctx context.Context, found *networkingv1.NetworkPolicy) error {
+	if !r.RemoveOnly {
+		if pods, err := hasPods(ctx, r.Live, found.Namespace); err != nil || pods {
+			return err
+		}
+	}
+	return r.applier().Remove(ctx, found)
 }
 
 // apply writes the policy unless it is already as it should be.
@@ -160,10 +171,10 @@ func (r *Reconciler) bridges(ctx context.Context, namespace string) (bool, error
 	return len(list.Items) > 0, nil
 }
 
-// pods reports whether the namespace has pods of tenants.
-func (r *Reconciler) pods(ctx context.Context, namespace string) (bool, error) {
+// hasPods reports whether the namespace has pods of tenants.
+func hasPods(ctx context.Context, reader client.Reader, namespace string) (bool, error) {
 	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), tenants, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, &list, client.InNamespace(namespace), tenants, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("list pods: %w", err)
 	}
 	return len(list.Items) > 0, nil

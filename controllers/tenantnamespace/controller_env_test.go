@@ -6,6 +6,7 @@
 package tenantnamespace_test
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -17,7 +18,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
@@ -68,6 +71,15 @@ func policy(namespace string) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.PolicyName}}
 }
 
+func podOf(namespace string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "alice-bridge-1", Labels: map[string]string{
+			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: v1alpha1.ComponentBridge, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue,
+		}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}},
+	}
+}
+
 func exists(t *testing.T, c client.Client, o client.Object) bool {
 	t.Helper()
 	err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
@@ -81,12 +93,7 @@ func TestANamespaceHasItsPolicyWhileItHasTenants(t *testing.T) {
 	c := start(t)
 	namespace := testenv.Namespace(t, c)
 	alice, bob, p := bridge(namespace, "alice"), bridge(namespace, "bob"), policy(namespace)
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "alice-bridge-1", Labels: map[string]string{
-			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: v1alpha1.ComponentBridge, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue,
-		}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}},
-	}
+	pod := podOf(namespace)
 	testenv.ExpectApplied(t, c, alice, bob, pod)
 	wait.Until(t, "the policy is made", func() bool { return exists(t, c, p) })
 	if p.Spec.PodSelector.MatchLabels[v1alpha1.LabelComponent] != v1alpha1.ComponentBridge || len(p.Spec.PolicyTypes) != 2 {
@@ -127,6 +134,33 @@ func TestANamespaceHasItsPolicyWhileItHasTenants(t *testing.T) {
 	}
 	must.Succeed(t, c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
 	wait.Until(t, "the policy is removed", func() bool { return !exists(t, c, policy(namespace)) })
+}
+
+// TestThePolicyHoldsAPodThatTheCacheDoesNotKnow has the last bridge deleted right after
+// its pod was made.
+func TestThePolicyHoldsAPodThatTheCacheDoesNotKnow(t *testing.T) {
+	c := must.Value(client.NewWithWatch(testenv.Config(), client.Options{Scheme: testenv.Scheme()}))(t)
+	namespace := testenv.Namespace(t, c)
+	p, pod := policy(namespace), podOf(namespace)
+	p.Labels = map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue}
+	testenv.ExpectApplied(t, c, p, pod)
+	late := interceptor.NewClient(c, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		if _, pods := list.(*corev1.PodList); pods {
+			return nil
+		}
+		return c.List(ctx, list, opts...)
+	}})
+	r := &tenantnamespace.Reconciler{Client: late, Live: c}
+	request := reconcile.Request{NamespacedName: client.ObjectKey{Name: namespace}}
+	must.Value(r.Reconcile(t.Context(), request))(t)
+	if !exists(t, c, p) {
+		t.Fatal("a pod runs and is not held")
+	}
+	must.Succeed(t, c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+	must.Value(r.Reconcile(t.Context(), request))(t)
+	if exists(t, c, p) {
+		t.Error("the policy is left")
+	}
 }
 
 func TestSomebodyElsesPolicyIsLeftAlone(t *testing.T) {
