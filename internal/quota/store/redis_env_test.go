@@ -268,9 +268,8 @@ func TestManyUsersAreToldOf(t *testing.T) {
 		return waits == 0 && held(0) && held(users-1)
 	})
 	for i := range users {
-		if !held(i) {
-			t.Fatalf("the store was not told of user %d", i)
-		}
+		// A question that took too long is asked again.
+		wait.Until(t, fmt.Sprint("the store is told of user ", i), func() bool { return held(i) })
 	}
 }
 
