@@ -22,7 +22,7 @@ $MAKE $([[ $CLUSTER != local ]] || echo assets) bin/cluster bin/image bin/helm t
 set -m
 pids=()
 for lane in "${lanes[@]}"; do
-    nice -n "$([[ $lane == test-e2e ]] && echo 0 || echo 5)" $MAKE "$lane" >"bin/test/$lane.log" 2>&1 &
+    nice -n "$([[ $lane == test-e2e ]] && echo 0 || echo 15)" $MAKE "$lane" >"bin/test/$lane.log" 2>&1 &
     pids+=($!)
 done
 set +m

@@ -91,10 +91,11 @@ func TestTwoBridgesThatServeEachOtherAreRefused(t *testing.T) {
 			a.open(t, b.server("b"))
 			b.open(t, a.server("a"))
 			client := a.connect(t, clientEra, nil)
-			_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
-			if err == nil || !strings.Contains(err.Error(), "loop") {
-				t.Errorf("error = %v, want one that says that there is a loop", err)
-			}
+			// Until they have heard of each other, they are not available.
+			eventually(t, "the error says that there is a loop", func() bool {
+				_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
+				return err != nil && strings.Contains(err.Error(), "loop")
+			})
 			eventually(t, "the state says why", func() bool {
 				return strings.Contains(a.bridge.Health().Servers["b"].Error, "loop")
 			})
