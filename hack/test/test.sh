@@ -3,35 +3,35 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # test.sh  is `make test`, which calls it by times.sh. It builds what all tests
-# need. Then it runs three lanes at the same time, since each waits for half of the
-# time: the unit tests, the API server tests, and the end-to-end tests. The first two
-# give way, so that the cluster has the processors when it wants them. What a lane
-# prints is in bin/test/LANE.log, and comes here when the lane has ended.
+# need and runs the unit tests, which keep the processors busy. Then it runs two lanes
+# at the same time, since both wait for most of the time: the end-to-end tests and the
+# API server tests. The latter give way, so that the cluster has the processors when it
+# wants them. What the end-to-end tests print is in bin/test/e2e-lane.log, and comes
+# after the rest.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 
 : "${MAKE:=make}" "${CLUSTER:=local}"
-lanes=(test-unit test-env test-e2e)
+log=bin/test/e2e-lane.log
 status=0
 
 mkdir -p bin/test
 $MAKE $([[ $CLUSTER != local ]] || echo assets) bin/cluster bin/image bin/helm test/e2e/node_modules/.package-lock.json || exit
 
-# Process groups of their own, which are ended as a whole when this is interrupted.
-set -m
-pids=()
-for lane in "${lanes[@]}"; do
-    nice -n "$([[ $lane == test-e2e ]] && echo 0 || echo 15)" $MAKE "$lane" >"bin/test/$lane.log" 2>&1 &
-    pids+=($!)
-done
-set +m
-trap 'kill -TERM -- "${pids[@]/#/-}" 2>/dev/null; wait "${pids[@]}"; exit 130' INT TERM
+$MAKE test-unit || status=1
 
-for i in "${!lanes[@]}"; do
-    echo "==> ${lanes[i]} runs beside the others, and writes to bin/test/${lanes[i]}.log"
-    wait "${pids[i]}" || status=1
-    cat "bin/test/${lanes[i]}.log"
-done
+# A process group of its own, which is ended as a whole when this is interrupted.
+echo "==> end-to-end tests begin beside the API server tests; they write to $log"
+set -m
+$MAKE test-e2e >"$log" 2>&1 &
+e2e=$!
+set +m
+trap 'kill -TERM -- "-$e2e" 2>/dev/null; wait "$e2e"; exit 130' INT TERM
+
+nice -n 15 $MAKE test-env || status=1
+echo "==> waiting for the end-to-end tests"
+wait "$e2e" || status=1
 trap - INT TERM
+cat "$log"
 exit "$status"
