@@ -10,17 +10,17 @@ import (
 )
 
 func TestATestSleepsInBubblesOnly(t *testing.T) {
-	const real = "hack/x/a_test.go:4: a test sleeps: wait for a state (test/wait), or sleep in a bubble of testing/synctest"
+	const found = "hack/x/a_test.go:4: a test sleeps: wait for a state (test/wait), or sleep in a bubble of testing/synctest"
 	for name, test := range map[string]struct {
 		body string
 		want []string
 	}{
-		"a sleep":                       {"time.Sleep(d)", []string{real}},
-		"a sleep of a loop":             {"for ; !ok(); time.Sleep(d) {}", []string{real}},
-		"a sleep beside a bubble":       {"synctest.Test(t, func(t *testing.T) { synctest.Wait() }); time.Sleep(d)", []string{real}},
-		"a sleep around a wait":         {"go func() { synctest.Wait() }(); time.Sleep(d)", []string{real}},
-		"a sleep in a case of a select": {"select { case <-c: time.Sleep(d) }", []string{real}},
-		"a timer as a sleep":            {"<-time.After(d)", []string{real}},
+		"a sleep":                       {"time.Sleep(d)", []string{found}},
+		"a sleep of a loop":             {"for ; !ok(); time.Sleep(d) {}", []string{found}},
+		"a sleep beside a bubble":       {"synctest.Test(t, func(t *testing.T) { synctest.Wait() }); time.Sleep(d)", []string{found}},
+		"a sleep around a wait":         {"go func() { synctest.Wait() }(); time.Sleep(d)", []string{found}},
+		"a sleep in a case of a select": {"select { case <-c: time.Sleep(d) }", []string{found}},
+		"a timer as a sleep":            {"<-time.After(d)", []string{found}},
 		"a timer as a limit":            {"select { case <-c: case <-time.After(d): }", nil},
 		"a sleep in a bubble":           {"synctest.Test(t, func(t *testing.T) { go func() { time.Sleep(d) }(); <-time.After(d) })", nil},
 		"a sleep beside a wait":         {"time.Sleep(d); synctest.Wait()", nil},

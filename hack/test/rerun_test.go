@@ -81,16 +81,16 @@ func TestAFailedTestRunsOnceMoreByItself(t *testing.T) {
 				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // One of them is a program.
+				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			cmd := exec.CommandContext(t.Context(), "hack/test/rerun.sh", "stage", "go", "test", "-count=1", "--", "./flaky", "./fine")
+			cmd := exec.CommandContext(t.Context(), "bash", "hack/test/rerun.sh", "stage", "go", "test", "-count=1", "--", "./flaky", "./fine")
 			cmd.Dir = module
 			cmd.Env = append(append(os.Environ(), "GOFLAGS=", "SEEN="+filepath.Join(t.TempDir(), "seen")), test.environment...)
 			out, err := cmd.CombinedOutput()
 			if (err == nil) != test.passes {
-				t.Errorf("passes: %v, want %v", err == nil, test.passes)
+				t.Errorf("it ends with %v, want success: %v", err, test.passes)
 			}
 			if !strings.Contains(string(out), test.says) || strings.Contains(string(out), test.silent) {
 				t.Errorf("want %q and not %q in:\n%s", test.says, test.silent, out)

@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/test/wait"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // goRun carries the steps out with the MCP Go SDK's client, as outsider.run has

@@ -10,11 +10,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/hostedbridge/hostedbridge/test/wait"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // inspect runs the command line of the MCP inspector against the URL in the

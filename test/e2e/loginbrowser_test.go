@@ -12,8 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/hostedbridge/hostedbridge/test/must"
-	"github.com/hostedbridge/hostedbridge/test/wait"
 	"io"
 	"net/url"
 	"os"
@@ -22,6 +20,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // chromiums are the names of the browsers that the tests run, the smallest first.

@@ -20,10 +20,11 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/test/must"
-	"github.com/hostedbridge/hostedbridge/test/wait"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // known is how the installation knows a client: as one of its own, by a document,

@@ -78,7 +78,7 @@ func acquire() (c *rest.Config, release func() error, err error) {
 	}
 	for _, path := range locks {
 		// The end of the process releases the lock too.
-		lock, err := os.Open(path) //nolint:gosec // The stage says where.
+		lock, err := os.Open(path)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -104,11 +104,11 @@ func clean(folder string) (*rest.Config, error) {
 	}
 	// As start has it.
 	c.QPS, c.Burst = -1, -1
-	address, err := os.ReadFile(filepath.Join(folder, etcdFile)) //nolint:gosec // The stage says where.
+	address, err := os.ReadFile(filepath.Join(folder, etcdFile))
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(folder, baselineFile)) //nolint:gosec // The stage says where.
+	text, err := os.ReadFile(filepath.Join(folder, baselineFile))
 	if err != nil {
 		return nil, err
 	}
@@ -228,12 +228,12 @@ func (e etcd) ask(path string, question, answer any) error {
 		return err
 	}
 	// No connection stays for goleak to find.
-	request.Close = true
-	response, err := http.DefaultClient.Do(request)
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: wait.Limit}
+	response, err := c.Do(request)
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // It is read.
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("etcd answers %s to %s", response.Status, path)
 	}

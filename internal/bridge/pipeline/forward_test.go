@@ -193,7 +193,7 @@ func TestACallEndsInItsTime(t *testing.T) {
 func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var answer error = fault.ErrTimeout
+		answer := fault.ErrTimeout
 		w := newWorld(t, mcpserver.Server{}, nil, func(context.Context, int) (bool, error) { return false, answer })
 		for range UnreachedCalls {
 			_ = w.call(t.Context(), toolCall)

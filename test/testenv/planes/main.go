@@ -22,13 +22,13 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "planes:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func run(args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) != 2 {
 		return errors.New("usage: planes FOLDER NUMBER")
 	}
@@ -50,8 +50,10 @@ func run(args []string) error {
 	}
 	err = starts.Wait()
 	if err == nil {
-		fmt.Println("ready")
-		_, err = io.Copy(io.Discard, os.Stdin)
+		_, err = fmt.Fprintln(stdout, "ready")
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, stdin)
 	}
 	for _, e := range environments {
 		if e != nil {
