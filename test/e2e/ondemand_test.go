@@ -164,7 +164,6 @@ func TestAnIdleBridgeSleepsAndItsSessionOutlivesThat(t *testing.T) {
 }
 
 func TestManyFirstCallsAreOneStartAndAllAreAnswered(t *testing.T) {
-	t.Parallel()
 	n := newSleeper(t, "crowd")
 	fallAsleep(t, n)
 	generation := workload(t, n).Generation

@@ -4,16 +4,19 @@
 // Command planes starts control planes for the API server tests of several packages to
 // share, each in a folder of the one that its first argument names. Its second argument
 // is their number. It prints a line when they serve, and ends them when its standard
-// input ends.
+// input ends or when it is told to: they would outlive it.
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -29,6 +32,8 @@ func main() {
 }
 
 func run(args []string, stdin io.Reader, stdout io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	if len(args) != 2 {
 		return errors.New("usage: planes FOLDER NUMBER")
 	}
@@ -53,7 +58,7 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 		_, err = fmt.Fprintln(stdout, "ready")
 	}
 	if err == nil {
-		_, err = io.Copy(io.Discard, stdin)
+		err = awaitEnd(ctx, stdin)
 	}
 	for _, e := range environments {
 		if e != nil {
@@ -61,4 +66,19 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 		}
 	}
 	return errors.Join(err, os.RemoveAll(args[0]))
+}
+
+// awaitEnd returns when the input or the context ends.
+func awaitEnd(ctx context.Context, input io.Reader) error {
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, input)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
 }
