@@ -28,6 +28,8 @@ alone='^TestNoServerEndsTheBridge$'
 
 racing=() plain=()
 tested=$(hack/test/packages.sh)
+if [[ -z $tested && -n ${PACKAGES:-} ]]; then echo "unit: no unit test depends on $PACKAGES"; exit; fi
+[[ -n $tested ]] || { echo "unit: no packages were found" >&2; exit 1; }
 while read -r package; do
     folder=${package#github.com/hostedbridge/hostedbridge/}
     if [[ $folder == internal/* ]] && grep -qsE "$starts" $(ls "$folder"/*.go | grep -v _test.go); then
