@@ -20,7 +20,8 @@ import (
 // write down their arguments, also for names that no API server accepts.
 func TestCommandsAreRunAsTheyAreShown(t *testing.T) {
 	dir := t.TempDir()
-	const notes = `for a in "$(basename "$0")" "$@"; do printf '[%s]' "$a"; done >>"$OUT"; echo >>"$OUT"; [ "$2" != hb ] || printf '%s' "$KEYS_ARE"`
+	// A line is written at once, because two of them run at a time in a pipe.
+	const notes = `line=; for a in "$(basename "$0")" "$@"; do line="$line[$a]"; done; printf '%s\n' "$line" >>"$OUT"; [ "$2" != hb ] || printf '%s' "$KEYS_ARE"`
 	for _, name := range []string{"kubectl", "operator"} {
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+notes+"\n"), 0o700))
 	}
