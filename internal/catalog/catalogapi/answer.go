@@ -19,11 +19,15 @@ const ours = "application/json"
 // cheap, and a change is seen at once.
 const revalidated = "public, no-cache"
 
-// page is an answer that anyone may read and cache.
+// page is an answer that anyone may read and cache. Its body is in pieces, which answers
+// share where they can.
 type page struct {
-	body []byte
+	body [][]byte
 	etag string
 }
+
+// pageOf returns a page of one piece.
+func pageOf(body []byte, etag string) page { return page{[][]byte{body}, etag} }
 
 // write answers with the page, or with 304 if the client has it.
 func (p page) write(c httpapi.Call) error {
@@ -36,9 +40,16 @@ func (p page) write(c httpapi.Call) error {
 		return nil
 	}
 	h.Set("Content-Type", ours)
-	h.Set("Content-Length", strconv.Itoa(len(p.body)))
-	// A client that closed the connection does not read it either.
-	_, _ = w.Write(p.body)
+	size := 0
+	for _, piece := range p.body {
+		size += len(piece)
+	}
+	h.Set("Content-Length", strconv.Itoa(size))
+	for _, piece := range p.body {
+		if _, err := w.Write(piece); err != nil {
+			return nil // A client that closed the connection reads no more of it.
+		}
+	}
 	return nil
 }
 

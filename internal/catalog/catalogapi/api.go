@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -127,13 +128,15 @@ func New(o Options) (*API, error) {
 	if err := checkNamespace(a.namespace); err != nil {
 		return nil, err
 	}
-	a.own = newInstallation(o.URL, a.namespace, time.Now())
 	var err error
+	if a.own, err = newInstallation(o.URL, a.namespace, time.Now()); err != nil {
+		return nil, fmt.Errorf("catalog API: describe the installation: %w", err)
+	}
 	if a.document, err = newDocument(); err != nil {
 		return nil, err
 	}
 	a.paths = newPaths(a.namespace)
-	return &API{a, &readHandler{a}, &publisherHandler{a}, &registryHandler{a}, &adminHandler{a}}, nil
+	return &API{a, &readHandler{a}, &publisherHandler{a}, &registryHandler{core: a, encodings: encodings{namespace: a.namespace}}, &adminHandler{a}}, nil
 }
 
 // snapshot returns the catalog, once it is complete.

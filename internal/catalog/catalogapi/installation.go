@@ -4,6 +4,7 @@
 package catalogapi
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -21,18 +22,19 @@ const installationName = "hosted-bridge"
 type installation struct {
 	name, version string
 	at            time.Time
-	entry         official.Response
+	entry         []byte // as JSON
 }
 
 // newInstallation returns the entry of the installation at the URL, such as
 // https://bridge.example.com.
-func newInstallation(url, namespace string, at time.Time) *installation {
+func newInstallation(url, namespace string, at time.Time) (*installation, error) {
 	if url == "" {
-		return nil
+		return nil, nil //nolint:nilnil // There is no entry.
 	}
 	i := &installation{name: namespace + "/" + installationName, version: strings.TrimPrefix(version.String(), "v"), at: at}
-	i.entry = official.Installation(i.name, strings.TrimSuffix(url, "/")+"/mcp", i.version, at)
-	return i
+	var err error
+	i.entry, err = json.Marshal(official.Installation(i.name, strings.TrimSuffix(url, "/")+"/mcp", i.version, at))
+	return i, err
 }
 
 // matches reports whether the entry is in the first page of a query.

@@ -84,13 +84,13 @@ func (a *readHandler) download(c httpapi.Call) error {
 		return err
 	}
 	if a.signer == nil || item.Entry.Recipe.Signature != nil || item.Entry.Owner != "" && item.Entry.Owner != catalog.SeedOwner {
-		return page{item.Download, item.ETag}.write(c)
+		return pageOf(item.Download, item.ETag).write(c)
 	}
 	signed, err := a.signer.Sign(item.Download, item.Entry.Updated)
 	if err != nil {
 		return err
 	}
-	return page{signed, fmt.Sprintf(`"%s-%.8s"`, item.Entry.Revision, a.signer.PublicKey())}.write(c)
+	return pageOf(signed, fmt.Sprintf(`"%s-%.8s"`, item.Entry.Revision, a.signer.PublicKey())).write(c)
 }
 
 // catalogKey answers with the key that verifies the installation's signatures.
@@ -106,5 +106,5 @@ func (a *readHandler) catalogKey(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return page{b, fmt.Sprintf("%q", key)}.write(c)
+	return pageOf(b, fmt.Sprintf("%q", key)).write(c)
 }

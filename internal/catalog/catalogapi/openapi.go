@@ -30,7 +30,7 @@ func newDocument() (document, error) {
 	}
 	h := fnv.New128a()
 	_, _ = h.Write(b)
-	return document{page{b, fmt.Sprintf(`"%x"`, h.Sum(nil))}}, nil
+	return document{pageOf(b, fmt.Sprintf(`"%x"`, h.Sum(nil)))}, nil
 }
 
 func (d document) serve(c httpapi.Call) error { return d.page.write(c) }

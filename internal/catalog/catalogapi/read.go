@@ -62,26 +62,29 @@ func (a *readHandler) find(c httpapi.Call, p parameters) (search.Page, error) {
 // computed from the ETags of the items, which are shorter.
 func listed(member string, found search.Page, of func(*search.Item) []byte) page {
 	items := make([][]byte, len(found.Items))
-	size := 128
 	for i, item := range found.Items {
 		items[i] = of(item)
-		size += len(items[i]) + 1
 	}
-	b := make([]byte, 0, size)
-	b = append(append(append(b, `{"`...), member...), `":[`...)
+	end := strconv.AppendInt([]byte(`],"total":`), int64(found.Total), 10)
+	if found.Next != "" {
+		end = append(end, `,"next":"`+found.Next+`"`...)
+	}
+	return page{joined(`{"`+member+`":[`, items, append(end, '}')), tagOf(member, found)}
+}
+
+var comma = []byte{','}
+
+// joined returns the pieces of a list of items that are JSON already.
+func joined(begin string, items [][]byte, end []byte) [][]byte {
+	pieces := make([][]byte, 0, 2*len(items)+1)
+	pieces = append(pieces, []byte(begin))
 	for i, item := range items {
 		if i > 0 {
-			b = append(b, ',')
+			pieces = append(pieces, comma)
 		}
-		b = append(b, item...)
+		pieces = append(pieces, item)
 	}
-	b = append(b, `],"total":`...)
-	b = strconv.AppendInt(b, int64(found.Total), 10)
-	if found.Next != "" {
-		b = append(b, `,"next":"`...)
-		b = append(append(b, found.Next...), '"')
-	}
-	return page{append(b, '}'), tagOf(member, found)}
+	return append(pieces, end)
 }
 
 // tagOf returns the ETag of a list. It is weak: it means that the same recipes
@@ -116,7 +119,7 @@ func (a *readHandler) get(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return page{item.JSON, item.ETag}.write(c)
+	return pageOf(item.JSON, item.ETag).write(c)
 }
 
 // listedVersion describes a version in a list.
@@ -146,7 +149,7 @@ func (a *readHandler) versions(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return page{b, item.ETag}.write(c)
+	return pageOf(b, item.ETag).write(c)
 }
 
 // plus decodes the plus sign in a path. Target accepts no other escapes.
@@ -167,7 +170,7 @@ func (a *readHandler) version(c httpapi.Call) error {
 			if v.Withdrawn {
 				return errWithdrawn
 			}
-			return page{[]byte(v.Source), `"` + v.Digest + `"`}.write(c)
+			return pageOf([]byte(v.Source), `"`+v.Digest+`"`).write(c)
 		}
 	}
 	return errNoVersion

@@ -63,7 +63,11 @@ var registryParameters = parameters{
 var versionParameters = parameters{"include_deleted": registryParameters["include_deleted"]}
 
 // registryHandler answers in the form of the official MCP registry.
-type registryHandler struct{ *core }
+type registryHandler struct {
+	*core
+
+	encodings encodings
+}
 
 // registryList answers with servers by name. A search matches a part of the
 // name or title, as in the official registry.
@@ -87,25 +91,30 @@ func (a *registryHandler) registryList(c httpapi.Call) error {
 	if err != nil {
 		return queryProblem(err)
 	}
-	list := official.List{Servers: []official.Response{}, Metadata: official.Metadata{NextCursor: next, Count: len(found)}}
+	var entries [][]byte
 	kind := "servers " + q.version
 	if own {
-		list.Servers = append(list.Servers, a.own.entry)
-		list.Metadata.Count++
+		entries = append(entries, a.own.entry)
 		kind += a.own.tag()
 	}
 	for _, item := range found {
-		list.Servers = append(list.Servers, official.Of(item, indexOf(item, q.version), a.namespace))
+		entry, err := a.encodings.entry(snapshot, item, indexOf(item, q.version))
+		if err != nil {
+			return err
+		}
+		entries = append(entries, entry)
 	}
-	return a.listOf(c, list, tagOf(kind, search.Page{Items: found, Next: next}))
+	return listOf(c, entries, next, tagOf(kind, search.Page{Items: found, Next: next}))
 }
 
-func (a *registryHandler) listOf(c httpapi.Call, list official.List, etag string) error {
-	b, err := json.Marshal(list)
+// listOf answers with a list of entries.
+func listOf(c httpapi.Call, entries [][]byte, next, etag string) error {
+	metadata, err := json.Marshal(official.Metadata{NextCursor: next, Count: len(entries)})
 	if err != nil {
 		return err
 	}
-	return page{b, etag}.write(c)
+	end := append(append([]byte(`],"metadata":`), metadata...), '}')
+	return page{joined(`{"servers":[`, entries, end), etag}.write(c)
 }
 
 // beforeAll sorts before all names of recipes.
@@ -178,43 +187,47 @@ func (a *registryHandler) isOwn(c httpapi.Call) bool {
 
 // server returns the recipe of the path. Target has accepted only the namespace
 // and the name, with the slash encoded.
-func (a *registryHandler) server(c httpapi.Call) (*search.Item, error) {
+func (a *registryHandler) server(c httpapi.Call) (*search.Snapshot, *search.Item, error) {
 	snapshot, err := a.snapshot()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, err := versionParameters.read(c.Request().URL.RawQuery); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	const slash = len("%2F")
 	name := c.Param("name")
 	if len(name) < len(a.namespace)+slash {
-		return nil, errNoRecipe
+		return nil, nil, errNoRecipe
 	}
 	item, ok := snapshot.Get(name[len(a.namespace)+slash:])
 	if !ok {
-		return nil, errNoRecipe
+		return nil, nil, errNoRecipe
 	}
-	return item, nil
+	return snapshot, item, nil
 }
 
 // registryVersions answers with the versions of a server, the newest first.
 func (a *registryHandler) registryVersions(c httpapi.Call) error {
 	if a.isOwn(c) {
-		return a.listOf(c, official.List{Servers: []official.Response{a.own.entry}, Metadata: official.Metadata{Count: 1}}, a.own.tag())
+		return listOf(c, [][]byte{a.own.entry}, "", a.own.tag())
 	}
-	item, err := a.server(c)
+	snapshot, item, err := a.server(c)
 	if err != nil {
 		return err
 	}
-	list := official.List{}
+	var entries [][]byte
 	for i, v := range item.Entry.Versions {
-		if !v.Withdrawn {
-			list.Servers = append(list.Servers, official.Of(item, i, a.namespace))
+		if v.Withdrawn {
+			continue
 		}
+		entry, err := a.encodings.entry(snapshot, item, i)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, entry)
 	}
-	list.Metadata.Count = len(list.Servers)
-	return a.listOf(c, list, item.ETag)
+	return listOf(c, entries, "", item.ETag)
 }
 
 // registryVersion answers with one version of a server.
@@ -223,13 +236,9 @@ func (a *registryHandler) registryVersion(c httpapi.Call) error {
 		if !a.own.has(versionIn(c)) {
 			return errNoVersion
 		}
-		b, err := json.Marshal(a.own.entry)
-		if err != nil {
-			return err
-		}
-		return page{b, a.own.tag()}.write(c)
+		return pageOf(a.own.entry, a.own.tag()).write(c)
 	}
-	item, err := a.server(c)
+	snapshot, item, err := a.server(c)
 	if err != nil {
 		return err
 	}
@@ -237,7 +246,7 @@ func (a *registryHandler) registryVersion(c httpapi.Call) error {
 	if i < 0 {
 		return errNoVersion
 	}
-	b, err := json.Marshal(official.Of(item, i, a.namespace))
+	b, err := a.encodings.entry(snapshot, item, i)
 	if err != nil {
 		return err
 	}
@@ -246,5 +255,5 @@ func (a *registryHandler) registryVersion(c httpapi.Call) error {
 	if i > 0 {
 		etag = `"` + item.Entry.Revision + "-" + strconv.Itoa(i) + `"`
 	}
-	return page{b, etag}.write(c)
+	return pageOf(b, etag).write(c)
 }
