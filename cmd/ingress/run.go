@@ -119,7 +119,7 @@ func (c *core) listen(ctx context.Context, o *options, surface *ingress.Server, 
 	service.Log.InfoContext(ctx, "serving", "public", public.Addr().String(), "probes", probes.Addr().String(), "tls", certificate != nil)
 	service.Probes.Listener = probes
 	server := surface.HTTPServer()
-	service.Public = []graceful.Endpoint{{Server: server, Listener: certificate.protect(server, public), OnDrain: surface.Drain, Wait: surface.Wait}}
+	service.Public = []graceful.Endpoint{{Server: server, Listener: certificate.protect(server, surface.Listener(public)), OnDrain: surface.Drain, Wait: surface.Wait}}
 	return service, nil
 }
 

@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"strings"
@@ -21,7 +22,7 @@ func (r *rig) toolsOf(t *testing.T) string {
 	res := must.Value(r.http.Do(req))(t)
 	defer res.Body.Close()
 	body := must.Value(io.ReadAll(res.Body))(t)
-	l := must.Value(toollist.Read(body))(t)
+	l := must.Value(toollist.Read(bytes.NewReader(body), toollist.Page{Limit: toollist.MaxTools}))(t)
 	var words []string
 	for _, tool := range l.Tools {
 		word := tool.Server + "/" + tool.Tool + "=" + tool.Name

@@ -173,9 +173,14 @@ func (c *Console) Feature() httpapi.Feature {
 	for i := range f.Routes {
 		f.Routes[i].Access, f.Routes[i].AnyQuery = httpapi.Session, true
 		f.Routes[i].Form = f.Routes[i].MaxBody > 0
+		f.Routes[i].MaxAnswer = maxPage
 	}
 	return f
 }
+
+// maxPage is the memory for a page while it is built, in bytes: 100 tools with the longest
+// texts, in HTML.
+const maxPage = 512 << 10
 
 // openRoutes are those that need no session.
 func (c *Console) openRoutes() []httpapi.Route {
@@ -211,7 +216,7 @@ func (c *Console) userRoutes() []httpapi.Route {
 		{Method: post, Path: pathKeys, MaxBody: maxForm, Handle: d.form(c.keys.createKey)},
 		{Method: get, Path: key + "/revoke", Handle: d.view(c.keys.confirmRevoke)},
 		{Method: post, Path: key + "/revoke", MaxBody: maxForm, Handle: d.form(c.keys.revokeKey)},
-		{Method: get, Path: pathTools, Query: searchQuery, Handle: d.view(c.tools.tools)},
+		{Method: get, Path: pathTools, Query: toolsQuery, Handle: d.view(c.tools.tools)},
 		{Method: post, Path: pathTools, MaxBody: maxForm, Handle: d.form(c.tools.wakeTools)},
 		{Method: get, Path: tool, Handle: d.view(c.tools.tool)},
 		{Method: post, Path: tool, MaxBody: maxForm, Handle: d.form(c.tools.runTool)},

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -23,8 +24,8 @@ type toolsPage struct {
 	selfservice.Tools
 
 	Query string
-	// Found is whether a tool matches.
-	Found bool
+	// NextURL is the next page, empty if this is the last one.
+	NextURL string
 	// Listed are the tools that match, by server.
 	Listed []toolGroup
 }
@@ -44,17 +45,16 @@ type toolLink struct {
 
 // tools is the page of a person's tools. It wakes nothing.
 func (h *toolPages) tools(v *visit) error {
-	found, err := h.Servers.Tools(v.Request().Context(), v.bridge)
+	query := v.query("q")
+	found, err := h.Servers.Tools(v.Request().Context(), v.bridge, selfservice.ToolQuery{Search: query, Cursor: v.query("after")})
 	if err != nil {
 		return err
 	}
-	p := &toolsPage{frame: frame{Title: "Tools", Path: pathTools}, Tools: found, Query: v.query("q")}
-	query := strings.ToLower(strings.TrimSpace(p.Query))
+	p := &toolsPage{frame: frame{Title: "Tools", Path: pathTools}, Tools: found, Query: query}
+	if found.Next != "" {
+		p.NextURL = pathTools + "?" + url.Values{"q": {query}, "after": {found.Next}}.Encode()
+	}
 	for _, t := range found.Tools {
-		if !strings.Contains(strings.ToLower(t.Name+" "+t.Title+" "+t.Description), query) {
-			continue
-		}
-		p.Found = true
 		if n := len(p.Listed); n == 0 || p.Listed[n-1].Server != t.Server {
 			p.Listed = append(p.Listed, toolGroup{Server: t.Server})
 		}

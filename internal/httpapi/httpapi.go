@@ -63,6 +63,10 @@ type Route struct {
 	// MaxBody is how many bytes a body may have; 0 means that the route takes
 	// no body.
 	MaxBody int64
+	// MaxAnswer is how many bytes the answer takes while it is built; 0 means 32 KiB. So much
+	// is reserved for the caller before Handle is called, and what was written counts from
+	// then on.
+	MaxAnswer int64
 	// MediaType is a type that the body may have beside application/json; empty for none.
 	MediaType string
 	// Form means that the body is a form, application/x-www-form-urlencoded,
@@ -141,7 +145,8 @@ type Call interface {
 	// with one key's id, the answer is to wait.
 	Refuse(keyID string) error
 	// LimitRate counts a request of the holder of a key, and returns an error
-	// if the holder makes too many.
+	// if the holder makes too many. From then on the memory that a request of Keyed takes
+	// counts as the holder's.
 	LimitRate(holder string) error
 	// Body reads the body, of JSON or of a form as the route says, as it came.
 	Body() ([]byte, error)

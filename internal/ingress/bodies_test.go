@@ -89,8 +89,11 @@ func TestTheBodiesOfOneUserLeaveRoomForOthers(t *testing.T) {
 	w, alice := oneUser(t, defaults(), servedBy("alice")) // A user may take 4 MiB.
 	header := "POST /u/alice/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + alice + "\r\n"
 	slow := w.open(header + fmt.Sprintf("Content-Length: %d\r\n\r\n{", 3<<20))
+	if _, err := io.WriteString(slow, strings.Repeat("x", 3<<20-2)); err != nil {
+		t.Fatal(err)
+	}
 	held := func() int64 {
-		return w.server.router.bounds.bodies.Held()
+		return w.server.router.bounds.memory.bodies.Held()
 	}
 	eventually(t, func() bool { return held() == 3<<20 })
 

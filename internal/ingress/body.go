@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 )
 
@@ -21,9 +22,6 @@ const (
 	// caller that is refused anyway.
 	maxPeek     = 64 << 10
 	peekTimeout = 2 * time.Second
-	// maxPeekMemory bounds what all of them take together, in bytes. It is apart from what
-	// callers without a key need to log in.
-	maxPeekMemory = 4 << 20
 )
 
 // readBody reads the whole body of a POST. It is read before anything is
@@ -42,15 +40,24 @@ func (b *bounds) readBody(r *request) error {
 	}
 	// Set first, so that after a failure the rest is not taken for a body.
 	r.bodyRead = true
-	body, err := readWithin(r, limit+1, deadlineSet)
+	r.taken.body = b.memory.bodies.For(string(r.principal().User))
+	body, err := readWithin(r, limit+1, deadlineSet, r.taken.body)
 	if err != nil {
-		return fmt.Errorf("%w: %w", problems.BodyUnreadable, err)
+		return unreadable(err)
 	}
 	if int64(len(body)) > limit {
 		return bodyTooLarge(limit)
 	}
 	r.body = body
 	return checkMessages(r)
+}
+
+// unreadable returns why a body was not read, as its sender may know it.
+func unreadable(err error) error {
+	if errors.Is(err, problems.Busy) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", problems.BodyUnreadable, err)
 }
 
 // checkMessages lets only bodies pass that a bridge cannot read differently:
@@ -95,18 +102,17 @@ func (b *bounds) peekBody(r *request) (body []byte, giveBack func()) {
 	if r.http.Header.Get("Expect") != "" {
 		return nil, giveBack // Its sender waits for our word, and this is not a yes.
 	}
-	size := bodySize(r.http, maxPeek)
-	if b.peeks.Take(r.source, size) != nil {
-		return nil, giveBack
-	}
+	reserved := b.memory.peeks.For(r.source)
 	// Without a body there is no id to echo, and that is all it was read for.
-	body, _ = readWithin(r, maxPeek, peekTimeout)
-	return body, func() { b.peeks.Give(r.source, size) }
+	body, _ = readWithin(r, maxPeek, peekTimeout, reserved)
+	return body, reserved.Release
 }
 
-func readWithin(r *request, limit int64, timeout time.Duration) (body []byte, err error) {
+// readWithin reads at most limit bytes of a body. The memory for them is reserved as they
+// come.
+func readWithin(r *request, limit int64, timeout time.Duration, reserved *limits.Reservation) (body []byte, err error) {
 	err = within(r, timeout, func() (more bool, err error) {
-		body, err = readAll(r.http.Body, r.http.ContentLength, limit)
+		body, err = readAll(r.http.Body, r.http.ContentLength, limit, reserved)
 		return int64(len(body)) == limit, err
 	})
 	if err != nil {
@@ -121,13 +127,23 @@ const firstRead = 4 << 10
 
 // readAll reads a body whose length is declared as that, or as -1, and of which
 // no more than limit bytes are wanted. What is declared takes no memory: there is
-// never room for more than twice of what has come.
-func readAll(from io.Reader, declared, limit int64) ([]byte, error) {
+// never room for more than twice of what has come, and that is reserved first.
+func readAll(from io.Reader, declared, limit int64, reserved *limits.Reservation) ([]byte, error) {
 	most := limit
 	if declared >= 0 {
 		most = min(limit, declared+1) // One byte more is where the end shows.
 	}
-	body := make([]byte, 0, min(most, firstRead))
+	grow := func(body []byte, size int64) ([]byte, error) {
+		// The byte beyond what is wanted is not counted: it would not fit into a full share.
+		if err := reserved.Reserve(min(size, most-1) - int64(len(body))); err != nil {
+			return body, err
+		}
+		return append(make([]byte, 0, size), body...), nil
+	}
+	body, err := grow(nil, min(most, firstRead))
+	if err != nil {
+		return nil, err
+	}
 	for {
 		n, err := from.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
@@ -138,9 +154,9 @@ func readAll(from io.Reader, declared, limit int64) ([]byte, error) {
 			return body, err
 		}
 		if len(body) == cap(body) {
-			more := make([]byte, len(body), min(max(most, int64(len(body))+1), 2*int64(len(body))))
-			copy(more, body)
-			body = more
+			if body, err = grow(body, min(max(most, int64(len(body))+1), 2*int64(len(body)))); err != nil {
+				return body, err
+			}
 		}
 	}
 }

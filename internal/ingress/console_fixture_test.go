@@ -121,7 +121,7 @@ func (f *fakeSelf) ClearChoice(_ context.Context, _ selfservice.Actor, of route.
 	return selfservice.Server{}, f.note(of, "clear "+server)
 }
 
-func (f *fakeSelf) Tools(context.Context, route.Backend) (selfservice.Tools, error) {
+func (f *fakeSelf) Tools(context.Context, route.Backend, selfservice.ToolQuery) (selfservice.Tools, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.tools, nil

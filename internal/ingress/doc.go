@@ -18,7 +18,6 @@
 //	findAccount     tier, and what is left of its quota       limits
 //	watchCall       ends the call when its key goes           inflight
 //	checkTier       is there such a tier                      limits
-//	reserveBody     memory for the body                       limits
 //	readBody        bounded by the tier, JSON only            body.go, jsonrpc
 //	checkScope      may the token call tools                  access.go
 //	takeQuota       requests, calls and streams of the tier   limits

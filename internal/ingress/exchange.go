@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 )
 
@@ -33,7 +34,7 @@ func (c *featureCall) Enter(who httpapi.Identity) error {
 		return err
 	}
 	c.r.caller, c.r.admitted = p, true
-	return nil
+	return c.knowAs(c.router.bounds.memory.ofUser(c.r))
 }
 
 // IdentifyAdministrator implements httpapi.Call.
@@ -51,11 +52,18 @@ func (c *featureCall) EnterAdministrator(who httpapi.Administrator) error {
 		return problems.NotFound
 	}
 	c.r.administrator = a
-	return nil
+	return c.knowAs(c.router.bounds.memory.ofAdministrator(c.r))
 }
 
 // Exchange implements httpapi.Call.
 func (c *featureCall) Exchange(rpc httpapi.RPC) httpapi.Exchanged {
+	// A page that asks several times keeps one answer at a time.
+	if more := int64(rpc.Keep) - c.kept; more > 0 {
+		if err := c.answer.Reserve(more); err != nil {
+			return httpapi.Exchanged{Status: http.StatusServiceUnavailable, Header: http.Header{}, Body: encodeRPC(publicProblem(err), jsonrpc.ID(rpc.Body), nil)}
+		}
+		c.kept += more
+	}
 	ctx, cancel := context.WithTimeout(c.r.context(), exchangeTimeout)
 	defer cancel()
 	w := &keptAnswer{header: http.Header{}, most: rpc.Keep}

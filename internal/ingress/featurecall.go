@@ -4,8 +4,8 @@
 package ingress
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"io"
 	"net/http"
@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
@@ -24,15 +25,53 @@ type featureCall struct {
 	feature *feature
 	r       *request
 	route   httpapi.Route
-	memory  *memory
 	secret  []byte
+	// body and answer are the memory that they take, and bodyTimeout is how long a body may
+	// take to come.
+	body, answer *limits.Reservation
+	bodyTimeout  time.Duration
+	kept         int64 // of answer, for what Exchange returns
+	writer       answerWriter
+}
+
+// reserve reserves the memory for the answer, before any of it is built.
+func (c *featureCall) reserve() error {
+	m, r := &c.router.bounds.memory, c.r
+	c.bodyTimeout = c.router.config.BodyTimeout
+	switch c.route.Access {
+	case httpapi.User, httpapi.UserManage:
+		c.body, c.answer = m.ofUser(r)
+		r.know()
+	case httpapi.Admin:
+		c.body, c.answer = m.ofAdministrator(r)
+		r.know()
+	case httpapi.Keyed:
+		c.body, c.answer = m.ofStranger(r, c.route)
+	default:
+		c.body, c.answer = m.ofStranger(r, c.route)
+		c.bodyTimeout = min(anonymousTimeout, c.bodyTimeout)
+	}
+	c.writer = answerWriter{ResponseWriter: r.w, reserved: c.answer}
+	return c.answer.Reserve(cmp.Or(c.route.MaxAnswer, defaultAnswer))
+}
+
+// knowAs has somebody who is known now have what the request holds.
+func (c *featureCall) knowAs(body, answer *limits.Reservation) error {
+	if err := c.body.Move(body); err != nil {
+		return err
+	}
+	if err := c.answer.Move(answer); err != nil {
+		return err
+	}
+	c.r.know()
+	return nil
 }
 
 // Request implements httpapi.Call.
 func (c *featureCall) Request() *http.Request { return c.r.http }
 
 // Writer implements httpapi.Call.
-func (c *featureCall) Writer() http.ResponseWriter { return c.r.w }
+func (c *featureCall) Writer() http.ResponseWriter { return &c.writer }
 
 // Param implements httpapi.Call.
 func (c *featureCall) Param(name string) string { return c.r.params.Param(name) }
@@ -50,13 +89,15 @@ func (c *featureCall) Refuse(keyID string) error {
 
 // LimitRate implements httpapi.Call.
 func (c *featureCall) LimitRate(holder string) error {
-	if c.feature.holders == nil {
+	if c.feature.holders != nil {
+		if wait := c.feature.holders.Take(maphash.String(rateSeed, holder), time.Now()); wait > 0 {
+			return c.feature.TooManyOfHolder.After(wait)
+		}
+	}
+	if c.route.Access != httpapi.Keyed {
 		return nil
 	}
-	if wait := c.feature.holders.Take(maphash.String(rateSeed, holder), time.Now()); wait > 0 {
-		return c.feature.TooManyOfHolder.After(wait)
-	}
-	return nil
+	return c.knowAs(c.router.bounds.memory.ofProgram(c.feature, holder))
 }
 
 // Body implements httpapi.Call.
@@ -72,12 +113,9 @@ func (c *featureCall) Body() ([]byte, error) {
 	if r.ContentLength > most {
 		return nil, bodyTooLarge(most)
 	}
-	if err := c.memory.reserve(bodySize(r, most)); err != nil {
-		return nil, err
-	}
-	body, err := readWithin(c.r, most+1, c.memory.timeout)
+	body, err := readWithin(c.r, most+1, c.bodyTimeout, c.body)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", problems.BodyUnreadable, err)
+		return nil, unreadable(err)
 	}
 	if int64(len(body)) > most {
 		return nil, bodyTooLarge(most)
@@ -142,7 +180,7 @@ func (c *featureCall) self(a httpapi.Act) audit.Principal {
 // would leave copies behind.
 func (c *featureCall) Secret() ([]byte, error) {
 	r, most := c.r.http, c.route.MaxBody
-	if err := c.memory.reserve(bodySize(r, most)); err != nil {
+	if err := c.body.Reserve(bodySize(r, most)); err != nil {
 		return nil, err
 	}
 	if r.ContentLength > most {
@@ -152,7 +190,7 @@ func (c *featureCall) Secret() ([]byte, error) {
 	// One byte more than is allowed shows that more came.
 	value, n := make([]byte, bodySize(r, most)+1), 0
 	c.secret = value
-	err := within(c.r, c.memory.timeout, func() (more bool, err error) {
+	err := within(c.r, c.bodyTimeout, func() (more bool, err error) {
 		for err == nil && n < len(value) {
 			var m int
 			m, err = r.Body.Read(value[n:])
@@ -165,7 +203,7 @@ func (c *featureCall) Secret() ([]byte, error) {
 	})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", problems.BodyUnreadable, err)
+		return nil, unreadable(err)
 	case int64(n) > most:
 		c.discardRest()
 		return nil, problems.SecretTooLarge
@@ -182,7 +220,7 @@ const maxDiscarded = 1 << 20
 
 // discardRest reads the rest of a body that is refused.
 func (c *featureCall) discardRest() {
-	_ = within(c.r, c.memory.timeout, func() (more bool, err error) {
+	_ = within(c.r, c.bodyTimeout, func() (more bool, err error) {
 		_, err = io.CopyN(io.Discard, c.r.http.Body, maxDiscarded)
 		return !errors.Is(err, io.EOF), nil
 	})

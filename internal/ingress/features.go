@@ -262,61 +262,22 @@ func limitSource(rate *limits.SourceRate, tooMany *httpapi.Problem) step {
 
 func (t *router) serveFeature(f *feature, route httpapi.Route) step {
 	return func(r *request) error {
-		call := &featureCall{router: t, feature: f, r: r, route: route, memory: t.bounds.memoryOf(r, route)}
-		defer call.memory.giveBack()
+		call := &featureCall{router: t, feature: f, r: r, route: route}
+		if err := call.reserve(); err != nil {
+			return err
+		}
+		defer call.body.Release()
+		defer call.answer.Release()
 		// All that was read, also of a body that broke off. What net/http had in
 		// its buffers is out of reach.
 		defer func() { clear(call.secret[:cap(call.secret)]) }()
 		err := route.Handle(call)
+		if err == nil {
+			t.deliver(r)
+		}
 		if route.LetsIn && err == nil && r.Status() == http.StatusOK {
-			t.bounds.letIn.Remember(r.source, time.Now())
+			t.bounds.memory.letIn.Remember(r.source, time.Now())
 		}
 		return err
-	}
-}
-
-// memory is where a request's body is counted.
-type memory struct {
-	take    func(size int64) error
-	give    func(size int64)
-	timeout time.Duration
-	size    int64
-}
-
-// memoryOf returns where the body of a feature's request is counted: by the user
-// where the caller has a key, and else by the address, so that no caller is in
-// another's way. A program that has a token renewed has a network from which it got
-// one, and memory that strangers cannot take.
-func (b *bounds) memoryOf(r *request, route httpapi.Route) *memory {
-	if route.Access != httpapi.Program && route.Access != httpapi.Page && route.Access != httpapi.Session {
-		holder := r.caller.User
-		return &memory{
-			take:    func(size int64) error { return b.bodies.Take(holder, size) },
-			give:    func(size int64) { b.bodies.Give(holder, size) },
-			timeout: b.config.BodyTimeout,
-		}
-	}
-	of := b.anonymous
-	if route.LetsIn && b.letIn.Has(r.source, time.Now()) {
-		of = b.returning
-	}
-	return &memory{
-		take:    func(size int64) error { return of.Take(r.source, size) },
-		give:    func(size int64) { of.Give(r.source, size) },
-		timeout: min(anonymousTimeout, b.config.BodyTimeout),
-	}
-}
-
-func (m *memory) reserve(size int64) error {
-	if err := m.take(size); err != nil {
-		return err
-	}
-	m.size += size
-	return nil
-}
-
-func (m *memory) giveBack() {
-	if m.size > 0 {
-		m.give(m.size)
 	}
 }

@@ -188,8 +188,8 @@ func TestAWriteOfTheCatalogIsReadBoundedAndAudited(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if w.server.router.bounds.bodies.Held() != 0 {
-		t.Errorf("%d bytes of bodies are still held", w.server.router.bounds.bodies.Held())
+	if w.server.router.bounds.memory.bodies.Held() != 0 {
+		t.Errorf("%d bytes of bodies are still held", w.server.router.bounds.memory.bodies.Held())
 	}
 	w.audit.fail(errors.New("no room"))
 	if got := put("right", `{}`); got.status != http.StatusServiceUnavailable || strings.Contains(got.body, `{}`) {
@@ -437,7 +437,7 @@ func TestStrangersBodiesKeepNoTokenFromBeingRenewed(t *testing.T) {
 	config := defaults()
 	config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	w := newWorldWith(t, config, withLogin)
-	s := w.server.router.bounds
+	m := &w.server.router.bounds.memory
 	renews := func(source string) int {
 		r := w.request(http.MethodPost, "/oauth/token", "", "a=b")
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -447,13 +447,11 @@ func TestStrangersBodiesKeepNoTokenFromBeingRenewed(t *testing.T) {
 	if got := renews("198.51.100.1"); got != http.StatusOK {
 		t.Fatalf("status %d", got)
 	}
-	full := 0
 	for n := range 64 {
-		for s.anonymous.Take(netip.AddrFrom4([4]byte{203, 0, 113, byte(n)}), 1<<16) == nil {
-			full += 1 << 16
+		for m.strangers.For(netip.AddrFrom4([4]byte{203, 0, 113, byte(n)})).Reserve(1<<16) == nil {
 		}
 	}
-	if full != maxAnonymousMemory {
+	if full := m.strangers.Held(); full != maxStrangerMemory {
 		t.Fatalf("%d bytes are taken", full)
 	}
 	for source, want := range map[string]int{

@@ -46,10 +46,11 @@ var dropBuffers = sync.Pool{New: func() any { return new([dropSize]byte) }}
 // drain reads the rest of a refused request's body, if it is more than net/http reads. The request
 // holds nothing any more but its connection.
 func (l *lingering) drain(w http.ResponseWriter, r *request) {
-	if !leavesBody(r) || l.places.Take(r.source, 1) != nil {
+	place := l.places.For(r.source)
+	if !leavesBody(r) || place.Reserve(1) != nil {
 		return
 	}
-	defer l.places.Give(r.source, 1)
+	defer place.Release()
 	control := http.NewResponseController(w)
 	if control.Flush() == nil {
 		l.drop(control, io.LimitReader(r.http.Body, lingerBytes))

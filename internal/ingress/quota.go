@@ -14,11 +14,7 @@ import (
 type bounds struct {
 	quota     *limits.Quota
 	uncounted *limits.Slots
-	bodies    *limits.BodyMemory
-	anonymous *limits.SourceMemory // of callers without a key
-	returning *limits.SourceMemory // of those of them from whose network somebody was let in
-	letIn     *limits.KnownSources
-	peeks     *limits.SourceMemory // of what is read of refused calls for their ids
+	memory    memory
 	// bridge returns the bridge of a principal.
 	bridge func(p authn.Principal) (route.Backend, error)
 	config *Config
@@ -40,14 +36,18 @@ func (b *bounds) checkTier(r *request) error { return b.quota.CheckTier(&r.accou
 func (b *bounds) takeQuota(r *request) error {
 	r.requests()
 	var err error
-	r.taken.slot, err = b.quota.TakeBatch(r.context(), r.w.Header(), &r.account, &r.batch)
+	if r.taken.slot, err = b.quota.TakeBatch(r.context(), r.w.Header(), &r.account, &r.batch); err == nil && len(r.requests()) > 0 {
+		r.know()
+	}
 	return err
 }
 
 // takeStream takes a slot for a stream.
 func (b *bounds) takeStream(r *request) error {
 	var err error
-	r.taken.slot, err = b.quota.TakeStream(r.context(), r.w.Header(), &r.account)
+	if r.taken.slot, err = b.quota.TakeStream(r.context(), r.w.Header(), &r.account); err == nil {
+		r.know()
+	}
 	return err
 }
 
@@ -60,6 +60,7 @@ func (b *bounds) boundUncounted(r *request) error {
 		return limits.ErrTooManyUncounted
 	}
 	r.taken.uncounted = true
+	r.know()
 	return nil
 }
 
@@ -71,7 +72,7 @@ func (b *bounds) bodyLimit(r *request) int64 {
 
 // release gives back what the request took, the last first.
 func (b *bounds) release(r *request) {
-	defer func() { b.bodies.Give(r.caller.User, r.taken.memory) }()
+	defer r.taken.body.Release()
 	defer func() {
 		if r.taken.slot != quota.None {
 			b.quota.Give(&r.account, r.taken.slot)

@@ -84,7 +84,10 @@ type params interface{ Param(name string) string }
 
 // taken is what a request holds until it ends.
 type taken struct {
-	memory    int64 // of a body, in bytes
+	// body is the memory of a body, and stranger the place of a request whose caller is not
+	// known; both are nil for none.
+	body, stranger *limits.Reservation
+
 	slot      quota.Limit
 	uncounted bool
 }

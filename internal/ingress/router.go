@@ -41,7 +41,7 @@ type addRoute func(method, path string, steps ...step)
 func (t *router) userRoutes(add addRoute) {
 	post := func(send step) []step {
 		return []step{
-			t.access.checkOrigin, t.access.authenticate, t.observer.trace, t.bounds.findAccount, t.watchCall, t.bounds.checkTier, t.bounds.reserveBody,
+			t.access.checkOrigin, t.access.authenticate, t.observer.trace, t.bounds.findAccount, t.watchCall, t.bounds.checkTier,
 			t.bounds.readBody, checkScope, t.bounds.takeQuota, t.bounds.boundUncounted, t.auditor.auditCalls, send,
 		}
 	}

@@ -80,6 +80,9 @@ func (s *Server) serveBegun(r *request) {
 	completed := false
 	defer func() { s.end(r, completed) }()
 	s.serve(r)
+	if r.taken.stranger.Holds() {
+		s.router.deliver(r)
+	}
 	completed = true
 }
 
@@ -108,6 +111,7 @@ func (s *Server) begin(w http.ResponseWriter, hr *http.Request) *request {
 // end is after everything else of a request. completed is whether its handler
 // returned.
 func (s *Server) end(r *request, completed bool) {
+	r.know()
 	s.tracker.End(&r.Call)
 	r.Cancel()
 	s.observer.end(r, completed)
@@ -120,6 +124,9 @@ func (s *Server) serve(r *request) {
 			s.answerPanic(r, v)
 		}
 	}()
+	if !s.router.bounds.memory.admitStranger(r) {
+		return
+	}
 	if err := s.paths.check(r); err != nil {
 		writeProblem(r, err, nil)
 		return

@@ -209,12 +209,8 @@ func (s *Server) build(deps Deps) error {
 		auditor: &auditor{calls: calls, acts: deps.Audit, hasher: deps.Hasher},
 		bounds: &bounds{
 			quota: limits.NewQuota(deps.Quotas, deps.Tiers), uncounted: limits.NewUncounted(),
-			bodies:    limits.NewBodyMemory(s.config.MaxBodyMemory, limits.UserShare),
-			anonymous: limits.NewSourceMemory(maxAnonymousMemory),
-			returning: limits.NewSourceMemory(maxAnonymousMemory),
-			letIn:     limits.NewKnownSources(),
-			peeks:     limits.NewSourceMemory(maxPeekMemory),
-			bridge:    s.access.authn.Bridge, config: &s.config,
+			memory: newMemory(s.config.MaxBodyMemory),
+			bridge: s.access.authn.Bridge, config: &s.config,
 		},
 	}
 	return nil

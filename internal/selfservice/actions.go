@@ -28,7 +28,7 @@ type ServerActions interface {
 	// server as it is known to be afterwards.
 	Choose(ctx context.Context, by Actor, of route.Backend, server string, c Choice) (Server, error)
 	ClearChoice(ctx context.Context, by Actor, of route.Backend, server string) (Server, error)
-	Tools(ctx context.Context, of route.Backend) (Tools, error)
+	Tools(ctx context.Context, of route.Backend, q ToolQuery) (Tools, error)
 }
 
 // KeyActions are what a user may do about keys.

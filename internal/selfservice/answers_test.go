@@ -33,7 +33,7 @@ func TestEachToolIsListedOrMissingWithAReason(t *testing.T) {
 		{Name: "broken_c", Server: "broken", Tool: "c", Hidden: true},
 		{Name: "other_d", Server: "of nobody", Tool: "d"},
 	}}
-	got := ToolsOf(v, list)
+	got := ToolsOf(v, list, true)
 	var missing []string
 	for _, m := range got.Missing {
 		missing = append(missing, m.Server+"/"+m.Tool+" "+m.Reason+" "+string(m.Fix.Code))
@@ -48,7 +48,7 @@ func TestEachToolIsListedOrMissingWithAReason(t *testing.T) {
 	if diff := cmp.Diff([]ServerTools{{"works", 1}, {"broken", 0}}, got.Servers); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
-	if asleep := ToolsOf(v, nil); asleep.Known || len(asleep.Tools) != 0 || len(asleep.Servers) != 2 || len(asleep.Missing) != 2 {
+	if asleep := ToolsOf(v, nil, true); asleep.Known || len(asleep.Tools) != 0 || len(asleep.Servers) != 2 || len(asleep.Missing) != 2 {
 		t.Errorf("without the bridge's list: %+v", asleep)
 	}
 }

@@ -5,7 +5,11 @@ package selfservice
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
@@ -26,6 +30,45 @@ type Tools struct {
 	Missing []MissingTool `json:"missing"`
 	// Servers are how many tools each server has.
 	Servers []ServerTools `json:"servers"`
+	// Next is the cursor of the next page, empty if this is the last one.
+	Next string `json:"next,omitempty"`
+}
+
+// The number of tools on a page.
+const (
+	DefaultTools = 100
+	MaxTools     = 200
+)
+
+// ToolQuery selects tools.
+type ToolQuery struct {
+	// Search is a text in the name, title or description, in any case.
+	Search string
+	// Cursor is Tools.Next of the page before, empty for the first page.
+	Cursor string
+	// Limit is how many tools a page has at most, from 1 to MaxTools; 0 means DefaultTools.
+	Limit int
+}
+
+// Page returns the page of a bridge's list, or an error that says what of the query is
+// wrong.
+func (q ToolQuery) Page() (toollist.Page, error) {
+	p := toollist.Page{Limit: cmp.Or(q.Limit, DefaultTools)}
+	if q.Cursor != "" {
+		first, err := strconv.ParseUint(q.Cursor, 10, 16)
+		if err != nil {
+			return p, errors.New("cursor: it must be next of the page before")
+		}
+		p.First = int(first)
+	}
+	if p.Limit < 1 || p.Limit > MaxTools {
+		return p, fmt.Errorf("limit: it must be a number from 1 to %d", MaxTools)
+	}
+	text := strings.ToLower(strings.TrimSpace(q.Search))
+	p.Keep = func(t toollist.Tool) bool {
+		return !t.Hidden && strings.Contains(strings.ToLower(t.Name+" "+t.Tool+" "+t.Title+" "+t.Description), text)
+	}
+	return p, nil
 }
 
 // Tool is a tool that clients can use.
@@ -62,9 +105,9 @@ const (
 	ReasonDenied = "denied"
 )
 
-// ToolsOf returns the tools of a bridge. list is what the bridge itself says, nil if it
-// does not run or did not answer.
-func ToolsOf(v View, list *toollist.List) Tools {
+// ToolsOf returns a page of the tools of a bridge. list is what the bridge itself says, nil
+// if it does not run or did not answer. The first page has the servers that do not work.
+func ToolsOf(v View, list *toollist.List, first bool) Tools {
 	servers := ServersOf(v)
 	out := Tools{
 		Bridge: servers.Bridge, Mode: servers.Bridge.Mode, Known: list != nil,
@@ -74,7 +117,7 @@ func ToolsOf(v View, list *toollist.List) Tools {
 		if s.Has() {
 			out.Servers = append(out.Servers, ServerTools{s.Name, s.Tools})
 		}
-		if !s.Works() && s.State != health.Healthy {
+		if first && !s.Works() && s.State != health.Healthy {
 			out.Missing = append(out.Missing, MissingTool{
 				Server: s.Name, Reason: cmp.Or(s.Reason, string(s.State)), Message: cmp.Or(s.Message, "The server does not work."), Fix: s.Fix,
 			})
@@ -85,6 +128,9 @@ func ToolsOf(v View, list *toollist.List) Tools {
 	}
 	for _, t := range list.Tools {
 		out.addTool(servers, t)
+	}
+	if list.Next > 0 {
+		out.Next = strconv.Itoa(list.Next)
 	}
 	return out
 }

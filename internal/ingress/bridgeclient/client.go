@@ -63,44 +63,46 @@ func (c *Client) Close() { c.pool.close() }
 
 // Health asks a bridge for its health report.
 func (c *Client) Health(ctx context.Context, to route.Backend) (health.Report, error) {
-	body, err := c.read(ctx, to, "/health", MaxReport)
+	body, err := c.read(ctx, to, "/health")
 	if err != nil {
 		return health.Report{}, fmt.Errorf("ask for health: %w", err)
 	}
-	report, err := health.Read(body)
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, MaxReport+1))
+	switch {
+	case err != nil:
+		return health.Report{}, fmt.Errorf("ask for health: read the answer: %w", err)
+	case len(text) > MaxReport:
+		return health.Report{}, fmt.Errorf("ask for health: the answer has more than %d bytes", MaxReport)
+	}
+	report, err := health.Read(text)
 	if err != nil {
 		return health.Report{}, fmt.Errorf("read health: %w", err)
 	}
 	return report, nil
 }
 
-// Tools asks a bridge for its tools.
-func (c *Client) Tools(ctx context.Context, to route.Backend) (toollist.List, error) {
-	body, err := c.read(ctx, to, "/tools", toollist.MaxBytes)
+// Tools asks a bridge for a page of its tools.
+func (c *Client) Tools(ctx context.Context, to route.Backend, p toollist.Page) (toollist.List, error) {
+	body, err := c.read(ctx, to, "/tools")
 	if err != nil {
 		return toollist.List{}, fmt.Errorf("ask for tools: %w", err)
 	}
-	return toollist.Read(body)
+	defer body.Close()
+	return toollist.Read(body, p)
 }
 
-// read returns the answer to a GET, of a bounded size.
-func (c *Client) read(ctx context.Context, to route.Backend, path string, most int64) ([]byte, error) {
+// read returns the body of the answer to a GET, which the caller closes.
+func (c *Client) read(ctx context.Context, to route.Backend, path string) (io.ReadCloser, error) {
 	res, err := c.ask(ctx, to, http.MethodGet, path)
 	if err != nil {
 		return nil, err
 	}
-	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
+		_ = res.Body.Close()
 		return nil, fmt.Errorf("status %d", res.StatusCode)
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, most+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
-	}
-	if int64(len(body)) > most {
-		return nil, fmt.Errorf("the answer has more than %d bytes", most)
-	}
-	return body, nil
+	return res.Body, nil
 }
 
 // Ready asks a bridge whether it is ready, and returns nil if it is. The kubelet

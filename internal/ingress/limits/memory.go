@@ -6,7 +6,6 @@ package limits
 import (
 	"sync"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 )
 
@@ -14,51 +13,116 @@ import (
 // quarter, so that it takes several to be in everybody's way.
 const UserShare = 4
 
-// BodyMemory bounds the memory that the bodies of all requests in flight take. A
+// Memory bounds the memory that bodies and answers of all requests in flight take. A
 // body is kept until its request has ended, since until then it may have to be
-// sent again; a slow call keeps it for as long as it runs.
-type BodyMemory struct {
+// sent again; a slow call keeps it for as long as it runs. An answer is kept until its
+// client has read it.
+type Memory struct {
 	limit int64 // bytes
-	// share is the part of it that one may fill: one of so many.
+	// share is the part of it that one holder may fill: one of so many.
 	share int64
 
-	mu     sync.Mutex
-	held   int64
-	byUser map[v1alpha1.UserID]int64
+	mu       sync.Mutex
+	held     int64
+	byHolder map[string]int64
 }
 
-// NewBodyMemory returns a bound of so many bytes, of which one user may take one of
+// NewMemory returns a bound of so many bytes, of which one holder may take one of
 // so many shares.
-func NewBodyMemory(limit, share int64) *BodyMemory {
-	return &BodyMemory{limit: limit, share: share, byUser: map[v1alpha1.UserID]int64{}}
+func NewMemory(limit, share int64) *Memory {
+	return &Memory{limit: limit, share: share, byHolder: map[string]int64{}}
 }
 
-// Take reserves size bytes for the user, or returns problems.Busy. It never waits:
+// For returns a reservation of a holder, of nothing yet.
+func (m *Memory) For(holder string) *Reservation { return &Reservation{of: holderShare{m, holder}} }
+
+// Held returns how many bytes are reserved.
+func (m *Memory) Held() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held
+}
+
+// take reserves size bytes for a holder, or returns problems.Busy. It never waits:
 // what waits has to be kept too.
-func (b *BodyMemory) Take(user v1alpha1.UserID, size int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.held+size > b.limit || b.byUser[user]+size > b.limit/b.share {
+func (m *Memory) take(holder string, size int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.held+size > m.limit || m.byHolder[holder]+size > m.limit/m.share {
 		return problems.Busy
 	}
-	b.held += size
-	b.byUser[user] += size
+	m.add(holder, size)
 	return nil
 }
 
-// Give returns what Take reserved.
-func (b *BodyMemory) Give(user v1alpha1.UserID, size int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.held -= size
-	if b.byUser[user] -= size; b.byUser[user] == 0 {
-		delete(b.byUser, user)
+// change adds size bytes, which may be negative, whatever the bounds are.
+func (m *Memory) change(holder string, size int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.add(holder, size)
+}
+
+func (m *Memory) add(holder string, size int64) {
+	m.held += size
+	if m.byHolder[holder] += size; m.byHolder[holder] == 0 {
+		delete(m.byHolder, holder)
 	}
 }
 
-// Held returns how many bytes are reserved.
-func (b *BodyMemory) Held() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.held
+// holder is whose part of a memory is filled.
+type holder interface {
+	take(size int64) error
+	change(size int64)
+}
+
+type holderShare struct {
+	memory *Memory
+	holder string
+}
+
+func (h holderShare) take(size int64) error { return h.memory.take(h.holder, size) }
+func (h holderShare) change(size int64)     { h.memory.change(h.holder, size) }
+
+// Reservation is the memory that one request holds, in bytes. It belongs to one
+// goroutine. Nil holds nothing.
+type Reservation struct {
+	of   holder
+	size int64
+}
+
+// Reserve reserves size bytes more, or returns problems.Busy.
+func (r *Reservation) Reserve(size int64) error {
+	if err := r.of.take(size); err != nil {
+		return err
+	}
+	r.size += size
+	return nil
+}
+
+// Set has the reservation be of size bytes, because so much is there already. It may pass
+// the bounds: then other requests of the holder are refused until there is room.
+func (r *Reservation) Set(size int64) {
+	r.of.change(size - r.size)
+	r.size = size
+}
+
+// Move has another holder have what is reserved, or returns problems.Busy and changes
+// nothing.
+func (r *Reservation) Move(to *Reservation) error {
+	if err := to.of.take(r.size); err != nil {
+		return err
+	}
+	r.of.change(-r.size)
+	r.of = to.of
+	return nil
+}
+
+// Holds reports whether anything is reserved.
+func (r *Reservation) Holds() bool { return r != nil && r.size > 0 }
+
+// Release gives back what is reserved.
+func (r *Reservation) Release() {
+	if r.Holds() {
+		r.Set(0)
+	}
 }

@@ -8,8 +8,6 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"time"
-
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
 // widths are the networks of an IPv6 address that are limited, by the bits of their
@@ -70,44 +68,52 @@ func (s *SourceRate) Take(source netip.Addr, now time.Time) time.Duration {
 	return 0
 }
 
-// SourceMemory is a BodyMemory of which each sender, and each network around it, may
+// SourceMemory is a Memory of which each sender, and each network around it, may
 // fill a share.
 type SourceMemory struct {
-	shares [len(widths)]*BodyMemory
+	shares [len(widths)]*Memory
 }
 
-// NewSourceMemory returns a bound of so many bytes.
+// NewSourceMemory returns a bound of so many bytes, or of so many of what else is counted.
 func NewSourceMemory(limit int64) *SourceMemory {
 	m := &SourceMemory{}
 	for i, width := range widths {
-		m.shares[i] = NewBodyMemory(limit, width.share)
+		m.shares[i] = NewMemory(limit, width.share)
 	}
 	return m
 }
 
-// Take reserves size bytes for a sender, or returns problems.Busy.
-func (m *SourceMemory) Take(source netip.Addr, size int64) error {
-	networks := SourceNetworks(source)
+// For returns a reservation of a sender, of nothing yet.
+func (m *SourceMemory) For(source netip.Addr) *Reservation {
+	return &Reservation{of: senderShare{m, source}}
+}
+
+// Held returns how much is reserved.
+func (m *SourceMemory) Held() int64 { return m.shares[0].Held() }
+
+type senderShare struct {
+	memory *SourceMemory
+	source netip.Addr
+}
+
+func (s senderShare) take(size int64) error {
+	networks := SourceNetworks(s.source)
 	for i, network := range networks {
-		if err := m.shares[i].Take(v1alpha1.UserID(network.String()), size); err != nil {
-			m.give(networks[:i], size)
+		if err := s.memory.shares[i].take(network.String(), size); err != nil {
+			s.memory.change(networks[:i], -size)
 			return err
 		}
 	}
 	return nil
 }
 
-// Give returns what Take reserved.
-func (m *SourceMemory) Give(source netip.Addr, size int64) { m.give(SourceNetworks(source), size) }
+func (s senderShare) change(size int64) { s.memory.change(SourceNetworks(s.source), size) }
 
-func (m *SourceMemory) give(networks []netip.Prefix, size int64) {
+func (m *SourceMemory) change(networks []netip.Prefix, size int64) {
 	for i, network := range networks {
-		m.shares[i].Give(v1alpha1.UserID(network.String()), size)
+		m.shares[i].change(network.String(), size)
 	}
 }
-
-// Held returns how many bytes are reserved.
-func (m *SourceMemory) Held() int64 { return m.shares[0].Held() }
 
 // KnownSources are the senders from whose network somebody was let in not long ago. It
 // has a fixed size: two networks that share a cell are both known.

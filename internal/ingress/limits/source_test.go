@@ -82,19 +82,20 @@ func TestMemoryHasSharesForNetworks(t *testing.T) {
 		"sites":                {func(n int) string { return fmt.Sprintf("2001:db8:%x::1", n) }, 64},
 	} {
 		memory := NewSourceMemory(64)
-		taken := map[int]int{}
+		var taken []*Reservation
 		for n := range 100 {
-			for memory.Take(netip.MustParseAddr(test.sender(n)), 1) == nil {
-				taken[n]++
+			r := memory.For(netip.MustParseAddr(test.sender(n)))
+			for r.Reserve(1) == nil {
 			}
+			taken = append(taken, r)
 		}
 		if got := memory.Held(); got != int64(test.want) {
 			t.Errorf("%s: %d are taken, want %d", name, got, test.want)
 		}
-		for n, size := range taken {
-			memory.Give(netip.MustParseAddr(test.sender(n)), int64(size))
+		for _, r := range taken {
+			r.Release()
 		}
-		if got := memory.Held(); got != 0 || memory.Take(netip.MustParseAddr("2001:db8::1"), 4) != nil {
+		if got := memory.Held(); got != 0 || memory.For(netip.MustParseAddr("2001:db8::1")).Reserve(4) != nil {
 			t.Errorf("%s: %d are left", name, got)
 		}
 	}

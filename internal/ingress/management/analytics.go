@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
@@ -146,13 +145,9 @@ var usageParameters = map[string]func(q *analyticsQuery, value string) error{
 		q.step = value
 		return nil
 	},
-	"top": func(q *analyticsQuery, value string) error {
-		n, err := strconv.ParseUint(value, 10, 16)
-		if err != nil || n < 1 || n > audit.MaxTop {
-			return fmt.Errorf("it must be a number from 1 to %d", audit.MaxTop)
-		}
-		q.Top = int(n)
-		return nil
+	"top": func(q *analyticsQuery, value string) (err error) {
+		q.Top, err = numberUpTo(value, audit.MaxTop)
+		return err
 	},
 }
 

@@ -104,13 +104,9 @@ var auditParameters = map[string]func(q *audit.Query, value string) error{
 		q.Before = &p
 		return err
 	},
-	"limit": func(q *audit.Query, value string) error {
-		n, err := strconv.ParseUint(value, 10, 16)
-		if err != nil || n < 1 || n > audit.MaxPage {
-			return fmt.Errorf("it must be a number from 1 to %d", audit.MaxPage)
-		}
-		q.Limit = int(n)
-		return nil
+	"limit": func(q *audit.Query, value string) (err error) {
+		q.Limit, err = numberUpTo(value, audit.MaxPage)
+		return err
 	},
 }
 
@@ -141,6 +137,15 @@ func parseQuery[Q any](q *Q, raw string, parameters map[string]func(q *Q, value 
 		}
 	}
 	return nil
+}
+
+// numberUpTo reads a number from 1 to most.
+func numberUpTo(value string, most int) (int, error) {
+	n, err := strconv.ParseUint(value, 10, 16)
+	if err != nil || n < 1 || n > uint64(most) {
+		return 0, fmt.Errorf("it must be a number from 1 to %d", most)
+	}
+	return int(n), nil
 }
 
 // setName takes what can be a name in an entry.

@@ -77,7 +77,7 @@ type healthAPI struct {
 func Health(reports Reports, last LastReport) httpapi.Feature {
 	h := &healthAPI{reports, last}
 	return httpapi.Feature{Name: "health", Params: params, MaxPath: maxPath, Routes: []httpapi.Route{
-		{Method: http.MethodGet, Path: "/u/:userId/health", Access: httpapi.User, AnyQuery: true, NoHead: true, Handle: h.get},
+		{Method: http.MethodGet, Path: "/u/:userId/health", Access: httpapi.User, AnyQuery: true, NoHead: true, MaxAnswer: listAnswer, Handle: h.get},
 	}}
 }
 
@@ -142,6 +142,7 @@ func (a *Administration) Feature() httpapi.Feature {
 	}}
 	for i := range f.Routes {
 		f.Routes[i].Access, f.Routes[i].AnyQuery, f.Routes[i].NoHead = httpapi.Admin, true, true
+		f.Routes[i].MaxAnswer = listAnswer
 	}
 	return f
 }

@@ -65,6 +65,7 @@ func (r *Requests) Feature() httpapi.Feature {
 	}
 	for i := range f.Routes {
 		f.Routes[i].AnyQuery, f.Routes[i].NoHead = true, true
+		f.Routes[i].MaxAnswer = listAnswer
 	}
 	return f
 }

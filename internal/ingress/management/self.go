@@ -38,8 +38,8 @@ type SelfOptions struct {
 	Bridge  func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error)
 	Reports Reports
 	Last    LastReport
-	// ListTools asks a bridge that runs for its tools.
-	ListTools  func(context.Context, route.Backend) (toollist.List, error)
+	// ListTools asks a bridge that runs for a page of its tools.
+	ListTools  func(context.Context, route.Backend, toollist.Page) (toollist.List, error)
 	Keys       UserKeys
 	Choices    UserChoices
 	Secrets    UserSecrets
@@ -61,6 +61,7 @@ type Self struct {
 	health   healthAPI
 	o        SelfOptions
 	counting chan struct{} // Full while many questions are asked of the audit index.
+	listing  *turns        // of questions for tools
 }
 
 // The interfaces by which others call it.
@@ -75,9 +76,13 @@ var _ interface {
 // one user, by an index.
 const userQuestions = 4
 
+// toolQuestions is how many users' bridges are asked for their tools at a time. A list has up
+// to toollist.MaxBytes, of which a broken bridge can make one tool.
+const toolQuestions = 4
+
 // NewSelf returns what users see and do of their own bridge.
 func NewSelf(o SelfOptions) *Self {
-	return &Self{secretsAPI{o.Secrets}, healthAPI{o.Reports, o.Last}, o, make(chan struct{}, userQuestions)}
+	return &Self{secretsAPI{o.Secrets}, healthAPI{o.Reports, o.Last}, o, make(chan struct{}, userQuestions), newTurns(toolQuestions)}
 }
 
 // viewOf returns what is known of a bridge. It wakes nobody.

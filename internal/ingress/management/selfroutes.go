@@ -22,6 +22,9 @@ const (
 	// selfRate is how many requests in a second a user may make here, on average: a page
 	// asks several things at once.
 	selfRate = 10
+	// listAnswer is the memory for a list: 200 tools with the longest texts, or what the longest
+	// report makes of 64 servers.
+	listAnswer = 768 << 10
 )
 
 // selfRoutes answers users about their own bridge.
@@ -38,7 +41,7 @@ func (s *Self) Feature() httpapi.Feature {
 			{Method: http.MethodGet, Path: server, Access: httpapi.User, Handle: r.server},
 			{Method: http.MethodPut, Path: choice, Access: httpapi.UserManage, MaxBody: MaxChoice, Handle: r.choose},
 			{Method: http.MethodDelete, Path: choice, Access: httpapi.UserManage, Handle: r.clear},
-			{Method: http.MethodGet, Path: "/u/:userId/tools", Access: httpapi.User, Handle: r.tools},
+			{Method: http.MethodGet, Path: "/u/:userId/tools", Access: httpapi.User, Query: query, Handle: r.tools},
 			{Method: http.MethodGet, Path: "/u/:userId/keys", Access: httpapi.UserManage, Handle: r.keys},
 			{Method: http.MethodPost, Path: "/u/:userId/keys", Access: httpapi.UserManage, MaxBody: MaxKeyRequest, Handle: r.createKey},
 			{Method: http.MethodDelete, Path: "/u/:userId/keys/:keyId", Access: httpapi.UserManage, Handle: r.revokeKey},
@@ -49,7 +52,7 @@ func (s *Self) Feature() httpapi.Feature {
 		},
 	}
 	for i := range f.Routes {
-		f.Routes[i].AnyQuery, f.Routes[i].NoHead = true, true
+		f.Routes[i].AnyQuery, f.Routes[i].NoHead, f.Routes[i].MaxAnswer = true, true, listAnswer
 		f.Routes[i].Handle = limited(f.Routes[i].Handle)
 	}
 	return f
@@ -118,8 +121,28 @@ func (r *selfRoutes) clear(c httpapi.Call) error {
 	})
 }
 
+// toolParameters are what a query for tools may have.
+var toolParameters = map[string]func(q *selfservice.ToolQuery, value string) error{
+	"search": func(q *selfservice.ToolQuery, value string) error { return setText(&q.Search, value) },
+	"cursor": func(q *selfservice.ToolQuery, value string) error { return setText(&q.Cursor, value) },
+	"limit": func(q *selfservice.ToolQuery, value string) (err error) {
+		q.Limit, err = numberUpTo(value, selfservice.MaxTools)
+		return err
+	},
+}
+
 func (r *selfRoutes) tools(c httpapi.Call) error {
-	return answer(c, http.StatusOK, func(of route.Backend) (selfservice.Tools, error) { return r.self.Tools(c.Request().Context(), of) })
+	u := c.Request().URL
+	if u.ForceQuery {
+		return problems.ToolsQuery
+	}
+	var q selfservice.ToolQuery
+	if err := parseQuery(&q, u.RawQuery, toolParameters, "search, cursor and limit"); err != nil {
+		return problems.ToolsQuery.Saying(err.Error())
+	}
+	return answer(c, http.StatusOK, func(of route.Backend) (selfservice.Tools, error) {
+		return r.self.Tools(c.Request().Context(), of, q)
+	})
 }
 
 func (r *selfRoutes) keys(c httpapi.Call) error {

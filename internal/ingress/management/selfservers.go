@@ -48,21 +48,31 @@ func findServer(servers selfservice.Servers, name string) (selfservice.Server, e
 }
 
 // Tools implements selfservice.ServerActions.
-func (s *Self) Tools(ctx context.Context, of route.Backend) (selfservice.Tools, error) {
+func (s *Self) Tools(ctx context.Context, of route.Backend, q selfservice.ToolQuery) (selfservice.Tools, error) {
+	page, err := q.Page()
+	if err != nil {
+		return selfservice.Tools{}, problems.ToolsQuery.Saying(err.Error())
+	}
 	v, err := s.viewOf(ctx, of)
 	if err != nil {
 		return selfservice.Tools{}, err
 	}
+	first := page.First == 0
 	if of.State != route.Ready {
-		return selfservice.ToolsOf(v, nil), nil
+		return selfservice.ToolsOf(v, nil, first), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
 	defer cancel()
-	list, err := s.o.ListTools(ctx, of)
+	end, err := s.listing.wait(ctx, of.User)
 	if err != nil {
-		return selfservice.ToolsOf(v, nil), nil // The answer says that the tools are not known.
+		return selfservice.Tools{}, err
 	}
-	return selfservice.ToolsOf(v, &list), nil
+	defer end()
+	list, err := s.o.ListTools(ctx, of, page)
+	if err != nil {
+		return selfservice.ToolsOf(v, nil, first), nil // The answer says that the tools are not known.
+	}
+	return selfservice.ToolsOf(v, &list, first), nil
 }
 
 // Choose implements selfservice.ServerActions.

@@ -80,6 +80,9 @@ func (s *sharedAPI) authorize(c httpapi.Call) (owned, error) {
 	if !t.IsOpen(route.Person{Subject: token.Subject, Since: token.Issued}) {
 		return owned{}, problems.Unauthorized
 	}
+	if err := c.LimitRate(token.Subject.String()); err != nil {
+		return owned{}, err
+	}
 	name := c.Param("shared")
 	uid, err := s.UID(ctx, name)
 	if err != nil {

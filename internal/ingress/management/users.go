@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -123,13 +122,9 @@ var usersParameters = map[string]func(q *overview.Query, value string) error{
 		q.After, err = v1alpha1.ParseUserID(value)
 		return err
 	},
-	"limit": func(q *overview.Query, value string) error {
-		n, err := strconv.ParseUint(value, 10, 16)
-		if err != nil || n < 1 || n > overview.MaxPage {
-			return fmt.Errorf("it must be a number from 1 to %d", overview.MaxPage)
-		}
-		q.Limit = int(n)
-		return nil
+	"limit": func(q *overview.Query, value string) (err error) {
+		q.Limit, err = numberUpTo(value, overview.MaxPage)
+		return err
 	},
 }
 

@@ -98,6 +98,7 @@ var (
 	ChoiceRefused    = httpapi.New(http.StatusConflict, "choice_not_permitted", "The profile does not permit the choice.")
 	ChoiceManaged    = httpapi.New(http.StatusConflict, "choice_managed", "A manifest holds the choice; change spec.choices there.")
 	ConnectionNone   = httpapi.New(http.StatusNotFound, "connection_not_found", "No account is connected for a server of this name. GET /u/<userID>/connections has the names.")
+	ToolsQuery       = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for tools.")
 	UsageQuery       = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for usage.")
 	ActivityQuery    = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for activity.")
 	TooManyQuestions = httpapi.New(http.StatusTooManyRequests, "too_many_requests", "There were too many requests about this bridge.").After(time.Second)

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 )
@@ -33,6 +34,8 @@ type List struct {
 	Tools []Tool `json:"tools"`
 	// More means that there are more tools than MaxTools.
 	More bool `json:"more,omitempty"`
+	// Next is the position of the first tool after a page, 0 if there is none.
+	Next int `json:"-"`
 }
 
 // Tool is one tool.
@@ -75,23 +78,107 @@ func text(s string, limit int) string {
 	}, strings.ToValidUTF8(s, ""))
 }
 
-var errTooLong = errors.New("the list is too long")
+// Page selects tools of a list.
+type Page struct {
+	// First is the position of the page's first tool in the list, from 0.
+	First int
+	// Limit is how many tools the page has at most.
+	Limit int
+	// Keep says which tools are in pages, nil for all.
+	Keep func(Tool) bool
+}
 
-// Read reads the answer of a bridge.
-func Read(b []byte) (List, error) {
-	if len(b) > MaxBytes {
+var errTooLong = fmt.Errorf("the list has more than %d bytes", MaxBytes)
+
+// Read reads a page from the answer of a bridge. It keeps no more in memory than the page,
+// and one tool as it came.
+func Read(from io.Reader, p Page) (List, error) {
+	limited := &io.LimitedReader{R: from, N: MaxBytes + 1}
+	r := reader{json.NewDecoder(limited), p, List{Tools: []Tool{}}, 0}
+	err := r.object()
+	switch {
+	case limited.N == 0:
 		return List{}, errTooLong
-	}
-	var l List
-	if err := json.Unmarshal(b, &l); err != nil {
+	case err != nil && !errors.Is(err, errPageFull):
 		// The decoder quotes what it read.
 		return List{}, fmt.Errorf("read a list of tools: %.200s", err.Error())
 	}
-	if len(l.Tools) > MaxTools {
-		l.Tools, l.More = l.Tools[:MaxTools], true
+	return r.list, nil
+}
+
+// errPageFull ends the reading of a list of which no more is wanted.
+var errPageFull = errors.New("the page is full")
+
+type reader struct {
+	*json.Decoder
+
+	page     Page
+	list     List
+	position int
+}
+
+// object reads the list, and what follows it.
+func (r *reader) object() error {
+	if err := r.expect(json.Delim('{')); err != nil {
+		return err
 	}
-	for i := range l.Tools {
-		l.Tools[i] = l.Tools[i].Bounded()
+	for r.More() {
+		member, err := r.Token()
+		if err != nil {
+			return err
+		}
+		switch member {
+		case "tools":
+			err = r.tools()
+		case "more":
+			err = r.Decode(&r.list.More)
+		default:
+			err = r.Decode(new(json.RawMessage))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return l, nil
+	if err := r.expect(json.Delim('}')); err != nil {
+		return err
+	}
+	if _, err := r.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more follows the list")
+	}
+	return nil
+}
+
+func (r *reader) tools() error {
+	if err := r.expect(json.Delim('[')); err != nil {
+		return err
+	}
+	for ; r.Decoder.More(); r.position++ {
+		if r.position == MaxTools {
+			r.list.More = true
+			return errPageFull
+		}
+		var t Tool
+		if err := r.Decode(&t); err != nil {
+			return err
+		}
+		if t = t.Bounded(); r.position < r.page.First || r.page.Keep != nil && !r.page.Keep(t) {
+			continue
+		}
+		if len(r.list.Tools) == r.page.Limit {
+			r.list.Next = r.position
+			return errPageFull
+		}
+		r.list.Tools = append(r.list.Tools, t)
+	}
+	return r.expect(json.Delim(']'))
+}
+
+func (r *reader) expect(want json.Delim) error {
+	switch got, err := r.Token(); {
+	case err != nil:
+		return err
+	case got != want:
+		return fmt.Errorf("%v in place of %v", got, want)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@
 package toollist
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -37,13 +38,36 @@ func TestTextsOfServersAreBoundedAndPlain(t *testing.T) {
 
 func TestReadBoundsTheList(t *testing.T) {
 	many := must.Value(json.Marshal(List{Tools: make([]Tool, MaxTools+1)}))(t)
-	l, err := Read(many)
-	if err != nil || len(l.Tools) != MaxTools || !l.More {
-		t.Errorf("%d tools, more: %v, %v", len(l.Tools), l.More, err)
+	all := Page{Limit: MaxTools}
+	l, err := Read(bytes.NewReader(many), all)
+	if err != nil || len(l.Tools) != MaxTools || !l.More || l.Next != 0 {
+		t.Errorf("%d tools, more: %v, next: %d, %v", len(l.Tools), l.More, l.Next, err)
 	}
-	for _, bad := range []string{"", "[]", `{"tools":1}`, strings.Repeat(" ", MaxBytes+1)} {
-		if _, err := Read([]byte(bad)); err == nil || len(err.Error()) > 300 {
+	for _, bad := range []string{
+		"", "[]", `{"tools":1}`, `{"tools":[]`, `{"tools":[1]}`, `{"tools":[]}{}`, strings.Repeat(" ", MaxBytes+1), `{"tools":[{"name":"` + strings.Repeat("x", MaxBytes),
+	} {
+		if _, err := Read(strings.NewReader(bad), all); err == nil || len(err.Error()) > 300 {
 			t.Errorf("%.20q is read: %v", bad, err)
+		}
+	}
+}
+
+func TestPagesHaveEachToolOnce(t *testing.T) {
+	const list = `{"other":[1],"tools":[{"name":"a"},{"name":"hidden","hidden":true},{"name":"b"},{"name":"c"}],"more":false}`
+	shown := func(t Tool) bool { return !t.Hidden }
+	for limit := 1; limit <= 4; limit++ {
+		var names []string
+		for p := (Page{Limit: limit, Keep: shown}); ; {
+			l := must.Value(Read(strings.NewReader(list), p))(t)
+			for _, tool := range l.Tools {
+				names = append(names, tool.Name)
+			}
+			if p.First = l.Next; p.First == 0 {
+				break
+			}
+		}
+		if got := strings.Join(names, " "); got != "a b c" {
+			t.Errorf("pages of %d have %s", limit, got)
 		}
 	}
 }
@@ -52,7 +76,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"tools":[{"name":"a","server":"s","tool":"t","denied":true}],"more":true}`))
 	f.Add([]byte(`{"tools":[{"description":"\u202e\u0000"}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		l, err := Read(b)
+		l, err := Read(bytes.NewReader(b), Page{Limit: 100})
 		if err != nil {
 			return
 		}

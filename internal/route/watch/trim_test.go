@@ -125,7 +125,7 @@ func TestStrippedBridgesTellUsersTheSame(t *testing.T) {
 	}}
 	seen := func(b *v1alpha1.HostedBridge) any {
 		v := selfservice.View{Bridge: b, Report: report, ConnectPage: func(server string) string { return "https://connect/" + server }}
-		return []any{selfservice.ServersOf(v), selfservice.ConnectionsOf(v, nil), selfservice.ToolsOf(v, nil)}
+		return []any{selfservice.ServersOf(v), selfservice.ConnectionsOf(v, nil), selfservice.ToolsOf(v, nil, true)}
 	}
 	if diff := cmp.Diff(seen(b.WithEffective()), seen(object.(*v1alpha1.HostedBridge))); diff != "" {
 		t.Errorf("(-whole +stripped):\n%s", diff)

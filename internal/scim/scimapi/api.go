@@ -65,6 +65,9 @@ type api struct {
 	writer      scim.Writer
 }
 
+// maxAnswer is the memory for an answer while it is built, in bytes: twice the largest group.
+const maxAnswer = 1 << 20
+
 // Feature returns SCIM as a feature of the surface.
 func Feature(o Options) httpapi.Feature {
 	a := &api{store: o.Store, directories: o.Directories, writer: scim.Writer{URL: o.URL}}
@@ -73,7 +76,7 @@ func Feature(o Options) httpapi.Feature {
 		HolderRate: perSecond, TooManyOfHolder: tooMany, EncodeProblem: scim.EncodeProblem,
 	}
 	add := func(method, path string, handle func(*exchange) error) {
-		r := httpapi.Route{Method: method, Path: scim.Base + path, Access: httpapi.Keyed, NoHead: true, Handle: a.admit(handle)}
+		r := httpapi.Route{Method: method, Path: scim.Base + path, Access: httpapi.Keyed, NoHead: true, MaxAnswer: maxAnswer, Handle: a.admit(handle)}
 		if method != http.MethodGet && method != http.MethodDelete {
 			r.MaxBody, r.MediaType = MaxBody, scim.ContentType
 		}

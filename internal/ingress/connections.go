@@ -1,0 +1,67 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
+)
+
+// maxConnections bounds the connections of sources that are no proxies. One address may have
+// a sixteenth, 1024.
+const maxConnections = 16384
+
+// Listener returns l without the connections of which a source has too many. Those of
+// trusted proxies, and of private networks, are not counted: many users can be behind one.
+func (s *Server) Listener(l net.Listener) net.Listener {
+	return &listener{l, limits.NewSourceMemory(maxConnections), s.config.TrustedProxies}
+}
+
+type listener struct {
+	net.Listener
+
+	connections *limits.SourceMemory
+	proxies     []netip.Prefix
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err //nolint:wrapcheck // It is the listener's own error.
+		}
+		peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+		if err != nil || l.mayBeMany(peer.Addr().Unmap()) {
+			return conn, nil
+		}
+		place := l.connections.For(peer.Addr())
+		if place.Reserve(1) == nil {
+			return &countedConn{Conn: conn, giveBack: sync.OnceFunc(place.Release)}, nil
+		}
+		_ = conn.Close()
+	}
+}
+
+func (l *listener) mayBeMany(peer netip.Addr) bool {
+	return peer.IsPrivate() || peer.IsLoopback() || peer.IsLinkLocalUnicast() ||
+		slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(peer) })
+}
+
+// countedConn gives its place back when it is closed.
+type countedConn struct {
+	net.Conn
+
+	giveBack func()
+}
+
+// Close implements net.Conn.
+func (c *countedConn) Close() error {
+	c.giveBack()
+	return c.Conn.Close() //nolint:wrapcheck // It is the connection's own error.
+}
