@@ -91,7 +91,8 @@ type outcome struct {
 	// sealed and rewrapped count what was written.
 	sealed, rewrapped int
 	// blocked means that the bridge waits for a change that causes no event:
-	// another bridge names a source, or a quota is full.
+	// another bridge names a source, a quota is full, or the people of a bridge that is
+	// offboarded by the operator's word are not.
 	blocked bool
 	// retainedUntil and destroyed are set for a bridge whose users are offboarded: when its
 	// secrets are destroyed, and when they were.
@@ -149,9 +150,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {
 	now := r.Clock.Now()
-	until := retainedUntil(b, now, r.Settings.Retention)
+	left, differ, err := r.offboarded(ctx, b)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	var until *metav1.Time
+	if left {
+		until = retainedUntil(b, now, r.Settings.Retention)
+	}
 	var out outcome
-	var err error
 	if until != nil && !now.Before(until.Time) {
 		out, err = destroy(ctx, r.Store, b, until, now)
 	} else {
@@ -164,6 +171,7 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	out.blocked = out.blocked || differ
 	err = r.deleteSources(ctx, b, &out)
 	r.Metrics.set(client.ObjectKeyFromObject(b), out)
 	return ctrl.Result{RequeueAfter: out.again(now)}, errors.Join(err, r.report(ctx, b, out))

@@ -16,12 +16,26 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-// setAccess writes what the operator writes when people lose their access, or get it again.
+// setAccess takes the access of a bridge's user away, or gives it back, as an administrator and
+// then the operator do.
 func (f *fixture) setAccess(t *testing.T, b *v1alpha1.HostedBridge, a v1alpha1.Access) {
+	t.Helper()
+	p := &v1alpha1.BridgePerson{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: access.UserName(b.User())},
+		Spec:       v1alpha1.BridgePersonSpec{User: b.User()},
+	}
+	testenv.ExpectPresent(t, f.Client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Settings.Namespace}}, p)
+	testenv.ExpectChanged(t, f.Client, p, func() { p.Spec.Access = a })
+	f.sayAccess(t, b, a)
+}
+
+// sayAccess writes what the operator writes when people lose their access, or get it again.
+func (f *fixture) sayAccess(t *testing.T, b *v1alpha1.HostedBridge, a v1alpha1.Access) {
 	t.Helper()
 	status := bridgeac.HostedBridgeStatus()
 	if a != v1alpha1.AccessAllowed {
@@ -88,6 +102,24 @@ func TestSecretsOfPeopleWhoLeftAreDestroyedAfterTheRetention(t *testing.T) {
 		t.Errorf("allowed again: %+v", s)
 	}
 	f.expect(t, b, "GIVEN*=g")
+}
+
+// TestTheOperatorsWordAloneDestroysNothing has the operator say that people left who did not.
+func TestTheOperatorsWordAloneDestroysNothing(t *testing.T) {
+	f := newFixture(t)
+	b := f.bridge(t, "alice")
+	f.set(t, b, "OWN", "o")
+	f.setAccess(t, b, v1alpha1.AccessAllowed)
+	f.sayAccess(t, b, v1alpha1.AccessOffboarded)
+	if s := f.reconcile(t, b); s.RetainedUntil != nil {
+		t.Errorf("the time begins: %+v", s)
+	}
+	f.clock.SetTime(f.clock.Now().Add(2 * f.Settings.Retention))
+	got, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+	if err != nil || got.RequeueAfter != time.Minute {
+		t.Errorf("again after %s, error %v", got.RequeueAfter, err)
+	}
+	f.expect(t, b, "OWN=o")
 }
 
 func TestSomebodyWhoComesBackInTimeKeepsTheirSecrets(t *testing.T) {

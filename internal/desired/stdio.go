@@ -155,7 +155,9 @@ func claims(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) []runtime.ApplyCo
 			WithLabels(labels(b)).
 			WithAnnotations(map[string]string{v1alpha1.AnnotationUserID: string(b.User())}).
 			WithSpec(spec)
-		if server.Storage.Delete {
+		// A claim that was made to be retained stays so: an admission policy keeps the operator
+		// from giving it an owner, which would delete it.
+		if server.Storage.Delete && (existing == nil || existing.Owned) {
 			claim.WithOwnerReferences(owner(b))
 		}
 		list = append(list, claim)
