@@ -101,6 +101,36 @@ func TestABridgeOnDemandSleepsAndIsWoken(t *testing.T) {
 	f.expectEvents(t)
 }
 
+// TestABridgeWhoseStatusWasPatchedWakes has somebody else write since when the bridge sleeps, as
+// kubectl and restored backups do, by a clock that is ahead.
+func TestABridgeWhoseStatusWasPatchedWakes(t *testing.T) {
+	f := newFixture(t)
+	b := f.bridge("alice")
+	testenv.ExpectApplied(t, f.Client, b)
+	f.expect(t, b, v1alpha1.PhasePending, progressing)
+	f.roll(t, b)
+	f.expect(t, b, v1alpha1.PhaseRunning, available)
+	f.patchStatus(t, b, `{"status":{"phase":"Asleep","idleSince":"2099-01-01T00:00:00Z","access":{"state":"Suspended","since":"2026-01-01T00:00:00Z"}}}`, "kubectl-patch")
+	f.expect(t, b, v1alpha1.PhasePending, progressing)
+	f.roll(t, b)
+	f.expect(t, b, v1alpha1.PhaseAsleep, asleep)
+	if b.Status.Access != nil {
+		t.Errorf("the access is still %+v", b.Status.Access)
+	}
+	f.patchStatus(t, b, `{"status":{"lastActivityTime":"2099-01-01T00:00:01Z"}}`, v1alpha1.FieldOwnerIngress)
+	f.expect(t, b, v1alpha1.PhaseWaking, progressing)
+	f.roll(t, b)
+	f.expect(t, b, v1alpha1.PhaseRunning, available)
+	if b.Asleep() {
+		t.Errorf("the bridge runs, and is idle since %v", b.Status.IdleSince)
+	}
+}
+
+func (f *fixture) patchStatus(t *testing.T, b *v1alpha1.HostedBridge, patch, owner string) {
+	t.Helper()
+	must.Succeed(t, f.Status().Patch(t.Context(), b, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(owner)))
+}
+
 // asleep makes a bridge that sleeps since an hour.
 func (f *fixture) asleep(t *testing.T, name string) *v1alpha1.HostedBridge {
 	t.Helper()

@@ -5,6 +5,7 @@ package hostedbridge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -53,7 +55,40 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 		return 0, fmt.Errorf("apply status: %w", err)
 	}
 	r.recordChanges(b, status)
-	return 0, nil
+	return 0, r.removeLeft(ctx, b, ac.Status, status)
+}
+
+// removeLeft removes the fields that the operator does not write any more and that are left
+// after its apply, because another manager holds them too, such as a patch of the status by
+// kubectl. Otherwise a bridge whose idleSince was patched would run, and the ingress would take
+// it for asleep.
+func (r *Reconciler) removeLeft(ctx context.Context, b *v1alpha1.HostedBridge, stored *bridgeac.HostedBridgeStatusApplyConfiguration, s v1alpha1.HostedBridgeStatus) error {
+	left := map[string]any{}
+	for name, is := range map[string]bool{
+		"idleSince": s.IdleSince == nil && stored.IdleSince != nil,
+		"access":    s.Access == nil && stored.Access != nil,
+		"effective": s.Effective == nil && stored.Effective != nil,
+		"podName":   s.PodName == "" && stored.PodName != nil,
+		"url":       s.URL == "" && stored.URL != nil,
+		"tier":      s.Tier == "" && stored.Tier != nil,
+	} {
+		if is {
+			left[name] = nil
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": left})
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
+	}
+	o := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
+	err = r.Client.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldOwnerOperator))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove what is left in the status: %w", err)
+	}
+	return nil
 }
 
 // withRan puts the stored recipes, terminations and outages back into a status:

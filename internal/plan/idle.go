@@ -70,7 +70,10 @@ func (o Observed) idleSince(now time.Time) time.Time {
 	if c := availability(o.Bridge); c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonAvailable {
 		ready = c.LastTransitionTime.Time
 	}
-	if last := o.Bridge.Status.LastActivityTime; last != nil && last.After(ready) {
+	if ready.After(now) {
+		ready = now // It was written by a clock that is ahead of ours.
+	}
+	if last := o.Bridge.Status.LastActivity(now); last != nil && last.After(ready) {
 		return last.Time
 	}
 	return ready
@@ -101,7 +104,7 @@ func Starting(b *v1alpha1.HostedBridge, now time.Time) bool {
 		return false
 	}
 	c := availability(b)
-	return c == nil || c.Status != metav1.ConditionTrue && now.Sub(c.LastTransitionTime.Time) < startLimit
+	return c == nil || c.Status != metav1.ConditionTrue && now.Sub(c.LastTransitionTime.Time).Abs() < startLimit
 }
 
 // InQueue reports whether b was called while it slept and its pod has not been

@@ -79,6 +79,8 @@ func TestABridgeOnDemandSleepsWhenItIsNotUsed(t *testing.T) {
 		"it was never used, and is ready since shortly":        {observed(onDemand, readyFor(time.Minute)), Run, nil, idle - time.Minute},
 		"it was used before it became ready":                   {observed(onDemand, usedAgo(30*time.Minute), readyFor(time.Minute)), Run, nil, idle - time.Minute},
 		"a clock of the ingress is ahead":                      {observed(onDemand, usedAgo(-time.Minute)), Run, nil, idle + time.Minute},
+		"a clock of the ingress was wrong by hours":            {observed(onDemand, usedAgo(-3*time.Hour)), Suspend, ago(time.Hour), 0},
+		"a clock of the operator was wrong by hours":           {observed(onDemand, readyFor(-3*time.Hour)), Run, nil, idle},
 		"its pod is ready, and its status does not say so yet": {observed(onDemand, asleep(time.Hour), usedAgo(time.Minute), withPods(Pod{Name: "p", Ready: true})), Run, nil, idle},
 		"its pod is not ready":                                 {observed(onDemand, usedAgo(time.Hour), withPods(Pod{Name: "p"})), Run, nil, 0},
 		"it has no pod":                                        {observed(onDemand, usedAgo(time.Hour), withPods()), Run, nil, 0},

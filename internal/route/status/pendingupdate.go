@@ -84,7 +84,7 @@ func (n pendingUpdate) merge(later pendingUpdate) pendingUpdate {
 // activity returns whether the last use is to be written now, and else when, if
 // ever. One that the operator had not heard of is written at once.
 func (n pendingUpdate) activity(have *v1alpha1.HostedBridgeStatus, now time.Time) (write bool, next time.Time) {
-	last := have.LastActivityTime
+	last := have.LastActivity(now)
 	if n.calledAt.IsZero() || last != nil && !n.calledAt.Truncate(time.Second).After(last.Time) {
 		return false, time.Time{} // The status has whole seconds.
 	}
