@@ -196,7 +196,7 @@ func TestADirectoryProvisionsPeople(t *testing.T) {
 	if again := d.must(http.StatusCreated, "POST", "/scim/v2/Users", sent(t, "okta/create-user")); again.ID == made.ID {
 		t.Error("a user who is created again has the id of the deleted one")
 	}
-	want := []string{"users.create", "users.update", "groups.create", "groups.update", "users.deactivate", "groups.delete", "users.delete", "users.create"}
+	want := []string{"users.create", "users.update", "groups.create", "groups.update", "groups.members.add", "users.deactivate", "groups.delete", "users.delete", "users.create"}
 	if got := d.acts(); !slices.Equal(got, want) {
 		t.Errorf("the acts are %q, want %q", got, want)
 	}

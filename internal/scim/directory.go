@@ -5,6 +5,7 @@ package scim
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,32 @@ type Directory struct {
 	GroupValue string `yaml:"groupValue"`
 	// DryRun records what the directory says, and takes nobody's access away.
 	DryRun bool `yaml:"dryRun"`
+	// Limits bound what is stored of it.
+	Limits Limits `yaml:"limits"`
+}
+
+// Limits are how much of a directory is stored at most, so that a token that others know does
+// not fill the API server's store. A field that is zero has its default.
+type Limits struct {
+	// Users are people, deleted ones included. The default is 20,000.
+	Users int `yaml:"users"`
+	// Groups are 2,000 by default.
+	Groups int `yaml:"groups"`
+	// Memberships are the members of all groups. The default is 200,000, 20 groups for each of
+	// 10,000 people.
+	Memberships int `yaml:"memberships"`
+}
+
+// DefaultLimits are those of a directory that names none.
+var DefaultLimits = Limits{Users: 20_000, Groups: 2_000, Memberships: 200_000}
+
+// maxLimit keeps the objects of a directory below what etcd holds by default, 2 GiB.
+const maxLimit = 1_000_000
+
+func (l *Limits) setDefaults() {
+	l.Users = cmp.Or(l.Users, DefaultLimits.Users)
+	l.Groups = cmp.Or(l.Groups, DefaultLimits.Groups)
+	l.Memberships = cmp.Or(l.Memberships, DefaultLimits.Memberships)
 }
 
 // maxHashes is how many tokens a directory may have.
@@ -53,13 +80,14 @@ func ParseDirectories(content []byte) ([]Directory, error) {
 	d.KnownFields(true)
 	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
 		// The decoder's own error may quote a token that stands where its hash belongs.
-		return nil, errors.New("it must be YAML with the list directories, each with name, issuer, tokenHashes, groupValue and dryRun")
+		return nil, errors.New("it must be YAML with the list directories, each with name, issuer, tokenHashes, groupValue, dryRun and limits")
 	}
 	r := review{seen: map[string]bool{}}
 	for i := range file.Directories {
 		if file.Directories[i].GroupValue == "" {
 			file.Directories[i].GroupValue = ByDisplayName
 		}
+		file.Directories[i].Limits.setDefaults()
 		r.at = fmt.Sprintf("directories[%d].", i)
 		r.directory(&file.Directories[i])
 	}
@@ -92,12 +120,19 @@ func (r *review) directory(of *Directory) {
 	r.check(safe, "issuer must be the https URL of an identity provider")
 	r.once(of.Issuer, "issuer is that of another directory: one directory decides about the people of an issuer")
 	r.check(of.GroupValue == ByDisplayName || of.GroupValue == ByExternalID, "groupValue must be displayName or externalId")
+	r.limit("users", of.Limits.Users)
+	r.limit("groups", of.Limits.Groups)
+	r.limit("memberships", of.Limits.Memberships)
 	r.check(len(of.TokenHashes) >= 1 && len(of.TokenHashes) <= maxHashes, "tokenHashes must be 1 or %d hashes", maxHashes)
 	for i, text := range of.TokenHashes {
 		hash, err := apikey.ParseHash(text)
 		r.check(err == nil && !hash.Bound, "tokenHashes[%d] must be sha256: and 64 lower-case hex digits, as ingress scim token prints it", i)
 		r.once(text, "tokenHashes[%d] stands twice: a token is that of one directory", i)
 	}
+}
+
+func (r *review) limit(name string, n int) {
+	r.check(n >= 1 && n <= maxLimit, "limits.%s must be 1 to %d", name, maxLimit)
 }
 
 // Directories find the directory of a token.

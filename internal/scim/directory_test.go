@@ -24,7 +24,7 @@ func TestATokenIsOneDirectorys(t *testing.T) {
 	others, _ := newToken(t, apikey.KindDirectory)
 	unknown, unknownID := newToken(t, apikey.KindDirectory)
 	user, _ := newToken(t, apikey.KindUser)
-	list, err := ParseDirectories(fmt.Appendf(nil, "directories:\n- {name: okta, issuer: 'https://a.example', tokenHashes: ['%s', '%s']}\n- {name: entra, issuer: 'https://b.example', tokenHashes: ['%s'], groupValue: externalId, dryRun: true}\n",
+	list, err := ParseDirectories(fmt.Appendf(nil, "directories:\n- {name: okta, issuer: 'https://a.example', tokenHashes: ['%s', '%s']}\n- {name: entra, issuer: 'https://b.example', tokenHashes: ['%s'], groupValue: externalId, dryRun: true, limits: {groups: 7}}\n",
 		apikey.HashOf(first), apikey.HashOf(second), apikey.HashOf(others)))
 	if err != nil {
 		t.Fatal(err)
@@ -42,6 +42,9 @@ func TestATokenIsOneDirectorys(t *testing.T) {
 		if test.id != "" && id != test.id {
 			t.Errorf("the id is %q, want %q", id, test.id)
 		}
+	}
+	if want := (Limits{Users: 20_000, Groups: 7, Memberships: 200_000}); list[1].Limits != want || list[0].Limits != DefaultLimits {
+		t.Errorf("the limits are %+v and %+v", list[0].Limits, list[1].Limits)
 	}
 	if list[0].GroupValue != ByDisplayName || list[1].GroupValue != ByExternalID || !list[1].DryRun {
 		t.Errorf("the directories are %+v", list)
@@ -63,6 +66,8 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 		"the token itself":   {"directories: [{name: a, issuer: 'https://a.example', tokenHashes: ['" + token + "']}]", "tokenHashes[0] must be"},
 		"a user's hash":      {"directories: [{name: a, issuer: 'https://a.example', tokenHashes: ['" + bound + "']}]", "tokenHashes[0] must be"},
 		"another attribute":  {one(", groupValue: id"), "groupValue must be"},
+		"no room":            {one(", limits: {users: -1}"), "limits.users must be 1 to 1000000"},
+		"too much room":      {one(", limits: {memberships: 1000001}"), "limits.memberships must be 1 to 1000000"},
 		"a directory twice":  {strings.Replace(one(""), "}]", "}, {name: a, issuer: 'https://a.example', tokenHashes: ['"+hash+"']}]", 1), "directories[1].issuer is that"},
 		"a token of several": {strings.Replace(one(""), "}]", "}, {name: b, issuer: 'https://b.example', tokenHashes: ['"+hash+"']}]", 1), "directories[1].tokenHashes[0] stands twice"},
 	} {

@@ -3,7 +3,11 @@
 
 package scim
 
-import "github.com/hostedbridge/hostedbridge/internal/jsondoc"
+import (
+	"slices"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
 
 // NewGroup reads the body that creates a group.
 func NewGroup(body []byte, isID IsUserID) (Group, error) {
@@ -57,4 +61,13 @@ func (g *Group) validate() error {
 		return errTooManyMembers
 	}
 	return nil
+}
+
+// Without returns the members that are not among others.
+func Without(members, others []string) []string {
+	known := make(map[string]bool, len(others))
+	for _, id := range others {
+		known[id] = true
+	}
+	return slices.DeleteFunc(slices.Clone(members), func(id string) bool { return known[id] })
 }

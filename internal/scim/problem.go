@@ -18,6 +18,7 @@ const (
 	notFound           = 404
 	conflict           = 409
 	preconditionFailed = 412
+	tooManyRequests    = 429
 	unavailable        = 503
 )
 
@@ -42,6 +43,14 @@ var (
 	ErrVersion  = httpapi.New(preconditionFailed, "version_changed", "The resource has another version than If-Match names: read it again.")
 	ErrBusy     = httpapi.New(unavailable, "cluster_unavailable", "The API server did not answer. A change may have been made or not: send the request again.")
 )
+
+// ErrTooFast says that a directory adds more in a short time than it may.
+var ErrTooFast = httpapi.New(tooManyRequests, "too_many_changes", "The directory adds people or members faster than it may. Send the request again later.")
+
+// TooMany returns the problem of a directory that has as many resources as it may.
+func TooMany(what string, limit int) error {
+	return invalid(invalidValue, "The directory has %d %s, as many as it may have. An administrator of the installation can raise scim.directories[].limits.", limit, what)
+}
 
 // ErrNoExternalID says that a group has no externalId, by which profiles name those of its
 // directory.

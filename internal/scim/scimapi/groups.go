@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/hostedbridge/hostedbridge/internal/scim"
 )
 
@@ -48,6 +50,9 @@ func createGroup(x *exchange) error {
 	if err := x.audit(act, g.ID, false); err != nil {
 		return err
 	}
+	if err := x.auditMembers(g.ID, nil, g.Members); err != nil {
+		return err
+	}
 	h := x.call.Writer().Header()
 	h.Set("Location", x.writer.GroupLocation(g.ID))
 	h.Set("ETag", g.Version)
@@ -79,6 +84,9 @@ func changeGroup(change func(scim.Group, []byte, scim.IsUserID) (scim.Group, err
 			if err := x.audit(act, id, false); err != nil {
 				return err
 			}
+			if err := x.auditMembers(id, before.Members, after.Members); err != nil {
+				return err
+			}
 		}
 		x.call.Writer().Header().Set("ETag", after.Version)
 		if x.call.Request().Method == http.MethodPatch && x.query.Selection.IsAll() {
@@ -86,6 +94,24 @@ func changeGroup(change func(scim.Group, []byte, scim.IsUserID) (scim.Group, err
 		}
 		return x.answer(http.StatusOK, x.writer.Group(after, x.query.Selection))
 	}
+}
+
+// membersAtOnce is how many entries of one change are written at a time: the trail writes those
+// together that come together.
+const membersAtOnce = 64
+
+// auditMembers notes who was added to a group and who was removed, each in an entry.
+func (x *exchange) auditMembers(id string, before, after []string) error {
+	var entries errgroup.Group
+	entries.SetLimit(membersAtOnce)
+	note := func(act string, members []string) {
+		for _, member := range members {
+			entries.Go(func() error { return x.audit(act, id+" "+member, false) })
+		}
+	}
+	note("groups.members.add", scim.Without(after, before))
+	note("groups.members.remove", scim.Without(before, after))
+	return entries.Wait()
 }
 
 func deleteGroup(x *exchange) error {

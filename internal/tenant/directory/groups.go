@@ -58,22 +58,24 @@ func (s *groupStore) group(ctx context.Context, d *scim.Directory, id string) (*
 // groupOf returns a group as its directory sees it: without members that the directory has
 // deleted since.
 func (s *groupStore) groupOf(ctx context.Context, g *v1alpha1.BridgeGroup) (scim.Group, error) {
-	gone, err := s.gone(ctx)
+	gone, err := s.gone(ctx, g.Spec.Issuer)
 	if err != nil {
 		return scim.Group{}, err
 	}
 	return shown(g, gone), nil
 }
 
-// gone returns a test for ids of users who were deleted, or created again since.
-func (s *groupStore) gone(ctx context.Context) (func(id string) bool, error) {
+// gone returns a test for ids of users of an issuer who were deleted, or created again since.
+// About people of other issuers it says what it says of those who are not known, so that no
+// directory learns who is in another one.
+func (s *groupStore) gone(ctx context.Context, issuer string) (func(id string) bool, error) {
 	persons, err := s.known.Persons(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list users: %w", err)
 	}
 	current := make(map[string]string, len(persons))
 	for i := range persons {
-		if of := persons[i].Spec.Directory; of != nil {
+		if of := persons[i].Spec.Directory; of != nil && persons[i].Spec.Issuer == issuer {
 			current[persons[i].Name] = access.MemberID(persons[i].Name, of.Incarnation)
 			if of.Deleted {
 				current[persons[i].Name] = ""
@@ -110,7 +112,7 @@ func (s *groupStore) Groups(ctx context.Context, d *scim.Directory, f scim.Filte
 	if err != nil {
 		return nil, err
 	}
-	gone, err := s.gone(ctx)
+	gone, err := s.gone(ctx, d.Issuer)
 	if err != nil {
 		return nil, err
 	}
@@ -156,10 +158,16 @@ func (s *groupStore) CreateGroup(ctx context.Context, d *scim.Directory, g scim.
 	if err := s.checkValue(ctx, d, value, ""); err != nil {
 		return scim.Group{}, err
 	}
+	if err := s.checkGroups(ctx, d, "", len(g.Members)); err != nil {
+		return scim.Group{}, err
+	}
 	for i := range maxNames {
 		o := &v1alpha1.BridgeGroup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: groupName(d, value, i)},
 			Spec:       v1alpha1.BridgeGroupSpec{Issuer: d.Issuer, Value: value, DisplayName: g.DisplayName, ExternalID: g.ExternalID, Members: g.Members},
+		}
+		if err := s.spendGroup(d, o, 1+len(g.Members)); err != nil {
+			return scim.Group{}, err
 		}
 		err := s.client.Create(ctx, o, client.FieldOwner(v1alpha1.FieldOwnerIngress))
 		if err == nil {
@@ -223,6 +231,14 @@ func (s *groupStore) ChangeGroup(ctx context.Context, d *scim.Directory, id stri
 			return err
 		}
 		if !equality.Semantic.DeepEqual(stored.Spec, next.Spec) {
+			if len(next.Spec.Members) > len(stored.Spec.Members) {
+				if err := s.checkGroups(ctx, d, stored.Name, len(next.Spec.Members)); err != nil {
+					return err
+				}
+			}
+			if err := s.spendGroup(d, next, len(scim.Without(next.Spec.Members, stored.Spec.Members))); err != nil {
+				return err
+			}
 			if err := s.write(ctx, stored, next); err != nil {
 				return missing(err)
 			}

@@ -56,6 +56,7 @@ type objects struct {
 	known     People
 	now       func() time.Time
 	log       *slog.Logger
+	budgets   *budgets
 }
 
 // incarnation returns that of a user who is created now, after one of an earlier time. It is
@@ -94,7 +95,7 @@ func New(config *rest.Config, namespace string, known People, log *slog.Logger) 
 	if err != nil {
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
-	return newStore(&objects{client: c, namespace: namespace, known: known, now: time.Now, log: log}, groups), nil
+	return newStore(&objects{client: c, namespace: namespace, known: known, now: time.Now, log: log, budgets: &budgets{of: map[string]*budget{}}}, groups), nil
 }
 
 // key returns the name of an object of the installation.

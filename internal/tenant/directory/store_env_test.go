@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +23,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/scim"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -47,7 +51,7 @@ type fixture struct {
 	directory *scim.Directory
 }
 
-var okta = scim.Directory{Name: "okta", Issuer: "https://acme.okta.com", GroupValue: scim.ByDisplayName}
+var okta = scim.Directory{Name: "okta", Issuer: "https://acme.okta.com", GroupValue: scim.ByDisplayName, Limits: scim.DefaultLimits}
 
 // newFixture returns a store for directories, of which the first is the fixture's.
 func newFixture(t *testing.T, directories ...scim.Directory) fixture {
@@ -411,5 +415,96 @@ func TestTheLargestGroupIsStored(t *testing.T) {
 	got, err := f.Group(t.Context(), f.directory, created.ID)
 	if diff := cmp.Diff(g.Members[1:], got.Members); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// expectRefusal checks that a directory is refused with this status, in words that say why.
+func expectRefusal(t *testing.T, err error, status int, words string) {
+	t.Helper()
+	p, ok := errors.AsType[*httpapi.Problem](err)
+	if !ok || p.Status != status || !strings.Contains(p.Detail, words) {
+		t.Errorf("the error is %v, want %d with %q", err, status, words)
+	}
+}
+
+func TestADirectoryHasNoMoreThanItsLimits(t *testing.T) {
+	d := okta
+	d.Limits = scim.Limits{Users: 2, Groups: 2, Memberships: 3}
+	f := newFixture(t, d, scim.Directory{Name: "other", Issuer: "https://other.example", GroupValue: scim.ByDisplayName, Limits: d.Limits})
+	anna, bert := f.user(t, "anna"), f.user(t, "bert")
+	create := func(name string, members ...string) (scim.Group, error) {
+		g, err := f.CreateGroup(t.Context(), f.directory, scim.Group{DisplayName: name, Members: members})
+		if err == nil {
+			wait.Until(t, "the group "+name, func() bool {
+				all, err := f.Groups(t.Context(), f.directory, scim.Filter{})
+				return err == nil && slices.ContainsFunc(all, func(o scim.Group) bool { return o.ID == g.ID })
+			})
+		}
+		return g, err
+	}
+	_, err := f.CreateUser(t.Context(), f.directory, scim.User{ExternalID: "c", UserName: "c", Active: true})
+	expectRefusal(t, err, http.StatusBadRequest, "2 users")
+	must.Succeed(t, f.DeleteUser(t.Context(), f.directory, bert.ID, anyUser))
+	_, err = f.CreateUser(t.Context(), f.directory, scim.User{ExternalID: "c", UserName: "c", Active: true})
+	expectRefusal(t, err, http.StatusBadRequest, "2 users") // The record of a deleted one stays.
+
+	nobody := []string{"d-aaaaaaaaaaaaaaaaaaaaaaaaaa-1", "d-bbbbbbbbbbbbbbbbbbbbbbbbbb-1", "d-cccccccccccccccccccccccccc-1"}
+	_, err = create("large", append(nobody, anna.ID)...)
+	expectRefusal(t, err, http.StatusBadRequest, "3 members")
+	team := must.Value(create("team", nobody[:2]...))(t)
+	must.Value(create("more"))(t)
+	_, err = create("third")
+	expectRefusal(t, err, http.StatusBadRequest, "2 groups")
+	set := func(members ...string) error {
+		_, _, err := f.ChangeGroup(t.Context(), f.directory, team.ID, func(g scim.Group) (scim.Group, error) { g.Members = members; return g, nil })
+		return err
+	}
+	expectRefusal(t, set(append(nobody, anna.ID)...), http.StatusBadRequest, "3 members")
+	must.Succeed(t, set(anna.ID))
+}
+
+// TestADirectoryAddsNoFasterThanItMay uses up what a directory may add at once. It still takes
+// access away.
+func TestADirectoryAddsNoFasterThanItMay(t *testing.T) {
+	d := okta
+	d.Limits = scim.Limits{Users: 2, Groups: 1, Memberships: 1}
+	f := newFixture(t, d)
+	f.userStore.budgets.get(f.directory).changes.SetLimit(0) // Nothing comes back while this test runs.
+	anna, bert := f.user(t, "anna"), f.user(t, "bert")
+	team := must.Value(f.CreateGroup(t.Context(), f.directory, scim.Group{DisplayName: "team", Members: []string{anna.ID}}))(t)
+	set := func(members ...string) error {
+		_, _, err := f.ChangeGroup(t.Context(), f.directory, team.ID, func(g scim.Group) (scim.Group, error) { g.Members = members; return g, nil })
+		return err
+	}
+	expectRefusal(t, set(bert.ID), http.StatusTooManyRequests, "faster than it may")
+	must.Succeed(t, set())
+	must.Values(f.ChangeUser(t.Context(), f.directory, anna.ID, setActive(false)))(t)
+	_, _, err := f.ChangeUser(t.Context(), f.directory, anna.ID, setActive(true))
+	expectRefusal(t, err, http.StatusTooManyRequests, "faster than it may")
+	must.Succeed(t, f.DeleteUser(t.Context(), f.directory, bert.ID, anyUser))
+}
+
+// TestADirectoryDoesNotLearnWhoIsInAnother has a group of members of another directory, whose
+// ids are no secret.
+func TestADirectoryDoesNotLearnWhoIsInAnother(t *testing.T) {
+	evil := scim.Directory{Name: "evil", Issuer: "https://evil.example", GroupValue: scim.ByDisplayName, Limits: scim.DefaultLimits}
+	f := newFixture(t, okta, evil)
+	f.user(t, "anna")
+	deleted := f.user(t, "bert")
+	must.Succeed(t, f.DeleteUser(t.Context(), f.directory, deleted.ID, anyUser))
+	var members []string
+	for _, subject := range []string{"sub-anna", "sub-bert", "sub-nobody"} {
+		for _, incarnation := range []int64{1, 99} {
+			members = append(members, access.MemberID(access.DirectoryName(oauth.KeyOf(okta.Issuer, subject)), incarnation))
+		}
+	}
+	g := must.Value(f.CreateGroup(t.Context(), &evil, scim.Group{DisplayName: "x", Members: members}))(t)
+	read := must.Value(f.Group(t.Context(), &evil, g.ID))(t)
+	wait.Until(t, "the group in the list", func() bool {
+		all, err := f.Groups(t.Context(), &evil, scim.Filter{})
+		return err == nil && len(all) == 1 && slices.Equal(all[0].Members, members)
+	})
+	if !slices.Equal(g.Members, members) || !slices.Equal(read.Members, members) {
+		t.Errorf("of %v these are shown: %v and %v", members, g.Members, read.Members)
 	}
 }

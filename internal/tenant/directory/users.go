@@ -130,6 +130,9 @@ func (s *userStore) CreateUser(ctx context.Context, d *scim.Directory, u scim.Us
 	if err := s.checkUserName(ctx, d, u.UserName, name); err != nil {
 		return scim.User{}, err
 	}
+	if err := s.checkUsers(ctx, d); err != nil {
+		return scim.User{}, err
+	}
 	p := &v1alpha1.BridgePerson{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
 		Spec:       v1alpha1.BridgePersonSpec{Issuer: d.Issuer, Subject: u.ExternalID, Access: v1alpha1.AccessAllowed, Directory: &v1alpha1.PersonDirectory{Incarnation: s.incarnation(0)}},
@@ -250,6 +253,12 @@ func (s *userStore) changePerson(ctx context.Context, d *scim.Directory, id stri
 			return err
 		}
 		if !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+			// Nothing keeps a directory from taking access away.
+			if of := after.Spec.Directory; of.Active && !of.Deleted {
+				if err := spend(s.budgets.get(d).changes, 1); err != nil {
+					return err
+				}
+			}
 			if err := s.write(ctx, before, after); err != nil {
 				return missing(err)
 			}
