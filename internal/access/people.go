@@ -9,6 +9,7 @@ package access
 
 import (
 	"encoding/base32"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,11 @@ func DirectoryName(key oauth.SubjectKey) string { return directoryPrefix + nameO
 // GroupName returns the name of the BridgeGroup of a key, made of an issuer and of what is
 // one group's alone.
 func GroupName(key oauth.SubjectKey) string { return "g-" + nameOf(key) }
+
+var groupName = regexp.MustCompile(`^g-[a-z2-7]{26}$`)
+
+// IsGroupName reports whether a name has the form of GroupName.
+func IsGroupName(name string) bool { return groupName.MatchString(name) }
 
 const (
 	directoryPrefix = "d-"

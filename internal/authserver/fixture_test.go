@@ -234,6 +234,8 @@ func (c *call) Body() ([]byte, error) {
 	return body, err
 }
 
+func (c *call) KeyEnds() time.Time { return time.Time{} }
+
 func (c *call) Audit(a httpapi.Act) error {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()

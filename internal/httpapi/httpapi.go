@@ -63,6 +63,9 @@ type Route struct {
 	// MaxBody is how many bytes a body may have; 0 means that the route takes
 	// no body.
 	MaxBody int64
+	// Act means that a request changes the bridge of its user, and so counts in the quota of
+	// their tier, as a call does.
+	Act bool
 	// MaxAnswer is how many bytes the answer takes while it is built; 0 means 32 KiB. So much
 	// is reserved for the caller before Handle is called, and what was written counts from
 	// then on.
@@ -155,6 +158,8 @@ type Call interface {
 	Secret() ([]byte, error)
 	// Bridge returns the bridge of the authenticated user, in any state.
 	Bridge() (route.Backend, error)
+	// KeyEnds returns when the caller's key ends, zero for one without an end and for a login.
+	KeyEnds() time.Time
 	// Audit records an act in the audit trail. An error means that the act must
 	// not be answered.
 	Audit(Act) error

@@ -34,7 +34,10 @@ func (c *featureCall) Enter(who httpapi.Identity) error {
 		return err
 	}
 	c.r.caller, c.r.admitted = p, true
-	return c.knowAs(c.router.bounds.memory.ofUser(c.r))
+	if err := c.knowAs(c.router.bounds.memory.ofUser(c.r)); err != nil || !c.route.Act {
+		return err
+	}
+	return c.countAct()
 }
 
 // IdentifyAdministrator implements httpapi.Call.

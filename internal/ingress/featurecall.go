@@ -52,6 +52,11 @@ func (c *featureCall) reserve() error {
 		c.bodyTimeout = min(anonymousTimeout, c.bodyTimeout)
 	}
 	c.writer = answerWriter{ResponseWriter: r.w, reserved: c.answer}
+	if c.route.Act && r.admitted {
+		if err := c.countAct(); err != nil {
+			return err
+		}
+	}
 	return c.answer.Reserve(cmp.Or(c.route.MaxAnswer, defaultAnswer))
 }
 
@@ -140,6 +145,24 @@ func (c *featureCall) Bridge() (route.Backend, error) {
 		c.r.secret = c.Param("name")
 	}
 	return b, err
+}
+
+// KeyEnds implements httpapi.Call.
+func (c *featureCall) KeyEnds() time.Time { return c.r.principal().KeyEnds() }
+
+// countAct counts an act of a user in the quota of their tier. One of a tier that the
+// installation does not have counts nowhere.
+func (c *featureCall) countAct() error {
+	b := c.router.bounds
+	if c.r.account.Bridge == "" { // A session has a user since a moment.
+		if err := b.findAccount(c.r); err != nil {
+			return err
+		}
+	}
+	if !c.r.account.Known {
+		return nil
+	}
+	return b.quota.TakeAct(c.r.context(), c.r.w.Header(), &c.r.account)
 }
 
 // Audit implements httpapi.Call.

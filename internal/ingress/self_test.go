@@ -13,11 +13,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
@@ -227,6 +230,91 @@ func TestUsersMakeAndRevokeTheirKeys(t *testing.T) {
 	if strings.Contains(w.logs.String(), made.Key) {
 		t.Error("the log has the key")
 	}
+}
+
+// TestAKeyMakesNoneThatOutlivesIt makes keys with a key that ends, and with those that it made.
+func TestAKeyMakesNoneThatOutlivesIt(t *testing.T) {
+	w, alice, _ := selfWorld(t)
+	ends := time.Now().Add(time.Hour).Truncate(time.Second)
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys[0].ExpiresAt = &metav1.Time{Time: ends} })
+	for body, want := range map[string]int{
+		`{"name":"a","expires":"90d"}`: http.StatusUnprocessableEntity, `{"name":"b","expires":"61m"}`: http.StatusUnprocessableEntity,
+		`{"name":"c","expires":"30m"}`: http.StatusCreated, `{"name":"d"}`: http.StatusCreated, "": http.StatusCreated,
+	} {
+		status, made, text := ask[selfservice.CreatedKey](w, "POST", "/keys", alice, body)
+		if status != want || want == http.StatusCreated && (made.ExpiresAt == nil || made.ExpiresAt.After(ends.Add(time.Second))) {
+			t.Errorf("%s: %d %s", body, status, text)
+		}
+		if want != http.StatusCreated && !strings.Contains(text, ends.UTC().Format(time.RFC3339)) {
+			t.Errorf("%s: the answer does not say when the key ends: %s", body, text)
+		}
+	}
+}
+
+// TestActsCountInTheTier has a user make keys until the burst is used up. What takes access away
+// does not count.
+func TestActsCountInTheTier(t *testing.T) {
+	w, alice, _ := selfWorld(t)
+	const burst = 3
+	w.setTiers(quota.Tiers{testTier: {PerMinute: burst, PerHour: burst, PerDay: burst, Burst: burst, ConcurrentCalls: 1, Streams: 1}})
+	var last string
+	for i := range burst + 1 {
+		status, made, text := ask[selfservice.CreatedKey](w, "POST", "/keys", alice, "")
+		want := http.StatusCreated
+		if i == burst {
+			want = http.StatusTooManyRequests
+		} else {
+			last = made.ID
+		}
+		if status != want {
+			t.Fatalf("act %d: %d %s", i, status, text)
+		}
+	}
+	for method, path := range map[string]string{"PUT": "/servers/may/choice", "POST": "/keys"} {
+		if status, _, text := ask[any](w, method, path, alice, `{"use":"On"}`); status != http.StatusTooManyRequests || !strings.Contains(text, `"rate_limited"`) {
+			t.Errorf("%s %s: %d %s", method, path, status, text)
+		}
+	}
+	if status, _, text := ask[any](w, "DELETE", "/keys/"+last, alice, ""); status != http.StatusNoContent {
+		t.Errorf("to revoke a key: %d %s", status, text)
+	}
+	if got := w.do(w.request("GET", "/u/alice/servers", alice, "")); got.status != http.StatusOK {
+		t.Errorf("to read: %d %s", got.status, got.body)
+	}
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != http.StatusTooManyRequests {
+		t.Errorf("a call: %d %s", got.status, got.body)
+	}
+}
+
+// TestOneUserAsksTheAuditIndexOnceAtATime has an index that does not answer alice.
+func TestOneUserAsksTheAuditIndexOnceAtATime(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w, alice, bob := selfWorld(t)
+		var asked atomic.Int32
+		w.index.count = func(ctx context.Context) error {
+			if asked.Add(1) == 1 {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}
+		answers := make(chan reply, 10)
+		for range cap(answers) {
+			go func() { answers <- w.do(w.request("GET", "/u/alice/usage", alice, "")) }()
+		}
+		synctest.Wait()
+		got := w.do(w.request("GET", "/u/bob/usage", bob, ""))
+		if got.status != http.StatusOK || strings.Contains(got.body, "callsUnknown") || asked.Load() != 2 {
+			t.Errorf("another user meanwhile: %d %s; %d questions reached the index", got.status, got.body, asked.Load())
+		}
+		for range cap(answers) {
+			if got := <-answers; got.status != http.StatusOK || !strings.Contains(got.body, "callsUnknown") {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		}
+		if asked.Load() != 2 {
+			t.Errorf("%d questions reached the index", asked.Load())
+		}
+	})
 }
 
 func TestUsersAskForServers(t *testing.T) {

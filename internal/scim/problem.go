@@ -47,6 +47,9 @@ var (
 // ErrTooFast says that a directory adds more in a short time than it may.
 var ErrTooFast = httpapi.New(tooManyRequests, "too_many_changes", "The directory adds people or members faster than it may. Send the request again later.")
 
+// ErrNotTheDirectorys says that a group was made by a manifest.
+var ErrNotTheDirectorys = httpapi.New(badRequest, mutability, "This group was made by an administrator with kubectl, and the directory cannot change it. Delete the BridgeGroup, and let the directory create the group.")
+
 // TooMany returns the problem of a directory that has as many resources as it may.
 func TooMany(what string, limit int) error {
 	return invalid(invalidValue, "The directory has %d %s, as many as it may have. An administrator of the installation can raise scim.directories[].limits.", limit, what)

@@ -19,6 +19,8 @@ import (
 // Actor notes acts in the audit trail in the name of who makes them. httpapi.Call is one.
 type Actor interface {
 	Audit(httpapi.Act) error
+	// KeyEnds returns when the key of who makes them ends, zero for never and for a login.
+	KeyEnds() time.Time
 }
 
 // ServerActions are what a user may do about servers.

@@ -322,6 +322,13 @@ func TestTheIngressMakesGroupsOfOneFormOfName(t *testing.T) {
 	if err := ingress.Patch(t.Context(), changed, client.MergeFrom(g), client.DryRunAll); !refused(err) {
 		t.Errorf("a finalizer: %v", err)
 	}
+	manifest := &v1alpha1.BridgeGroup{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: "engineering"}, Spec: v1alpha1.BridgeGroupSpec{Issuer: "https://a", Value: "other", DisplayName: "other"}}
+	testenv.ExpectApplied(t, c, manifest)
+	changed = manifest.DeepCopy()
+	changed.Spec.Members = []string{"d-x-1"}
+	if err := ingress.Patch(t.Context(), changed, client.MergeFrom(manifest), client.DryRunAll); !refused(err) {
+		t.Errorf("a member of a group that a manifest made: %v", err)
+	}
 	changed = g.DeepCopy()
 	changed.Spec.Members = []string{"d-x-1"}
 	if err := ingress.Patch(t.Context(), changed, client.MergeFrom(g), client.DryRunAll); err != nil {

@@ -128,6 +128,8 @@ func (c *call) LimitRate(holder string) error {
 
 func (c *call) Body() ([]byte, error) { return io.ReadAll(io.LimitReader(c.r.Body, c.maxBody)) }
 
+func (c *call) KeyEnds() time.Time { return time.Time{} }
+
 func (c *call) Audit(a httpapi.Act) error {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()

@@ -47,6 +47,9 @@ func (k *catalogPages) profiles(v *visit) error {
 		return strings.Compare(a.Name, b.Name)
 	})
 	page.Profiles = found
+	if err := v.Audit(httpapi.Act{Name: "profiles.list"}); err != nil {
+		return err
+	}
 	return k.show(v, "profiles", http.StatusOK, page)
 }
 
@@ -76,6 +79,9 @@ func (k *catalogPages) profile(v *visit) error {
 		return console.ErrNotFound
 	}
 	p := found[at]
+	if err := v.Audit(httpapi.Act{Name: "profiles.get", Target: p.Name}); err != nil {
+		return err
+	}
 	spec, err := specOf(p)
 	if err != nil {
 		return err
@@ -165,6 +171,9 @@ func (k *catalogPages) recipes(v *visit) error {
 	}
 	for _, p := range k.Catalog.Publishers() {
 		page.Publishers = append(page.Publishers, publisherOf(p, v.Now()))
+	}
+	if err := v.Audit(httpapi.Act{Name: "catalog.list"}); err != nil {
+		return err
 	}
 	return k.show(v, "catalog", http.StatusOK, page)
 }

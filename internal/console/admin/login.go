@@ -73,6 +73,12 @@ func (d *door) logIn(v *visit) error {
 	if err != nil {
 		return d.keyRefused(v, err)
 	}
+	if err := v.EnterAdministrator(who); err != nil {
+		return err
+	}
+	if err := v.Audit(httpapi.Act{Name: "console.login"}); err != nil {
+		return err
+	}
 	return d.begin(v, who, v.form.Get("next"))
 }
 

@@ -27,6 +27,8 @@ type Principal struct {
 	User  v1alpha1.UserID
 	KeyID string
 	hash  apikey.Hash
+	// keyEnds is when the key ends, zero for never.
+	keyEnds time.Time
 	// tokenGrant is what a token proved, nil for a key.
 	token *tokenGrant
 }
@@ -58,7 +60,7 @@ func verifyKey(t *route.Table, presented string, asked v1alpha1.UserID, now time
 		}
 	}
 	holder, err := holderFor(holders, asked, now)
-	return Principal{User: holder.User, KeyID: key.ID, hash: holder.Hash}, err
+	return Principal{User: holder.User, KeyID: key.ID, hash: holder.Hash, keyEnds: holder.ExpiresAt}, err
 }
 
 // holderFor returns which of those who hold a key is meant. A hash that is not
@@ -96,6 +98,9 @@ func (p Principal) StillValid(t *route.Table, now time.Time) bool {
 	}
 	return false
 }
+
+// KeyEnds returns when the key by which p was identified ends, zero for never and for a login.
+func (p Principal) KeyEnds() time.Time { return p.keyEnds }
 
 // Ended reports whether the token by which p was identified has ended. A call
 // that it began goes on; a stream for what is to come does not.

@@ -62,7 +62,7 @@ func (a *Authenticator) principalOf(t *route.Table, of httpapi.Identity) (Princi
 	}
 	for _, e := range t.Keys(of.KeyID) {
 		if e.User == of.User && digestOf(e.Hash) == of.KeyDigest {
-			return Principal{User: e.User, KeyID: of.KeyID, hash: e.Hash}, true
+			return Principal{User: e.User, KeyID: of.KeyID, hash: e.Hash, keyEnds: e.ExpiresAt}, true
 		}
 	}
 	return Principal{}, false

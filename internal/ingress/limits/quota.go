@@ -107,6 +107,12 @@ func (q *Quota) TakeBatch(ctx context.Context, answer http.Header, a *Account, b
 	return q.take(ctx, answer, a, want)
 }
 
+// TakeAct counts an act of a user on their own bridge. It takes no slot.
+func (q *Quota) TakeAct(ctx context.Context, answer http.Header, a *Account) error {
+	_, err := q.take(ctx, answer, a, quota.Want{Requests: 1})
+	return err
+}
+
 // TakeStream takes a slot for a stream, which it returns.
 func (q *Quota) TakeStream(ctx context.Context, answer http.Header, a *Account) (slot quota.Limit, err error) {
 	return q.take(ctx, answer, a, quota.Want{Slot: quota.Streams})

@@ -90,7 +90,7 @@ func Secrets(secrets UserSecrets) httpapi.Feature {
 	f := httpapi.Feature{Name: "secrets", Params: params, MaxPath: maxPath, Routes: []httpapi.Route{
 		{Method: http.MethodGet, Path: all, Handle: s.listSecrets},
 		{Method: http.MethodGet, Path: one, Handle: s.getSecret},
-		{Method: http.MethodPut, Path: one, MaxBody: MaxSecret, Handle: s.putSecret},
+		{Method: http.MethodPut, Path: one, Act: true, MaxBody: MaxSecret, Handle: s.putSecret},
 		{Method: http.MethodDelete, Path: one, Handle: s.deleteSecret},
 	}}
 	for i := range f.Routes {

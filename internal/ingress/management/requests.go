@@ -57,15 +57,15 @@ func (r *Requests) Feature() httpapi.Feature {
 		Name: "requests", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, HolderRate: selfRate, TooManyOfHolder: problems.TooManyQuestions,
 		Routes: []httpapi.Route{
 			{Method: http.MethodGet, Path: own, Access: httpapi.User, Handle: limited(r.list)},
-			{Method: http.MethodPut, Path: ownOne, Access: httpapi.UserManage, MaxBody: maxRequest, Handle: limited(r.ask)},
-			{Method: http.MethodDelete, Path: ownOne, Access: httpapi.UserManage, Handle: limited(r.withdraw)},
+			{Method: http.MethodPut, Path: ownOne, Access: httpapi.UserManage, Act: true, MaxBody: maxRequest, Handle: limited(r.ask)},
+			{Method: http.MethodDelete, Path: ownOne, Access: httpapi.UserManage, Act: true, Handle: limited(r.withdraw)},
 			{Method: http.MethodGet, Path: "/admin/requests", Access: httpapi.Admin, Query: query, Roles: []oauth.Role{oauth.RoleAuditor, oauth.RoleCurator}, Handle: r.listAll},
 			{Method: http.MethodPut, Path: one, Access: httpapi.Admin, MaxBody: maxRequest, Roles: []oauth.Role{oauth.RoleCurator}, Handle: r.decide},
 		},
 	}
 	for i := range f.Routes {
 		f.Routes[i].AnyQuery, f.Routes[i].NoHead = true, true
-		f.Routes[i].MaxAnswer = listAnswer
+		f.Routes[i].MaxAnswer = pageAnswer
 	}
 	return f
 }

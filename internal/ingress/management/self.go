@@ -60,8 +60,8 @@ type Self struct {
 	secretsAPI
 	health   healthAPI
 	o        SelfOptions
-	counting chan struct{} // Full while many questions are asked of the audit index.
-	listing  *turns        // of questions for tools
+	counting *turns // of questions to the audit index
+	listing  *turns // of questions for tools
 }
 
 // The interfaces by which others call it.
@@ -82,7 +82,7 @@ const toolQuestions = 4
 
 // NewSelf returns what users see and do of their own bridge.
 func NewSelf(o SelfOptions) *Self {
-	return &Self{secretsAPI{o.Secrets}, healthAPI{o.Reports, o.Last}, o, make(chan struct{}, userQuestions), newTurns(toolQuestions)}
+	return &Self{secretsAPI{o.Secrets}, healthAPI{o.Reports, o.Last}, o, newTurns(userQuestions), newTurns(toolQuestions)}
 }
 
 // viewOf returns what is known of a bridge. It wakes nobody.

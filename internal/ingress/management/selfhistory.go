@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
@@ -41,7 +42,7 @@ func (s *Self) Usage(ctx context.Context, of route.Backend, asked selfservice.Us
 }
 
 func (s *Self) count(ctx context.Context, q audit.FiguresQuery) (f audit.Figures, err error) {
-	err = s.askIndex(ctx, usageTimeout, func(ctx context.Context) error {
+	err = s.askIndex(ctx, q.UserID, usageTimeout, func(ctx context.Context) error {
 		f, err = s.o.AuditIndex.Figures(ctx, q)
 		return err
 	})
@@ -53,7 +54,7 @@ func (s *Self) Activity(ctx context.Context, of route.Backend, q audit.Query) (s
 	q.UserID = string(of.User)
 	q.Limit = cmp.Or(q.Limit, audit.DefaultPage)
 	var page audit.Page
-	err := s.askIndex(ctx, searchTimeout, func(ctx context.Context) (err error) {
+	err := s.askIndex(ctx, q.UserID, searchTimeout, func(ctx context.Context) (err error) {
 		page, err = s.o.AuditIndex.Search(ctx, q)
 		return err
 	})
@@ -63,18 +64,17 @@ func (s *Self) Activity(ctx context.Context, of route.Backend, q audit.Query) (s
 	return selfservice.ActivityOf(page), nil
 }
 
-// askIndex asks the audit index, which answers a few users at a time: who writes entries
-// has the same disk.
-func (s *Self) askIndex(ctx context.Context, timeout time.Duration, ask func(context.Context) error) error {
+// askIndex asks the audit index, which answers a few users at a time, and each of them once: who
+// writes entries has the same disk.
+func (s *Self) askIndex(ctx context.Context, user string, timeout time.Duration, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	select {
-	case s.counting <- struct{}{}:
-		defer func() { <-s.counting }()
-		return ask(ctx)
-	case <-ctx.Done():
-		return ctx.Err()
+	end, err := s.counting.wait(ctx, v1alpha1.UserID(user))
+	if err != nil {
+		return err
 	}
+	defer end()
+	return ask(ctx)
 }
 
 // indexProblem returns err of the audit index as the caller may know it.

@@ -4,6 +4,7 @@
 package management
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -22,9 +23,11 @@ const (
 	// selfRate is how many requests in a second a user may make here, on average: a page
 	// asks several things at once.
 	selfRate = 10
-	// listAnswer is the memory for a list: 200 tools with the longest texts, or what the longest
-	// report makes of 64 servers.
-	listAnswer = 768 << 10
+	// listAnswer is the memory for what a bridge says: 200 tools with the longest texts, or
+	// what the longest report makes of 64 servers. pageAnswer is that for all else. A page
+	// that asks for everything at once stays below what a user may have.
+	listAnswer = 512 << 10
+	pageAnswer = 128 << 10
 )
 
 // selfRoutes answers users about their own bridge.
@@ -37,13 +40,13 @@ func (s *Self) Feature() httpapi.Feature {
 	f := httpapi.Feature{
 		Name: "self", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, HolderRate: selfRate, TooManyOfHolder: problems.TooManyQuestions,
 		Routes: []httpapi.Route{
-			{Method: http.MethodGet, Path: "/u/:userId/servers", Access: httpapi.User, Handle: r.servers},
+			{Method: http.MethodGet, Path: "/u/:userId/servers", Access: httpapi.User, MaxAnswer: listAnswer, Handle: r.servers},
 			{Method: http.MethodGet, Path: server, Access: httpapi.User, Handle: r.server},
-			{Method: http.MethodPut, Path: choice, Access: httpapi.UserManage, MaxBody: MaxChoice, Handle: r.choose},
-			{Method: http.MethodDelete, Path: choice, Access: httpapi.UserManage, Handle: r.clear},
-			{Method: http.MethodGet, Path: "/u/:userId/tools", Access: httpapi.User, Query: query, Handle: r.tools},
+			{Method: http.MethodPut, Path: choice, Access: httpapi.UserManage, Act: true, MaxBody: MaxChoice, Handle: r.choose},
+			{Method: http.MethodDelete, Path: choice, Access: httpapi.UserManage, Act: true, Handle: r.clear},
+			{Method: http.MethodGet, Path: "/u/:userId/tools", Access: httpapi.User, Query: query, MaxAnswer: listAnswer, Handle: r.tools},
 			{Method: http.MethodGet, Path: "/u/:userId/keys", Access: httpapi.UserManage, Handle: r.keys},
-			{Method: http.MethodPost, Path: "/u/:userId/keys", Access: httpapi.UserManage, MaxBody: MaxKeyRequest, Handle: r.createKey},
+			{Method: http.MethodPost, Path: "/u/:userId/keys", Access: httpapi.UserManage, Act: true, MaxBody: MaxKeyRequest, Handle: r.createKey},
 			{Method: http.MethodDelete, Path: "/u/:userId/keys/:keyId", Access: httpapi.UserManage, Handle: r.revokeKey},
 			{Method: http.MethodGet, Path: "/u/:userId/connections", Access: httpapi.UserManage, Handle: r.connections},
 			{Method: http.MethodDelete, Path: "/u/:userId/connections/:server", Access: httpapi.UserManage, Handle: r.disconnect},
@@ -52,7 +55,8 @@ func (s *Self) Feature() httpapi.Feature {
 		},
 	}
 	for i := range f.Routes {
-		f.Routes[i].AnyQuery, f.Routes[i].NoHead, f.Routes[i].MaxAnswer = true, true, listAnswer
+		f.Routes[i].AnyQuery, f.Routes[i].NoHead = true, true
+		f.Routes[i].MaxAnswer = cmp.Or(f.Routes[i].MaxAnswer, pageAnswer)
 		f.Routes[i].Handle = limited(f.Routes[i].Handle)
 	}
 	return f

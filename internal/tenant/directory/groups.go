@@ -55,6 +55,16 @@ func (s *groupStore) group(ctx context.Context, d *scim.Directory, id string) (*
 	return g, nil
 }
 
+// ownGroup is group for a change. One that a manifest made is not the directory's to change, and
+// an admission policy holds the ingress to that.
+func (s *groupStore) ownGroup(ctx context.Context, d *scim.Directory, id string) (*v1alpha1.BridgeGroup, error) {
+	g, err := s.group(ctx, d, id)
+	if err == nil && !access.IsGroupName(g.Name) {
+		err = scim.ErrNotTheDirectorys
+	}
+	return g, err
+}
+
 // groupOf returns a group as its directory sees it: without members that the directory has
 // deleted since.
 func (s *groupStore) groupOf(ctx context.Context, g *v1alpha1.BridgeGroup) (scim.Group, error) {
@@ -215,7 +225,7 @@ func (s *groupStore) checkValue(ctx context.Context, d *scim.Directory, value, n
 // may be called several times.
 func (s *groupStore) ChangeGroup(ctx context.Context, d *scim.Directory, id string, change func(scim.Group) (scim.Group, error)) (before, after scim.Group, err error) {
 	err = retry(ctx, func() error {
-		stored, err := s.group(ctx, d, id)
+		stored, err := s.ownGroup(ctx, d, id)
 		if err != nil {
 			return err
 		}
@@ -268,7 +278,7 @@ func (s *groupStore) storeGroup(ctx context.Context, d *scim.Directory, o *v1alp
 // DeleteGroup deletes a group of a directory. check may refuse it.
 func (s *groupStore) DeleteGroup(ctx context.Context, d *scim.Directory, id string, check func(scim.Group) error) error {
 	return retry(ctx, func() error {
-		o, err := s.group(ctx, d, id)
+		o, err := s.ownGroup(ctx, d, id)
 		if err != nil {
 			return err
 		}

@@ -484,6 +484,16 @@ func TestADirectoryAddsNoFasterThanItMay(t *testing.T) {
 	must.Succeed(t, f.DeleteUser(t.Context(), f.directory, bert.ID, anyUser))
 }
 
+func TestADirectoryChangesNoGroupOfAManifest(t *testing.T) {
+	f := newFixture(t, okta)
+	o := &v1alpha1.BridgeGroup{Spec: v1alpha1.BridgeGroupSpec{Issuer: okta.Issuer, Value: "eng", DisplayName: "eng"}}
+	o.Namespace, o.Name = f.userStore.namespace, "engineering"
+	testenv.ExpectApplied(t, f.client, o)
+	_, _, err := f.ChangeGroup(t.Context(), f.directory, o.Name, func(g scim.Group) (scim.Group, error) { g.DisplayName = "x"; return g, nil })
+	expectRefusal(t, err, http.StatusBadRequest, "made by an administrator")
+	expectRefusal(t, f.DeleteGroup(t.Context(), f.directory, o.Name, anyGroup), http.StatusBadRequest, "made by an administrator")
+}
+
 // TestADirectoryDoesNotLearnWhoIsInAnother has a group of members of another directory, whose
 // ids are no secret.
 func TestADirectoryDoesNotLearnWhoIsInAnother(t *testing.T) {
