@@ -324,7 +324,7 @@ func TestUsageIsOfTheUserAlone(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	asked := w.index.counts()
-	if len(asked) != 1 || asked[0].UserID != "alice" || asked[0].Step != 24*time.Hour {
+	if len(asked) != 1 || asked[0].UserID != "alice" || asked[0].BridgeUID != "uid-alice" || asked[0].Step != 24*time.Hour {
 		t.Errorf("the index is asked %+v", asked)
 	}
 	for query, says := range map[string]string{"step=week": "step", "userId=bob": "the parameters are", "from=2026-11-02&to=2026-11-01": "before", "to=soon": "time", "from=;": "query"} {
@@ -355,7 +355,7 @@ func TestActivityIsOfTheUserAlone(t *testing.T) {
 		t.Errorf("the next page: %d", status)
 	}
 	for _, q := range w.index.queries() {
-		if q.UserID != "alice" {
+		if q.UserID != "alice" || q.BridgeUID != "uid-alice" {
 			t.Errorf("the index is asked %+v", q)
 		}
 	}
