@@ -60,7 +60,9 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.find(); err != nil {
 		return err
 	}
-	err := s.db.Prepare(ctx, database.Schema{Table: "audit_schema", Version: schemaVersion, Statements: schema, Columns: columns, Lock: prepareLock})
+	err := s.db.Prepare(ctx, database.Schema{
+		Table: "audit_schema", Version: schemaVersion, Statements: schema, Columns: columns, Lock: prepareLock,
+	})
 	if err != nil {
 		return fmt.Errorf("prepare the audit index: %w", err)
 	}

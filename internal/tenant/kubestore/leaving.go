@@ -200,7 +200,8 @@ func (l *Leaving) note(ctx context.Context, p *v1alpha1.BridgePerson, step strin
 		user, bridge = string(own[0].User()), string(own[0].UID)
 	}
 	return l.Note(audit.Entry{
-		ID: entryID(p, step), Time: done, UserID: user, BridgeUID: bridge, Principal: audit.Principal{Kind: audit.KindInstallation}, ReportedBy: audit.Ingress,
+		ID: entryID(p, step), Time: done, UserID: user, BridgeUID: bridge,
+		Principal: audit.Principal{Kind: audit.KindInstallation}, ReportedBy: audit.Ingress,
 		Call: audit.Call{Method: audit.AccessPrefix + strings.ToLower(step[:1]) + step[1:], Action: p.Name, Status: audit.Success},
 	})
 }
