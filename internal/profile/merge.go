@@ -153,18 +153,27 @@ func (m *merger) server(name string) v1alpha1.EffectiveServer {
 	if entry.Recipe != nil {
 		out.Recipe = entry.Recipe.Name
 	}
-	offer := Offer{Use: use, Own: m.has(name)}
-	if use == v1alpha1.ServerOnRequest {
-		out.Offer = m.sharing.Offered(entry)
-		approved, found := m.approved[name]
-		offer.Approved, offer.Changed = found && approved == out.Offer, found && approved != out.Offer
-	}
+	var offer Offer
+	offer, out.Offer = m.offer(entry, use)
 	choice := m.choice(name)
 	out.Reason = offer.Reason(choice.Use)
 	if out.Reason == "" || out.Reason == v1alpha1.ReasonChoiceIgnored {
 		m.give(&out, entry, by.Spec.Variables, append(denied, choice.Deny...))
 	}
 	return out
+}
+
+// offer returns how an entry is offered, and what is offered on request.
+func (m *merger) offer(entry v1alpha1.ProfileServer, use v1alpha1.ServerUse) (Offer, string) {
+	offer := Offer{Use: use, Own: m.has(entry.Name)}
+	if use != v1alpha1.ServerOnRequest {
+		return offer, ""
+	}
+	what := m.sharing.Offered(entry)
+	if approved, found := m.approved[entry.Name]; found {
+		offer.Approved, offer.Changed = approved == what, approved != what
+	}
+	return offer, what
 }
 
 // give gives the bridge the server of an entry, without the denied tools, if it is not one of
