@@ -4,13 +4,13 @@
 package profile
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -81,6 +81,6 @@ func bounded(offer string) string {
 	if len(offer) <= maxOffer {
 		return offer
 	}
-	end := "… " + catalog.Digest(offer)
+	end := fmt.Sprintf("… sha256:%x", sha256.Sum256([]byte(offer)))
 	return strings.ToValidUTF8(offer[:maxOffer-len(end)], "") + end
 }
