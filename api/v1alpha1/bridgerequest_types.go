@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // BridgeRequest is what a user asks for, and what an administrator answered: a server that a
@@ -17,6 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="User",type=string,JSONPath=`.spec.user`
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
 // +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=`.spec.decision.verdict`
+// +kubebuilder:printcolumn:name="Offer",type=string,JSONPath=`.spec.offer`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type BridgeRequest struct {
@@ -25,7 +27,7 @@ type BridgeRequest struct {
 
 	// spec is the request and its answer.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self.user == oldSelf.user && self.server == oldSelf.server",message="a BridgeRequest stays one of the same user for the same server: delete it and create another one"
+	// +kubebuilder:validation:XValidation:rule="self.user == oldSelf.user && self.bridgeUID == oldSelf.bridgeUID && self.server == oldSelf.server && self.offer == oldSelf.offer",message="a BridgeRequest stays one of the same user, bridge, server and offer: delete it and create another one"
 	Spec BridgeRequestSpec `json:"spec"`
 }
 
@@ -47,11 +49,28 @@ type BridgeRequestSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')",message="user must be 1 to 63 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
 	User UserID `json:"user"`
 
+	// bridgeUID is the metadata.uid of the user's HostedBridge. The request has no effect
+	// for another HostedBridge that gets the user id later.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	BridgeUID types.UID `json:"bridgeUID"`
+
 	// server is the name of a server that a BridgeProfile offers on request.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$')",message="server must be 1 to 32 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
 	Server string `json:"server"`
+
+	// offer is what the BridgeProfile offered under this name when the user asked, as in
+	// status.effective.servers[].offer of the HostedBridge: the recipe, URL, package, image
+	// or SharedServer. An approval has no effect while the BridgeProfile offers something
+	// else.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Offer string `json:"offer"`
 
 	// reason is why the user asks, in their own words.
 	// +optional

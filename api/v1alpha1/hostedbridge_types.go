@@ -648,8 +648,9 @@ type EffectiveServer struct {
 
 	// reason says why the bridge does not have the server, or does not follow a choice:
 	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier,
-	// NotApproved for a server that the user has to ask for, UnknownShared or NotMember of a
-	// SharedServer, or ChoiceIgnored.
+	// NotApproved for a server that the user has to ask for, OfferChanged for one whose
+	// approval was for another offer, UnknownShared or NotMember of a SharedServer, or
+	// ChoiceIgnored.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
@@ -664,6 +665,12 @@ type EffectiveServer struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Shared string `json:"shared,omitempty"`
+
+	// offer is what the profile offers, if use is OnRequest: the recipe, URL, package, image
+	// or SharedServer. An approval is for one offer.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Offer string `json:"offer,omitempty"`
 }
 
 // The reasons of EffectiveServer, beside ReasonUnknownShared.
@@ -673,6 +680,7 @@ const (
 	ReasonServerShadowed = "Shadowed"
 	ReasonServerNoRoom   = "NoRoom"
 	ReasonNotApproved    = "NotApproved"
+	ReasonOfferChanged   = "OfferChanged"
 	ReasonChoiceIgnored  = "ChoiceIgnored"
 )
 

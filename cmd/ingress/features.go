@@ -98,7 +98,7 @@ func requestsOf(c *core, o *options) *requests.Store {
 
 // requestsOn returns what users ask for, and what administrators answer.
 func requestsOn(c *core, o *options) *management.Requests {
-	return management.NewRequests(requestsOf(c, o), c.routes.Bridge)
+	return management.NewRequests(requestsOf(c, o), c.routes)
 }
 
 // requestsFeature serves what users ask for, and what administrators answer.

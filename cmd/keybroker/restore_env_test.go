@@ -131,7 +131,7 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 	a.bridgeWith("carol", nil)
 	a.sharedWith("payments", "PAY_TOKEN", adminCanary)
 
-	people := newPeople(d)
+	people := newPeople(d, before)
 
 	d.mustDo(takeBackup)
 	for _, file := range []string{"envelopes.json", "salts.json"} {
@@ -158,6 +158,7 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 	}
 
 	people.expectNoAccessTo(after)
+	people.expectApprovedFor(after)
 
 	said := d.mustDo(restoreSecrets)
 	a.expect(said, "restored "+a.namespace+"/alice: 3 secrets", "restored "+Defaults().Namespace+"/shared/payments: 1 secrets", "nothing was written", "3 restored, 0 unchanged, 0 skipped, 0 refused",

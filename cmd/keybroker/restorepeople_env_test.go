@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,7 +23,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/profile"
 	tenantstore "github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -34,7 +37,7 @@ const (
 )
 
 // peopleKinds are the kinds that people.json and recipes.json have.
-var peopleKinds = []string{"BridgePerson", "BridgeGroup", "BridgeRequest", "BridgeProfile", "CatalogPublisher", "CatalogRecipe"}
+var peopleKinds = []string{"BridgePerson", "BridgeGroup", "BridgeProfile", "CatalogPublisher", "CatalogRecipe"}
 
 // people are what an installation keeps of people, and its catalog.
 type people struct {
@@ -47,14 +50,14 @@ type people struct {
 
 // newPeople makes one object or more of each kind. The directory has taken the access of
 // anna, whose bridge is that of the user alice by the provider's rule alone.
-func newPeople(d *drill) *people {
+func newPeople(d *drill, alice store.Bridge) *people {
 	t, namespace := d.t, Defaults().Namespace
 	t.Helper()
-	store, err := kubestore.New(testenv.Config(), kubestore.Options{Namespace: namespace, Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	recipes, err := kubestore.New(testenv.Config(), kubestore.Options{Namespace: namespace, Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &people{drill: d, catalog: store, persons: &tenantstore.Persons{Client: d.client, Namespace: namespace}}
+	p := &people{drill: d, catalog: recipes, persons: &tenantstore.Persons{Client: d.client, Namespace: namespace}}
 	t.Cleanup(func() { p.deleteAll(context.WithoutCancel(t.Context())) })
 
 	key := oauth.KeyOf(idp, anna)
@@ -70,7 +73,7 @@ func newPeople(d *drill) *people {
 			Issuer: idp, Value: "engineers", DisplayName: "engineers", Members: []string{access.MemberID(access.DirectoryName(key), 2)},
 		}},
 		&v1alpha1.BridgeRequest{ObjectMeta: name(v1alpha1.RequestName("alice", "github")), Spec: v1alpha1.BridgeRequestSpec{
-			User: "alice", Server: "github", Decision: &v1alpha1.RequestDecision{Verdict: v1alpha1.RequestApproved, Time: metav1.Now()},
+			User: "alice", BridgeUID: alice.UID, Server: "github", Offer: "recipe github", Decision: &v1alpha1.RequestDecision{Verdict: v1alpha1.RequestApproved, Time: metav1.Now()},
 		}},
 	} {
 		testenv.ExpectApplied(t, d.client, o)
@@ -79,12 +82,12 @@ func newPeople(d *drill) *people {
 	person := p.person()
 	person.Status.LoginsEndedTime = new(metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second)))
 	must.Succeed(t, d.client.Status().Update(t.Context(), person))
-	_, _, err = store.CreatePublisher(t.Context(), catalog.Publisher{ID: "acme", DisplayName: "Acme"}, nil)
-	_, id, _, added := store.AddPublisherKey(t.Context(), "acme", nil)
-	revoked := store.RevokePublisherKey(t.Context(), "acme", id)
-	_, published := store.CreateRecipe(t.Context(), publish("1.0.0"))
+	_, _, err = recipes.CreatePublisher(t.Context(), catalog.Publisher{ID: "acme", DisplayName: "Acme"}, nil)
+	_, id, _, added := recipes.AddPublisherKey(t.Context(), "acme", nil)
+	revoked := recipes.RevokePublisherKey(t.Context(), "acme", id)
+	_, published := recipes.CreateRecipe(t.Context(), publish("1.0.0"))
 	p.seed()
-	_, _, assessed := store.SetQuality(t.Context(), "files", catalog.Overlay{Verified: new(true)}, "", false)
+	_, _, assessed := recipes.SetQuality(t.Context(), "files", catalog.Overlay{Verified: new(true)}, "", false)
 	must.Succeed(t, errors.Join(err, added, revoked, published, assessed))
 	p.accept()
 	p.objects = p.read()
@@ -156,7 +159,7 @@ func (p *people) read() map[string]any {
 
 func (p *people) deleteAll(ctx context.Context) {
 	p.t.Helper()
-	for _, kind := range peopleKinds {
+	for _, kind := range append(slices.Clone(peopleKinds), "BridgeRequest") {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
 		if err := p.client.DeleteAllOf(ctx, o, client.InNamespace(Defaults().Namespace)); err != nil {
@@ -184,6 +187,16 @@ func (p *people) expectRestored() {
 	}
 	if _, err := p.catalog.UpdateRecipe(p.t.Context(), publish("1.1.0")); err != nil {
 		p.t.Errorf("the publisher cannot change the restored recipe: %v", err)
+	}
+}
+
+// expectApprovedFor checks that the approval of alice's request is for the restored bridge.
+func (p *people) expectApprovedFor(b *v1alpha1.HostedBridge) {
+	p.t.Helper()
+	var requests v1alpha1.BridgeRequestList
+	must.Succeed(p.t, p.client.List(p.t.Context(), &requests, client.InNamespace(Defaults().Namespace)))
+	if got := profile.Approved(requests.Items, b); got["github"] != "recipe github" {
+		p.t.Errorf("of the requests %+v, these are approved: %v", requests.Items, got)
 	}
 }
 

@@ -248,6 +248,9 @@ func serverConfiguration(s v1alpha1.EffectiveServer) *bridgeac.EffectiveServerAp
 	if s.Shared != "" {
 		ac.WithShared(s.Shared)
 	}
+	if s.Offer != "" {
+		ac.WithOffer(s.Offer)
+	}
 	return ac
 }
 

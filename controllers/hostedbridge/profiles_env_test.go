@@ -347,7 +347,7 @@ func TestGroupsThatALoginNamesDecide(t *testing.T) {
 func TestAServerOnRequestNeedsAnApprovedRequest(t *testing.T) {
 	f := newFixture(t)
 	p := f.profile("engineering", "jira", "https://jira.example.com/mcp")
-	p.Spec.Servers[0].Use = v1alpha1.ServerOnRequest
+	p.Spec.Servers[0].Use, p.Spec.Rollout = v1alpha1.ServerOnRequest, v1alpha1.ProfileRollout{Pace: v1alpha1.PaceImmediate}
 	b := f.bridge("member", inGroup, func(s *v1alpha1.HostedBridgeSpec) {
 		s.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "jira", Use: v1alpha1.ChoiceOn}}}
 	})
@@ -359,7 +359,10 @@ func TestAServerOnRequestNeedsAnApprovedRequest(t *testing.T) {
 	}
 	q := &v1alpha1.BridgeRequest{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: v1alpha1.RequestName(b.User(), "jira")},
-		Spec:       v1alpha1.BridgeRequestSpec{User: b.User(), Server: "jira", Reason: "tickets"},
+		Spec:       v1alpha1.BridgeRequestSpec{User: b.User(), BridgeUID: b.UID, Server: "jira", Offer: "https://jira.example.com/mcp", Reason: "tickets"},
+	}
+	if offers := b.Status.Effective.Servers; len(offers) != 1 || offers[0].Offer != q.Spec.Offer {
+		t.Errorf("the profile offers %+v", offers)
 	}
 	testenv.ExpectApplied(t, f.Client, q)
 	f.expectConfigured(t, b, "jira.example.com", false)
@@ -371,7 +374,26 @@ func TestAServerOnRequestNeedsAnApprovedRequest(t *testing.T) {
 	if err := decide(v1alpha1.RequestDecision{Verdict: v1alpha1.RequestRefused}); err == nil || !strings.Contains(err.Error(), "refused with a reason") {
 		t.Errorf("a refusal without a reason: %v", err)
 	}
+	for name, change := range map[string]func(*v1alpha1.BridgeRequestSpec){
+		"another bridge": func(s *v1alpha1.BridgeRequestSpec) { s.BridgeUID = "other" }, "another offer": func(s *v1alpha1.BridgeRequestSpec) { s.Offer = "other" },
+	} {
+		testenv.ExpectExists(t, f.Client, q)
+		changed := q.DeepCopy()
+		change(&changed.Spec)
+		if err := f.Update(t.Context(), changed); err == nil || !strings.Contains(err.Error(), "stays one of the same") {
+			t.Errorf("a request for %s: %v", name, err)
+		}
+	}
 	must.Succeed(t, decide(v1alpha1.RequestDecision{Verdict: v1alpha1.RequestApproved}))
+	f.expectConfigured(t, b, "jira.example.com", true)
+
+	f.edit(t, p, func(s *v1alpha1.BridgeProfileSpec) { s.Servers[0].Transport.URL = "https://payroll.example.com/mcp" })
+	f.expectConfigured(t, b, "payroll.example.com", false)
+	f.expectConfigured(t, b, "jira.example.com", false)
+	if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionProfilesApplied); c == nil || !strings.Contains(c.Message, "offers another server under this name than the one that was approved") {
+		t.Errorf("condition %+v", c)
+	}
+	f.edit(t, p, func(s *v1alpha1.BridgeProfileSpec) { s.Servers[0].Transport.URL = "https://jira.example.com/mcp?all=1" })
 	f.expectConfigured(t, b, "jira.example.com", true)
 	must.Succeed(t, f.Delete(t.Context(), q))
 	f.expectConfigured(t, b, "jira.example.com", false)

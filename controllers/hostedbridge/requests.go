@@ -17,9 +17,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
 
-// approved returns the servers for which requests of the bridge's user are approved, if any
-// of the profiles offers servers on request.
-func (r *profiler) approved(ctx context.Context, b *v1alpha1.HostedBridge, selected []profile.Profile) ([]string, error) {
+// approved returns what is approved for the bridge, if any of the profiles offers servers on
+// request.
+func (r *profiler) approved(ctx context.Context, b *v1alpha1.HostedBridge, selected []profile.Profile) (profile.Approvals, error) {
 	if !slices.ContainsFunc(selected, profile.Profile.OffersOnRequest) {
 		return nil, nil
 	}
@@ -27,7 +27,7 @@ func (r *profiler) approved(ctx context.Context, b *v1alpha1.HostedBridge, selec
 	if err := r.client.List(ctx, &list, client.InNamespace(r.namespace), client.MatchingFields{indexRequestUser: string(b.User())}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list BridgeRequests: %w", err)
 	}
-	return profile.Approved(list.Items, b.User()), nil
+	return profile.Approved(list.Items, b), nil
 }
 
 // bridgesOfRequest maps a BridgeRequest to the HostedBridges of its user.

@@ -20,7 +20,7 @@ import (
 
 // sampleEntry is an entry with every field set.
 var sampleEntry = Entry{
-	ID: "e1", Time: time.Date(2026, 11, 21, 12, 0, 0, 123e6, time.UTC), UserID: "alice",
+	ID: "e1", Time: time.Date(2026, 11, 21, 12, 0, 0, 123e6, time.UTC), UserID: "alice", BridgeUID: "5681a075-0000",
 	Principal: Principal{Kind: KindUserKey, ID: "k1", Issuer: "https://issuer.example/?a=<b>"},
 	Call:      func() Call { c := sample; c.ID = ""; return c }(), ReportedBy: Bridge,
 	SessionHash: "5e55", SourceIPHash: "ad", UserAgent: `agent/1.0 (x; "y") <&>`, TraceID: "0af7", RequestID: "f00",
@@ -55,7 +55,7 @@ func TestALineIsReadAsItWasWritten(t *testing.T) {
 func TestWhateverAnEntryIsMadeOfItsLineCanBeRead(t *testing.T) {
 	strange := strings.Repeat("\r\nX: \x00é\"\\\xff<", 100)
 	e := Entry{
-		ID: strange, UserID: strange, Principal: Principal{Kind: KindAdminKey, ID: strange, Issuer: strange, Role: strange}, ReportedBy: Ingress,
+		ID: strange, UserID: strange, BridgeUID: strange, Principal: Principal{Kind: KindAdminKey, ID: strange, Issuer: strange, Role: strange}, ReportedBy: Ingress,
 		Call:        Call{Server: strange, Tool: strange, Method: strange, Status: "strange", ParamKeys: []string{strange}, LatencyMS: -1},
 		SessionHash: strange, SourceIPHash: strange, UserAgent: strange, TraceID: strange, RequestID: strange,
 		Time: time.Date(2026, 1, 1, 1, 1, 1, 999999999, time.FixedZone("x", 3600)),
@@ -89,7 +89,7 @@ func TestTheLongestEntryFitsIntoALine(t *testing.T) {
 // TestAnEntryCannotHoldAValue fails when a field comes that could.
 func TestAnEntryCannotHoldAValue(t *testing.T) {
 	names := map[string]bool{
-		"ID": true, "Time": true, "UserID": true, "Principal": true, "Call": true, "ReportedBy": true, "SessionHash": true,
+		"ID": true, "Time": true, "UserID": true, "BridgeUID": true, "Principal": true, "Call": true, "ReportedBy": true, "SessionHash": true,
 		"SourceIPHash": true, "UserAgent": true, "TraceID": true, "RequestID": true,
 	}
 	for field := range reflect.TypeFor[Entry]().Fields() {

@@ -84,7 +84,10 @@ type Entry struct {
 	// the millisecond.
 	Time time.Time `json:"time"`
 	// UserID is the user whose bridge was called or changed.
-	UserID    string    `json:"userId,omitempty"`
+	UserID string `json:"userId,omitempty"`
+	// BridgeUID is the UID of that user's HostedBridge: another one may get the user id
+	// later. It is empty if there was none.
+	BridgeUID string    `json:"bridgeUid,omitempty"`
 	Principal Principal `json:"principal"`
 	Call
 	ReportedBy Reporter `json:"reportedBy"`
@@ -106,7 +109,7 @@ func (e Entry) Bounded() Entry {
 	if len(e.ParamKeys) == 0 {
 		e.ParamKeys = nil // As it is when it is read again.
 	}
-	e.ID, e.UserID, e.TraceID = Name(e.ID), Name(e.UserID), Name(e.TraceID)
+	e.ID, e.UserID, e.BridgeUID, e.TraceID = Name(e.ID), Name(e.UserID), Name(e.BridgeUID), Name(e.TraceID)
 	e.Principal.ID, e.Principal.Role = Name(e.Principal.ID), Name(e.Principal.Role)
 	e.SessionHash, e.SourceIPHash, e.RequestID = Name(e.SessionHash), Name(e.SourceIPHash), Name(e.RequestID)
 	e.Principal.Issuer, e.UserAgent = Printable(e.Principal.Issuer), Printable(e.UserAgent)
@@ -144,8 +147,8 @@ func (e Entry) validate() error {
 		return err
 	}
 	for _, s := range [...]struct{ field, value string }{
-		{"userId", e.UserID}, {"principal.id", e.Principal.ID}, {"principal.role", e.Principal.Role}, {"sessionHash", e.SessionHash},
-		{"sourceIpHash", e.SourceIPHash}, {"traceId", e.TraceID}, {"requestId", e.RequestID},
+		{"userId", e.UserID}, {"bridgeUid", e.BridgeUID}, {"principal.id", e.Principal.ID}, {"principal.role", e.Principal.Role},
+		{"sessionHash", e.SessionHash}, {"sourceIpHash", e.SourceIPHash}, {"traceId", e.TraceID}, {"requestId", e.RequestID},
 	} {
 		if !validName(s.value) {
 			return fmt.Errorf("%s is not a name", s.field)

@@ -23,6 +23,9 @@ const MaxSteps = 31*24 + 1
 type FiguresQuery struct {
 	// UserID is the user whose calls are meant, empty for all users.
 	UserID string
+	// BridgeUID is the HostedBridge of this user whose calls are meant, empty for all that
+	// have had the user id. It is given with UserID alone.
+	BridgeUID string
 	// From is the earliest that belongs to it, To the first that does not any
 	// more. Both are given.
 	From, To time.Time
@@ -45,10 +48,10 @@ func (q FiguresQuery) Starts() []time.Time {
 
 // Figures are how much was called in a time. Administrators' acts are no calls.
 type Figures struct {
-	// UserID is that of the query. A store of an earlier release, which counts the calls
-	// of all users, leaves it empty.
-	UserID string
-	Total  Calls
+	// UserID and BridgeUID are those of the query. A store of an earlier release, which counts
+	// the calls of more users or HostedBridges, leaves them empty.
+	UserID, BridgeUID string
+	Total             Calls
 	// Steps are those of the query, in order, also where nothing was called.
 	Steps []Step
 	// Tools are those with the most calls, of all users together. Those that no

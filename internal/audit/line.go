@@ -79,7 +79,7 @@ func (l line) entry(e *Entry) line {
 	if err != nil {
 		panic(err) // No clock tells of another era.
 	}
-	l = append(append(l, '"').some("userId", e.UserID).name("principal"), '{')
+	l = append(append(l, '"').some("userId", e.UserID).some("bridgeUid", e.BridgeUID).name("principal"), '{')
 	l = l.text("kind", string(e.Principal.Kind)).some("id", e.Principal.ID).some("issuer", e.Principal.Issuer).some("role", e.Principal.Role)
 	l = append(l, '}').call(&e.Call)
 	l = l.text("reportedBy", string(e.ReportedBy)).some("sessionHash", e.SessionHash).some("sourceIpHash", e.SourceIPHash)

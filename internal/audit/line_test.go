@@ -25,7 +25,7 @@ func byReflection(h *Head, e Entry) []byte {
 	if len(e.ParamKeys) == 0 {
 		e.ParamKeys = nil
 	}
-	for _, s := range []*string{&e.ID, &e.UserID, &e.Principal.ID, &e.Principal.Role, &e.SessionHash, &e.SourceIPHash, &e.TraceID, &e.RequestID} {
+	for _, s := range []*string{&e.ID, &e.UserID, &e.BridgeUID, &e.Principal.ID, &e.Principal.Role, &e.SessionHash, &e.SourceIPHash, &e.TraceID, &e.RequestID} {
 		*s = nameByCharacter(*s)
 	}
 	e.Principal.Issuer, e.UserAgent = printableByCharacter(e.Principal.Issuer), printableByCharacter(e.UserAgent)
@@ -103,7 +103,7 @@ func anyEntry(r *rand.Rand, text string) Entry {
 	number := func() int64 { return r.Int64N(1<<40) >> r.IntN(41) * (r.Int64N(4) - 1) }
 	e := Entry{
 		ID: part(), Time: time.UnixMilli(r.Int64N(1 << 47)).Add(time.Duration(r.IntN(1e9))).In(time.FixedZone("", r.IntN(86400))),
-		UserID: part(), Principal: Principal{Kind(part()), part(), part(), part()}, ReportedBy: Reporter(part()),
+		UserID: part(), BridgeUID: part(), Principal: Principal{Kind(part()), part(), part(), part()}, ReportedBy: Reporter(part()),
 		SessionHash: part(), SourceIPHash: part(), UserAgent: part(), TraceID: part(), RequestID: part(),
 		Call: Call{
 			ID: part(), Server: part(), Tool: part(), Method: part(), Action: part(), Status: Status(part()), ErrorType: part(), ProtocolVersion: part(),

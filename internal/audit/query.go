@@ -22,9 +22,12 @@ const (
 // for all.
 type Query struct {
 	UserID string
-	Server string
-	Tool   string
-	Status Status
+	// BridgeUID asks for entries of this HostedBridge alone, and not of an earlier one of
+	// the same user id.
+	BridgeUID string
+	Server    string
+	Tool      string
+	Status    Status
 	// From and To bound the time of the entries: From is the earliest that
 	// belongs to it, To the first that does not any more.
 	From, To time.Time
@@ -38,7 +41,10 @@ type Query struct {
 
 // Page is an answer to a Query.
 type Page struct {
-	Entries []Entry
+	// BridgeUID is that of the query. A store of an earlier release, which does not
+	// distinguish HostedBridges, leaves it empty.
+	BridgeUID string
+	Entries   []Entry
 	// Next is what Before must be for the next page, nil on the last one.
 	Next *Position
 	// Lag is for how long the index has lacked the oldest entry that it should

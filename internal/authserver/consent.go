@@ -106,7 +106,7 @@ func (s *consentHandler) agreedAt(ctx context.Context, p loginSession, resource,
 	if chosen != admission.New || may.Offered == "" || may.Offered != p.Offered {
 		return flow.Bridge{}, errOver
 	}
-	b, err := s.Users.Onboard(ctx, *p.Who, "")
+	b, err := s.Users.Onboard(ctx, *p.Who, flow.Invited{})
 	if err != nil {
 		err = fmt.Errorf("onboard: %w", err)
 	}

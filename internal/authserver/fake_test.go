@@ -343,15 +343,21 @@ func (u *fakeUsers) Offer(_ context.Context, who flow.Identity) (v1alpha1.UserID
 	return "", flow.ErrNotInvited
 }
 
-func (u *fakeUsers) Onboard(_ context.Context, who flow.Identity, invited v1alpha1.UserID) (flow.Bridge, error) {
+func (u *fakeUsers) Invite(user v1alpha1.UserID) (flow.Invited, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return flow.Invited{User: user, Bridge: u.bridge(flow.Identity{}, user).UID}, nil
+}
+
+func (u *fakeUsers) Onboard(_ context.Context, who flow.Identity, invited flow.Invited) (flow.Bridge, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.away {
 		return flow.Bridge{}, errFake
 	}
 	user := u.welcome[who.Subject]
-	if invited != "" && u.invites {
-		user = invited
+	if invited.User != "" && u.invites && invited.Bridge == u.bridge(who, invited.User).UID {
+		user = invited.User
 	}
 	if user == "" {
 		return flow.Bridge{}, flow.ErrNotInvited

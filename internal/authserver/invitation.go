@@ -25,8 +25,9 @@ const invitationLife = 7 * 24 * time.Hour
 
 // invitation is what is stored of one, by the hash of its code.
 type invitation struct {
-	User v1alpha1.UserID `json:"user"`
-	Ends time.Time       `json:"ends"`
+	flow.Invited
+
+	Ends time.Time `json:"ends"`
 }
 
 // errInvitation is that there is no such invitation.
@@ -46,11 +47,15 @@ func (s *invitationHandler) invite(c httpapi.Call) error {
 	if err != nil {
 		return err // The form of paths lets none other in.
 	}
+	invited, err := s.Users.Invite(user)
+	if err != nil {
+		return fmt.Errorf("invite: %w", err)
+	}
 	code, err := s.secret()
 	if err != nil {
 		return err
 	}
-	i := invitation{User: user, Ends: s.Now().Add(invitationLife).UTC().Truncate(time.Second)}
+	i := invitation{Invited: invited, Ends: s.Now().Add(invitationLife).UTC().Truncate(time.Second)}
 	if err := s.putInvitation(c.Request().Context(), flow.Hash(code), i); err != nil {
 		return fmt.Errorf("%w: %w", errStoreAway, err)
 	}
@@ -120,7 +125,7 @@ func (s *invitationHandler) join(c httpapi.Call, p loginSession, who flow.Identi
 	if err != nil {
 		return err
 	}
-	joined, err := s.Users.Onboard(ctx, who, i.User)
+	joined, err := s.Users.Onboard(ctx, who, i.Invited)
 	if errors.Is(err, flow.ErrNotInvited) {
 		return fmt.Errorf("%w: %w", errInvitation, err)
 	}

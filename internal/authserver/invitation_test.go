@@ -89,6 +89,10 @@ func TestInvitationsThatCannotBeTaken(t *testing.T) {
 			b.takes(link, "friend")
 			return b.get(back(b.w.t, b.get(second), "other"))
 		}, http.StatusBadRequest, over},
+		{"where another bridge has the user id", func(w *world, b *browser, link string) answer {
+			w.users.claims("people", "bob")
+			return b.takes(link, "friend")
+		}, http.StatusBadRequest, over},
 		{"where nobody is let in", func(w *world, b *browser, link string) answer {
 			w.users.invites = false
 			return b.takes(link, "friend")

@@ -110,7 +110,7 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 	}
 	var acts []string
 	for _, e := range w.audit.all() {
-		if e.Principal != (audit.Principal{Kind: audit.KindAdminKey}) || e.UserID != "alice" || e.Status != audit.Success || e.ID == "" || e.SourceIPHash == "" || e.RequestID == "" {
+		if e.Principal != (audit.Principal{Kind: audit.KindAdminKey}) || e.UserID != "alice" || e.BridgeUID != "uid-alice" || e.Status != audit.Success || e.ID == "" || e.SourceIPHash == "" || e.RequestID == "" {
 			t.Errorf("entry %+v", e)
 		}
 		acts = append(acts, strings.TrimSpace(e.Method+" "+e.Action))

@@ -31,6 +31,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
@@ -113,31 +114,33 @@ func (f *fakeRequests) All(context.Context) ([]v1alpha1.BridgeRequest, error) {
 }
 
 // Of implements management.UserRequests.
-func (f *fakeRequests) Of(ctx context.Context, user v1alpha1.UserID, servers []string) ([]v1alpha1.BridgeRequest, error) {
+func (f *fakeRequests) Of(ctx context.Context, of route.Backend, servers []string) ([]v1alpha1.BridgeRequest, error) {
 	all, err := f.All(ctx)
 	return slices.DeleteFunc(all, func(q v1alpha1.BridgeRequest) bool {
-		return q.Spec.User != user || !slices.Contains(servers, q.Spec.Server)
+		return q.Spec.BridgeUID != of.BridgeUID || !slices.Contains(servers, q.Spec.Server)
 	}), err
 }
 
 // Ask implements management.UserRequests.
-func (f *fakeRequests) Ask(ctx context.Context, user v1alpha1.UserID, server, reason string) (*v1alpha1.BridgeRequest, error) {
-	if found, _ := f.Of(ctx, user, []string{server}); len(found) > 0 {
-		return nil, selfservice.ErrRequestOpen
-	}
+func (f *fakeRequests) Ask(_ context.Context, asked v1alpha1.BridgeRequestSpec) (*v1alpha1.BridgeRequest, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	q := v1alpha1.BridgeRequest{Spec: v1alpha1.BridgeRequestSpec{User: user, Server: server, Reason: reason}}
+	if slices.ContainsFunc(f.all, func(q v1alpha1.BridgeRequest) bool { return q.Spec.User == asked.User && q.Spec.Server == asked.Server }) {
+		return nil, selfservice.ErrRequestOpen
+	}
+	q := v1alpha1.BridgeRequest{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}, Spec: asked}
 	f.all = append(f.all, q)
 	return &q, nil
 }
 
 // Withdraw implements management.UserRequests.
-func (f *fakeRequests) Withdraw(_ context.Context, user v1alpha1.UserID, server string) error {
+func (f *fakeRequests) Withdraw(_ context.Context, of route.Backend, server string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := len(f.all)
-	f.all = slices.DeleteFunc(f.all, func(q v1alpha1.BridgeRequest) bool { return q.Spec.User == user && q.Spec.Server == server })
+	f.all = slices.DeleteFunc(f.all, func(q v1alpha1.BridgeRequest) bool {
+		return q.Spec.BridgeUID == of.BridgeUID && q.Spec.Server == server
+	})
 	if len(f.all) == before {
 		return selfservice.ErrNoRequest
 	}
@@ -145,19 +148,48 @@ func (f *fakeRequests) Withdraw(_ context.Context, user v1alpha1.UserID, server 
 }
 
 // Decide implements management.UserRequests.
-func (f *fakeRequests) Decide(_ context.Context, user v1alpha1.UserID, server string, d v1alpha1.RequestDecision) (*v1alpha1.BridgeRequest, error) {
+func (f *fakeRequests) Decide(_ context.Context, d selfservice.Decision, check func(*v1alpha1.BridgeRequest) error) (*v1alpha1.BridgeRequest, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return nil, f.err
 	}
 	for i := range f.all {
-		if q := &f.all[i]; q.Spec.User == user && q.Spec.Server == server {
-			q.Spec.Decision = &d
-			return q, nil
+		q := &f.all[i]
+		if q.Spec.User != d.User || q.Spec.Server != d.Server {
+			continue
 		}
+		if err := check(q); err != nil {
+			return nil, err
+		}
+		if q.ResourceVersion != d.Version {
+			return nil, selfservice.ErrRequestChanged
+		}
+		q.Spec.Decision = &v1alpha1.RequestDecision{Verdict: d.Verdict, Reason: d.Reason}
+		q.ResourceVersion += "1"
+		return q, nil
 	}
 	return nil, selfservice.ErrNoRequest
+}
+
+// change has the user's request for a server be another version.
+func (f *fakeRequests) change(server string, change func(*v1alpha1.BridgeRequest)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := slices.IndexFunc(f.all, func(q v1alpha1.BridgeRequest) bool { return q.Spec.Server == server })
+	f.all[at].ResourceVersion += "1"
+	change(&f.all[at])
+}
+
+// knownBridges are the HostedBridges of a world, which may be there later.
+type knownBridges struct{ *world }
+
+// Current implements management.KnownBridges.
+func (k *knownBridges) Current() *route.Table { return k.routes.Current() }
+
+// Bridge implements management.KnownBridges.
+func (k *knownBridges) Bridge(ctx context.Context, of route.Backend) (*v1alpha1.HostedBridge, error) {
+	return k.bridgeOf(ctx, of)
 }
 
 // fakeRecipes is a catalog as administrators see it.
@@ -204,9 +236,9 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 		t.Fatal(err)
 	}
 	sessions.Of, sessions.Longest = session.OfAdministrators, admin.Longest
-	does := &administration{}
+	does, known := &administration{}, &knownBridges{}
 	pages, err := admin.New(admin.Options{
-		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Trail: does, Requests: management.NewRequests(w.requests, nil),
+		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Trail: does, Requests: management.NewRequests(w.requests, known),
 		Catalog: w.recipes, Profiles: w.readProfiles,
 		Health: func(context.Context) admin.Health { return w.health },
 		Log:    slog.New(slog.DiscardHandler),
@@ -225,6 +257,7 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 		}
 		d.Features = append(d.Features, features...)
 	})
+	known.world = w.world
 	does.Administration = management.NewAdministration(management.AdminOptions{
 		Routes: w.routes, Keys: w.keys, Access: w.access, Wake: w.activity.Wake, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,
 	})
@@ -261,7 +294,8 @@ func (w *adminWorld) seed() {
 	w.changeBridge("bob", func(b *v1alpha1.HostedBridge) { b.Status.Phase = v1alpha1.PhaseAsleep })
 	for _, server := range []string{"jira", "wiki"} {
 		w.requests.all = append(w.requests.all, v1alpha1.BridgeRequest{
-			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now)}, Spec: v1alpha1.BridgeRequestSpec{User: "alice", Server: server, Reason: "I triage <tickets>"},
+			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now), ResourceVersion: "1"},
+			Spec:       v1alpha1.BridgeRequestSpec{User: "alice", BridgeUID: "uid-alice", Server: server, Offer: "recipe " + server, Reason: "I triage <tickets>"},
 		})
 	}
 	w.keys.keys["uid-alice"] = []userkey.Info{{ID: "abcdefgh", Name: "laptop"}}

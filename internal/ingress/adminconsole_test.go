@@ -38,11 +38,11 @@ var adminPages = map[string]string{
 }
 
 // adminForm is a form of administrators, with the roles that send it beside admin and what
-// is entered: user and verdict.
+// is entered: user and verdict. Requests of a new world are of the version 1.
 type adminForm struct{ path, roles, user, verdict string }
 
 func (f *adminForm) values(csrf ...string) url.Values {
-	return url.Values{"csrf": csrf, "user": {f.user}, "verdict": {f.verdict}}
+	return url.Values{"csrf": csrf, "user": {f.user}, "verdict": {f.verdict}, "version": {"1"}}
 }
 
 // adminForms are the forms of administrators. What they do is in
@@ -386,6 +386,49 @@ func TestARequestIsAnsweredOnItsPage(t *testing.T) {
 		if !slices.ContainsFunc(acted, func(a string) bool { return strings.TrimSpace(a) == act }) {
 			t.Errorf("the trail lacks %q: %q", act, acted)
 		}
+	}
+}
+
+func TestAnAnswerIsAboutTheRequestThatItsPageShowed(t *testing.T) {
+	w := newAdminWorld(t)
+	const jira = "/console/requests/alice/jira"
+	v := w.with(oauth.RoleCurator)
+	shown := v.open(jira)
+	if !strings.Contains(shown.body, "recipe jira") {
+		t.Errorf("the page does not say what is approved: %s", shown.body)
+	}
+	form := shown.hidden()
+	form.Set("verdict", string(v1alpha1.RequestApproved))
+	w.requests.change("jira", func(q *v1alpha1.BridgeRequest) { q.Spec.Reason, q.Spec.Offer = "I pay salaries", "recipe payroll" })
+	got := v.post(jira, form)
+	if got.status != http.StatusConflict || !strings.Contains(got.body, "not the version that you read") || !strings.Contains(got.body, "I pay salaries") || !strings.Contains(got.body, "recipe payroll") {
+		t.Errorf("an answer to the page of before: %d %s", got.status, got.body)
+	}
+	if slices.ContainsFunc(w.requests.all, func(q v1alpha1.BridgeRequest) bool { return q.Spec.Decision != nil }) {
+		t.Errorf("it was answered: %+v", w.requests.all)
+	}
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
+		b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{
+			{Name: "jira", Profile: "team", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved, Offer: "recipe jira"},
+		}}
+	})
+	if got := v.open(jira); !strings.Contains(got.body, "has to ask again") || strings.Contains(got.body, ">Approve<") {
+		t.Errorf("a request for another offer can be approved: %d %s", got.status, got.body)
+	}
+	if got := v.submit(jira, jira, "verdict", "Approved"); got.status != http.StatusConflict || !strings.Contains(got.body, "something else") {
+		t.Errorf("a request for another offer was approved: %d %s", got.status, got.body)
+	}
+}
+
+func TestAnAdministratorSeesNoRequestOfAnEarlierBridge(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.with(oauth.RoleCurator)
+	w.requests.change("jira", func(q *v1alpha1.BridgeRequest) { q.Spec.BridgeUID = "uid-former" })
+	if got := v.open("/console/requests"); !strings.Contains(got.body, "1 waits for an answer") || strings.Contains(got.body, "alice/jira") {
+		t.Errorf("the list: %d %s", got.status, got.body)
+	}
+	if got := v.submit("/console/requests/alice/wiki", "/console/requests/alice/jira", "verdict", "Approved"); got.status != http.StatusNotFound {
+		t.Errorf("it was answered: %d %s", got.status, got.body)
 	}
 }
 

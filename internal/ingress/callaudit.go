@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/callaudit"
@@ -17,8 +20,9 @@ import (
 
 // auditor makes the audit entries of requests.
 type auditor struct {
-	calls *callaudit.Log
-	acts  AuditTrail
+	calls  *callaudit.Log
+	acts   AuditTrail
+	routes Routes
 	// hasher hides addresses.
 	hasher *audit.Hasher
 }
@@ -59,12 +63,25 @@ func (a *auditor) auditRefusal(r *request, p *httpapi.Problem) {
 	}
 }
 
+// bridgeOf returns the HostedBridge of the user whom an act is about, empty if there is none.
+func (a *auditor) bridgeOf(r *request, user v1alpha1.UserID) types.UID {
+	if r.caller.User == user {
+		return r.caller.BridgeUID
+	}
+	t := a.routes.Current()
+	if t == nil {
+		return ""
+	}
+	b, _ := t.Lookup(user)
+	return b.BridgeUID
+}
+
 // writeAct writes the entry of an act that was done, before it is answered. user is
 // the one that it is about. Where the entry cannot be written the act is not answered: a key
 // that was handed out to no user opens nothing.
 func (a *auditor) writeAct(r *request, who audit.Principal, user string, act audit.Call) error {
 	err := a.acts.Write(audit.Entry{
-		ID: rand.Text(), Time: time.Now(), UserID: user,
+		ID: rand.Text(), Time: time.Now(), UserID: user, BridgeUID: string(a.bridgeOf(r, v1alpha1.UserID(user))),
 		Principal:    who,
 		Call:         act,
 		ReportedBy:   audit.Ingress,

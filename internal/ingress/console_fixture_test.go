@@ -349,7 +349,7 @@ func (v *visitor) post(path string, form url.Values, header ...string) reply {
 	return v.send(r)
 }
 
-var hiddenField = regexp.MustCompile(`<input type="hidden" name="(csrf|visit)" value="([^"]*)">`)
+var hiddenField = regexp.MustCompile(`<input type="hidden" name="(csrf|visit|version)" value="([^"]*)">`)
 
 // hidden returns the hidden fields by which a page knows its forms.
 func (r reply) hidden() url.Values {

@@ -47,7 +47,7 @@ func newOwnWorld(t *testing.T) *ownWorld {
 		o.Servers, o.Keys, o.Secrets, o.Requests = &self, &self, &self, &requests
 	})
 	self.Self = management.NewSelf(w.selfOptions(nil))
-	requests.RequestActions = management.NewRequests(w.requests, w.bridgeOf)
+	requests.RequestActions = management.NewRequests(w.requests, &knownBridges{w.world})
 	w.serveBridge(hosts[0], "uid-alice", w.bridgeWith("alice", "search", "query"))
 	w.serveBridge(hosts[1], "uid-bob", w.bridgeWith("bob", "private", "private_tool"))
 	w.setPod("alice", "alice-1", hosts[0])
@@ -57,12 +57,12 @@ func newOwnWorld(t *testing.T) *ownWorld {
 			Grant: v1alpha1.OAuthAuthorizationCode, AuthorizationURL: "https://login.example.com/a", TokenSecret: "LOGIN",
 		}}}}
 		b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{
-			{Name: "private-offer", Profile: "team", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved},
+			{Name: "private-offer", Profile: "team", Offer: "recipe private", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved},
 		}}
 	})
 	w.keys.keys["uid-bob"] = []userkey.Info{{ID: "privatekey01", Name: "private"}}
 	w.secrets.values[bobRef] = map[string]string{"PRIVATE_TOKEN": "private", "LOGIN": "private"}
-	w.requests.all = []v1alpha1.BridgeRequest{{Spec: v1alpha1.BridgeRequestSpec{User: "bob", Server: "private-offer", Reason: "private"}}}
+	w.requests.all = []v1alpha1.BridgeRequest{{Spec: v1alpha1.BridgeRequestSpec{User: "bob", BridgeUID: "uid-bob", Server: "private-offer", Offer: "recipe private", Reason: "private"}}}
 	return w
 }
 

@@ -321,13 +321,13 @@ func TestUsersAskForServers(t *testing.T) {
 	kept := &fakeRequests{}
 	requests := &management.Requests{}
 	w := newWorldWith(t, defaults(), func(d *Deps) { d.Features = append(d.Features, requests.Feature()) })
-	*requests = *management.NewRequests(kept, w.bridgeOf) // The world is there later than its features.
+	*requests = *management.NewRequests(kept, &knownBridges{w}) // The world is there later than its features.
 	alice := w.addUser("alice")
 	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
 		b.Status.Effective = &v1alpha1.EffectiveSettings{}
 		for n := range selfservice.MaxOpenRequests + 1 {
 			b.Status.Effective.Servers = append(b.Status.Effective.Servers, v1alpha1.EffectiveServer{
-				Name: fmt.Sprintf("offer-%d", n), Profile: "team", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved,
+				Name: fmt.Sprintf("offer-%d", n), Profile: "team", Offer: "recipe jira", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved,
 			})
 		}
 	})
@@ -345,7 +345,7 @@ func TestUsersAskForServers(t *testing.T) {
 		{"PUT", "/requests/offer-0", `{"why":"tickets"}`, 422, "request_invalid"},
 		{"PUT", "/requests/offer-0", `{"reason":"` + strings.Repeat("ü", 501) + `"}`, 422, "reason_too_long"},
 		{"PUT", "/requests/offer-0", `{"reason":"` + strings.Repeat("a", 9<<10) + `"}`, 422, "reason_too_long"},
-		{"PUT", "/requests/offer-0", `{"reason":"tickets"}`, 200, `"state":"open","reason":"tickets"`},
+		{"PUT", "/requests/offer-0", `{"reason":"tickets"}`, 200, `"offer":"recipe jira","state":"open","reason":"tickets"`},
 		{"PUT", "/requests/offer-0", `{"reason":"tickets"}`, 409, "request_open"},
 		{"GET", "/requests", "", 200, `"offered":["offer-1",`},
 		{"DELETE", "/requests/offer-0", "", 204, ""},
@@ -357,7 +357,9 @@ func TestUsersAskForServers(t *testing.T) {
 		}
 	}
 	for n := range selfservice.MaxOpenRequests {
-		kept.all = append(kept.all, v1alpha1.BridgeRequest{Spec: v1alpha1.BridgeRequestSpec{User: "alice", Server: fmt.Sprintf("offer-%d", n)}})
+		kept.all = append(kept.all, v1alpha1.BridgeRequest{Spec: v1alpha1.BridgeRequestSpec{
+			User: "alice", BridgeUID: "uid-alice", Server: fmt.Sprintf("offer-%d", n), Offer: "recipe jira",
+		}})
 	}
 	if status, _, text := ask[any](w, "PUT", fmt.Sprintf("/requests/offer-%d", selfservice.MaxOpenRequests), alice, ""); status != http.StatusConflict || !strings.Contains(text, "request_limit_reached") {
 		t.Errorf("one more: %d %s", status, text)
@@ -412,7 +414,7 @@ func TestUsageIsOfTheUserAlone(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	asked := w.index.counts()
-	if len(asked) != 1 || asked[0].UserID != "alice" || asked[0].Step != 24*time.Hour {
+	if len(asked) != 1 || asked[0].UserID != "alice" || asked[0].BridgeUID != "uid-alice" || asked[0].Step != 24*time.Hour {
 		t.Errorf("the index is asked %+v", asked)
 	}
 	for query, says := range map[string]string{"step=week": "step", "userId=bob": "the parameters are", "from=2026-11-02&to=2026-11-01": "before", "to=soon": "time", "from=;": "query"} {
@@ -443,7 +445,7 @@ func TestActivityIsOfTheUserAlone(t *testing.T) {
 		t.Errorf("the next page: %d", status)
 	}
 	for _, q := range w.index.queries() {
-		if q.UserID != "alice" {
+		if q.UserID != "alice" || q.BridgeUID != "uid-alice" {
 			t.Errorf("the index is asked %+v", q)
 		}
 	}

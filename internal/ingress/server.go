@@ -206,7 +206,7 @@ func (s *Server) build(deps Deps) error {
 	}
 	s.router = &router{
 		config: &s.config, routes: deps.Routes, paths: s.paths, access: s.access, observer: s.observer, tracker: s.tracker, proxy: sender,
-		auditor: &auditor{calls: calls, acts: deps.Audit, hasher: deps.Hasher},
+		auditor: &auditor{calls: calls, acts: deps.Audit, routes: deps.Routes, hasher: deps.Hasher},
 		bounds: &bounds{
 			quota: limits.NewQuota(deps.Quotas, deps.Tiers), uncounted: limits.NewUncounted(),
 			memory: newMemory(s.config.MaxBodyMemory),

@@ -519,3 +519,21 @@ func TestASinkThatPanicsWritesNothing(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
+
+func TestEveryEntryNamesTheBridgeThatItsUserHad(t *testing.T) {
+	w, tokens, key := loginWorld(t)
+	token := tokens.add("mine", "alice", "/u/alice/mcp", nil)
+	for what, r := range map[string]*http.Request{
+		"a call by a key":        w.request("POST", "/u/alice/mcp", key, toolCall),
+		"a call by a token":      w.request("POST", "/u/alice/mcp", token, toolCall),
+		"a refusal":              w.request("POST", "/u/bob/mcp", key, toolCall),
+		"an act of their own":    w.request("POST", "/u/alice/keys", key, `{}`),
+		"an administrator's act": w.request("GET", keysOfAlice, adminKey, ""),
+	} {
+		before := len(w.audit.all())
+		got := w.do(r)
+		if entries := w.audit.all()[before:]; len(entries) != 1 || entries[0].UserID != "alice" || entries[0].BridgeUID != "uid-alice" {
+			t.Errorf("%s, %d: the entries are %+v", what, got.status, entries)
+		}
+	}
+}

@@ -55,6 +55,8 @@ func whyIgnored(e *v1alpha1.EffectiveSettings, server string) string {
 		return "BridgeProfile " + e.Servers[at].Profile + " requires the server"
 	case e.Servers[at].Reason == v1alpha1.ReasonNotApproved:
 		return "BridgeProfile " + e.Servers[at].Profile + " offers the server on request, and no request of the user is approved"
+	case e.Servers[at].Reason == v1alpha1.ReasonOfferChanged:
+		return "BridgeProfile " + e.Servers[at].Profile + " offers another server under this name than the one that was approved for the user, who can ask for it again"
 	case e.Servers[at].Reason == v1alpha1.ReasonServerShadowed:
 		return "the HostedBridge has a server of this name of its own"
 	}

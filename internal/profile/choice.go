@@ -10,13 +10,17 @@ type Offer struct {
 	Use v1alpha1.ServerUse
 	// Own is whether the bridge's own spec has a server of the same name.
 	Own bool
-	// Approved is whether an administrator approved the user's request for the server.
-	Approved bool
+	// Approved is whether an administrator approved the user's request for the server, and
+	// Changed whether they approved one for what was offered under its name before.
+	Approved, Changed bool
 }
 
 // OfferOf returns the offer of which an entry of status.effective was made.
 func OfferOf(e v1alpha1.EffectiveServer) Offer {
-	return Offer{Use: e.Use, Own: e.Reason == v1alpha1.ReasonServerShadowed, Approved: e.Reason != v1alpha1.ReasonNotApproved}
+	return Offer{
+		Use: e.Use, Own: e.Reason == v1alpha1.ReasonServerShadowed, Changed: e.Reason == v1alpha1.ReasonOfferChanged,
+		Approved: e.Reason != v1alpha1.ReasonNotApproved && e.Reason != v1alpha1.ReasonOfferChanged,
+	}
 }
 
 // Reason says why a bridge does not have the server, or why it does not follow the choice
@@ -24,7 +28,12 @@ func OfferOf(e v1alpha1.EffectiveServer) Offer {
 func (o Offer) Reason(choice string) string {
 	use, own := o.Use, o.Own
 	if use == v1alpha1.ServerOnRequest {
-		if use = v1alpha1.ServerOptional; !own && !o.Approved {
+		use = v1alpha1.ServerOptional
+		switch {
+		case own || o.Approved:
+		case o.Changed:
+			return v1alpha1.ReasonOfferChanged
+		default:
 			return v1alpha1.ReasonNotApproved
 		}
 	}

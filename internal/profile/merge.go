@@ -18,8 +18,8 @@ import (
 // Effective returns what profiles change of the bridge's spec. All of them select the
 // bridge, and are in the order of Sort. It returns nil if there are none. The tiers limit
 // how many servers the bridge can have, and sharing which SharedServers it may use. approved
-// are the servers for which requests of the bridge's user are approved.
-func Effective(b *v1alpha1.HostedBridge, profiles []Profile, tiers quota.Tiers, sharing Sharing, approved []string) *v1alpha1.EffectiveSettings {
+// are the offers that requests of the bridge's user have got.
+func Effective(b *v1alpha1.HostedBridge, profiles []Profile, tiers quota.Tiers, sharing Sharing, approved Approvals) *v1alpha1.EffectiveSettings {
 	if len(profiles) == 0 {
 		return nil
 	}
@@ -41,7 +41,7 @@ type merger struct {
 	bridge   *v1alpha1.HostedBridge
 	profiles []Profile
 	sharing  Sharing
-	approved []string
+	approved Approvals
 	choices  v1alpha1.Choices
 	out      v1alpha1.EffectiveSettings
 }
@@ -153,12 +153,27 @@ func (m *merger) server(name string) v1alpha1.EffectiveServer {
 	if entry.Recipe != nil {
 		out.Recipe = entry.Recipe.Name
 	}
+	var offer Offer
+	offer, out.Offer = m.offer(entry, use)
 	choice := m.choice(name)
-	out.Reason = Offer{Use: use, Own: m.has(name), Approved: slices.Contains(m.approved, name)}.Reason(choice.Use)
+	out.Reason = offer.Reason(choice.Use)
 	if out.Reason == "" || out.Reason == v1alpha1.ReasonChoiceIgnored {
 		m.give(&out, entry, by.Spec.Variables, append(denied, choice.Deny...))
 	}
 	return out
+}
+
+// offer returns how an entry is offered, and what is offered on request.
+func (m *merger) offer(entry v1alpha1.ProfileServer, use v1alpha1.ServerUse) (Offer, string) {
+	offer := Offer{Use: use, Own: m.has(entry.Name)}
+	if use != v1alpha1.ServerOnRequest {
+		return offer, ""
+	}
+	what := m.sharing.Offered(entry)
+	if approved, found := m.approved[entry.Name]; found {
+		offer.Approved, offer.Changed = approved == what, approved != what
+	}
+	return offer, what
 }
 
 // give gives the bridge the server of an entry, without the denied tools, if it is not one of

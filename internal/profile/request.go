@@ -16,15 +16,21 @@ func IsApproved(q *v1alpha1.BridgeRequest) bool {
 	return d != nil && d.Verdict == v1alpha1.RequestApproved && q.DeletionTimestamp == nil && q.Name == v1alpha1.RequestName(q.Spec.User, q.Spec.Server)
 }
 
-// Approved returns the servers for which requests of a user are approved.
-func Approved(requests []v1alpha1.BridgeRequest, user v1alpha1.UserID) []string {
-	var servers []string
+// Approvals are the offers that are approved, by the names of their servers.
+type Approvals map[string]string
+
+// Approved returns what is approved for a HostedBridge. A request that names no HostedBridge
+// or no offer, as an earlier release wrote it, has no effect, and neither has one for an
+// earlier HostedBridge of the same user id.
+func Approved(requests []v1alpha1.BridgeRequest, b *v1alpha1.HostedBridge) Approvals {
+	approvals := Approvals{}
 	for i := range requests {
-		if q := &requests[i]; q.Spec.User == user && IsApproved(q) {
-			servers = append(servers, q.Spec.Server)
+		q := &requests[i]
+		if q.Spec.User == b.User() && q.Spec.BridgeUID == b.UID && q.Spec.Offer != "" && IsApproved(q) {
+			approvals[q.Spec.Server] = q.Spec.Offer
 		}
 	}
-	return servers
+	return approvals
 }
 
 // OffersOnRequest reports whether the profile has servers that users ask for.

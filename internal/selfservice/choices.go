@@ -87,6 +87,8 @@ func Permit(b *v1alpha1.HostedBridge, server string, c Choice) error {
 		return &Refusal{Text: "The profile " + e.Profile + " requires the server " + server + ", so it stays on."}
 	case v1alpha1.ReasonNotApproved:
 		return &Refusal{Text: "The profile " + e.Profile + " offers the server " + server + " on request. Ask for it first."}
+	case v1alpha1.ReasonOfferChanged:
+		return &Refusal{Text: "The profile " + e.Profile + " offers another server under the name " + server + " than the one that was approved. Ask for it again."}
 	case v1alpha1.ReasonServerShadowed:
 		return &Refusal{Text: "The HostedBridge has a server " + server + " of its own, which takes the place of the profile's. An administrator can change it."}
 	}
@@ -126,7 +128,7 @@ func actionsOf(e v1alpha1.EffectiveServer, c *Choice) []Action {
 	shadowed := e.Reason == v1alpha1.ReasonServerShadowed
 	switch offer := profile.OfferOf(e); {
 	case e.Use == v1alpha1.ServerRequired || shadowed:
-	case e.Reason == v1alpha1.ReasonNotApproved:
+	case e.Reason == v1alpha1.ReasonNotApproved, e.Reason == v1alpha1.ReasonOfferChanged:
 		actions = append(actions, ActionAsk)
 	default:
 		if offer.Reason(useOf(c)) == "" {

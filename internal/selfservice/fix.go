@@ -78,6 +78,8 @@ func fixOff(s Server) *Fix {
 		return &Fix{Code: FixTurnOn, Text: "Turn the server on."}
 	case ReasonNotApproved:
 		return &Fix{Code: FixRequest, Text: "Ask for the server."}
+	case ReasonOfferChanged:
+		return &Fix{Code: FixRequest, Text: "Ask for the server again."}
 	case ReasonNoRoom:
 		if s.Use == "" {
 			return &Fix{Code: FixAskAdmin, Text: "Turn another server off, or ask an administrator for a larger tier."}
@@ -162,6 +164,8 @@ func offMessage(v View, s Server) string {
 		return "The profile " + s.Profile + " offers this server."
 	case ReasonNotApproved:
 		return "The profile " + s.Profile + " offers this server on request."
+	case ReasonOfferChanged:
+		return "The profile " + s.Profile + " offers another server under this name than the one that was approved: " + OfferOf(v.Bridge, s.Name) + "."
 	case ReasonShadowed:
 		return "The HostedBridge has a server of this name of its own."
 	case ReasonNoRoom:

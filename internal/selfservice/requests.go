@@ -32,8 +32,10 @@ var (
 	ErrRequestOpen = errors.New("the request is open")
 	// ErrRequestApproved says that the request was approved.
 	ErrRequestApproved = errors.New("the request is approved")
-	// ErrRequestChanged says that somebody else changed the request at the same time.
+	// ErrRequestChanged says that the request is not the version that an answer is about.
 	ErrRequestChanged = errors.New("the request was changed by somebody else")
+	// ErrRequestOutdated says that the profile offers something else than the user asked for.
+	ErrRequestOutdated = errors.New("the request is for something else than the profile offers")
 )
 
 // MaxOpenRequests is how many requests of a user may be open at the same time.
@@ -47,6 +49,9 @@ const (
 	RequestOpen     = "open"
 	RequestApproved = "approved"
 	RequestRefused  = "refused"
+	// RequestOutdated is a request for something else than the profile offers now under the
+	// server's name. It has no effect, whatever its answer was, and the user may ask again.
+	RequestOutdated = "outdated"
 )
 
 // Requests are what a user has asked for.
@@ -74,7 +79,9 @@ func (r Request) Compare(other Request) int {
 // Request is a request for a server, and its answer.
 type Request struct {
 	Server string `json:"server"`
-	// State is open, approved or refused.
+	// Offer is what the profile offered when the user asked, such as a recipe or a URL.
+	Offer string `json:"offer"`
+	// State is open, approved, refused or outdated.
 	State string `json:"state"`
 	// Reason is why the user asks, and Answer what an administrator wrote.
 	Reason   string     `json:"reason,omitempty"`
@@ -83,19 +90,20 @@ type Request struct {
 	Answered *time.Time `json:"answered,omitempty"`
 }
 
-// RequestOf returns a request as its user sees it.
-func RequestOf(q *v1alpha1.BridgeRequest) Request {
-	r := Request{Server: q.Spec.Server, State: RequestOpen, Reason: q.Spec.Reason, Asked: q.CreationTimestamp.UTC()}
-	d := q.Spec.Decision
-	if d == nil {
-		return r
+// RequestOf returns a request to the bridge as its user sees it.
+func RequestOf(b *v1alpha1.HostedBridge, q *v1alpha1.BridgeRequest) Request {
+	r := Request{Server: q.Spec.Server, Offer: q.Spec.Offer, State: RequestOpen, Reason: q.Spec.Reason, Asked: q.CreationTimestamp.UTC()}
+	if d := q.Spec.Decision; d != nil {
+		r.State, r.Answer = RequestRefused, d.Reason
+		if d.Verdict == v1alpha1.RequestApproved {
+			r.State = RequestApproved
+		}
+		if !d.Time.IsZero() {
+			r.Answered = new(d.Time.UTC())
+		}
 	}
-	r.State, r.Answer = RequestRefused, d.Reason
-	if d.Verdict == v1alpha1.RequestApproved {
-		r.State = RequestApproved
-	}
-	if !d.Time.IsZero() {
-		r.Answered = new(d.Time.UTC())
+	if offer := OfferOf(b, q.Spec.Server); offer != "" && offer != q.Spec.Offer {
+		r.State = RequestOutdated
 	}
 	return r
 }
@@ -104,12 +112,22 @@ func RequestOf(q *v1alpha1.BridgeRequest) Request {
 type UserRequest struct {
 	User v1alpha1.UserID `json:"user"`
 	Request
+	// Version changes with each change of the request. An answer repeats it, so that it is
+	// about what the administrator has read.
+	Version string `json:"version"`
+}
+
+// UserRequestOf returns a request to the bridge as administrators see it.
+func UserRequestOf(b *v1alpha1.HostedBridge, q *v1alpha1.BridgeRequest) UserRequest {
+	return UserRequest{User: q.Spec.User, Request: RequestOf(b, q), Version: q.ResourceVersion}
 }
 
 // Decision is an administrator's answer to a user's request.
 type Decision struct {
-	User    v1alpha1.UserID
-	Server  string
+	User   v1alpha1.UserID
+	Server string
+	// Version is that of the UserRequest that the administrator has read.
+	Version string
 	Verdict v1alpha1.RequestVerdict
 	// Reason is what the user reads. A refusal needs one.
 	Reason string
@@ -119,7 +137,7 @@ type Decision struct {
 func RequestsOf(b *v1alpha1.HostedBridge, found []v1alpha1.BridgeRequest) Requests {
 	out := Requests{Requests: []Request{}, Offered: []string{}}
 	for i := range found {
-		out.Requests = append(out.Requests, RequestOf(&found[i]))
+		out.Requests = append(out.Requests, RequestOf(b, &found[i]))
 	}
 	for _, server := range OnRequest(b) {
 		if _, asked := out.To(server); !asked {
@@ -138,11 +156,19 @@ func (r Requests) To(server string) (Request, bool) {
 	return r.Requests[at], true
 }
 
-// OnRequest returns the servers that the bridge's profiles offer on request.
+// OfferOf returns what the bridge's profiles offer under the name of a server that they offer on
+// request, empty for another server.
+func OfferOf(b *v1alpha1.HostedBridge, server string) string {
+	e, _ := entry(b, server)
+	return e.Offer
+}
+
+// OnRequest returns the servers that the bridge's profiles offer on request. An operator of an
+// earlier release does not say what the offer is, so that nothing can be asked for.
 func OnRequest(b *v1alpha1.HostedBridge) []string {
 	var servers []string
 	for _, e := range offered(b) {
-		if e.Use == v1alpha1.ServerOnRequest && e.Reason != v1alpha1.ReasonServerShadowed {
+		if e.Use == v1alpha1.ServerOnRequest && e.Offer != "" && e.Reason != v1alpha1.ReasonServerShadowed {
 			servers = append(servers, e.Name)
 		}
 	}

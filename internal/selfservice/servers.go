@@ -31,7 +31,9 @@ const (
 	ReasonChoiceIgnored = "choice_ignored"
 	// ReasonNotApproved: a profile offers the server on request, and no request of the user
 	// is approved.
-	ReasonNotApproved  = "not_approved"
+	ReasonNotApproved = "not_approved"
+	// ReasonOfferChanged: what was approved is not what the profile offers now.
+	ReasonOfferChanged = "offer_changed"
 	reasonOutOfService = "out_of_service"
 	// ReasonPending: the operator has not acted on the choice yet.
 	ReasonPending = "pending"
@@ -169,6 +171,8 @@ func (v View) withheld(e v1alpha1.EffectiveServer) Server {
 		s.Reason = ReasonNoRoom
 	case v1alpha1.ReasonNotApproved:
 		s.Reason = ReasonNotApproved
+	case v1alpha1.ReasonOfferChanged:
+		s.Reason = ReasonOfferChanged
 	}
 	return s
 }

@@ -166,16 +166,19 @@ func TestAServerWithoutRoomInTheSpecIsForAnAdministrator(t *testing.T) {
 func TestAPermittedChoiceIsFollowed(t *testing.T) {
 	type offer struct {
 		use      v1alpha1.ServerUse
-		approved []string
+		approved profile.Approvals
 	}
 	for _, of := range []offer{
 		{use: v1alpha1.ServerRequired}, {use: v1alpha1.ServerDefault}, {use: v1alpha1.ServerOptional},
-		{use: v1alpha1.ServerOnRequest}, {v1alpha1.ServerOnRequest, []string{"y"}}, {v1alpha1.ServerOnRequest, []string{"x"}},
+		{use: v1alpha1.ServerOnRequest}, {v1alpha1.ServerOnRequest, profile.Approvals{"y": "recipe x"}}, {v1alpha1.ServerOnRequest, profile.Approvals{"x": "recipe x"}},
+		{v1alpha1.ServerOnRequest, profile.Approvals{"x": "recipe y"}},
 	} {
 		for _, own := range []string{"", "x"} {
 			for _, choice := range []string{"", v1alpha1.ChoiceOn, v1alpha1.ChoiceOff} {
 				b := viewOf(own, "", "").Bridge
-				p := profile.Profile{Name: "team", Spec: v1alpha1.BridgeProfileSpec{Servers: []v1alpha1.ProfileServer{{Server: v1alpha1.Server{Name: "x"}, Use: of.use}}}}
+				p := profile.Profile{Name: "team", Spec: v1alpha1.BridgeProfileSpec{Servers: []v1alpha1.ProfileServer{{
+					Server: v1alpha1.Server{Name: "x", Recipe: &v1alpha1.RecipeReference{Name: "x"}}, Use: of.use,
+				}}}}
 				b.Status.Effective = profile.Effective(b, []profile.Profile{p}, nil, profile.Sharing{}, of.approved)
 				err := Permit(b.WithEffective(), "x", Choice{Use: choice})
 				if choice != "" {
@@ -183,7 +186,7 @@ func TestAPermittedChoiceIsFollowed(t *testing.T) {
 				}
 				b.Status.Effective = profile.Effective(b, []profile.Profile{p}, nil, profile.Sharing{}, of.approved)
 				reason := b.Status.Effective.Servers[0].Reason
-				ignored := len(plan.IgnoredChoices(b)) > 0 || choice == "" && (reason == v1alpha1.ReasonServerShadowed || reason == v1alpha1.ReasonNotApproved)
+				ignored := len(plan.IgnoredChoices(b)) > 0 || choice == "" && (reason == v1alpha1.ReasonServerShadowed || reason == v1alpha1.ReasonNotApproved || reason == v1alpha1.ReasonOfferChanged)
 				if (err != nil) != ignored {
 					t.Errorf("%v, own %q, choice %q: refused: %v, ignored by the operator: %v", of, own, choice, err, ignored)
 				}

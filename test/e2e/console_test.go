@@ -171,7 +171,16 @@ func isRefused(t *testing.T, p *person, n tenant, name string) {
 	app.must(t, http.StatusOK, http.MethodPut, path, "")
 	app.must(t, http.StatusNoContent, http.MethodDelete, path, "")
 	app.must(t, http.StatusOK, http.MethodPut, path, `{"reason": "for later"}`)
-	admin(t).must(t, http.StatusOK, http.MethodPut, "/admin/requests/"+n.name+"/"+name, `{"verdict": "Refused", "reason": "The wiki has notes."}`)
+	var list struct {
+		Requests []struct{ User, Server, Version string }
+	}
+	admin(t).must(t, http.StatusOK, http.MethodGet, "/admin/requests?state=open", "").into(t, &list)
+	for _, q := range list.Requests {
+		if q.User == n.name && q.Server == name {
+			body := fmt.Sprintf(`{"version": %q, "verdict": "Refused", "reason": "The wiki has notes."}`, q.Version)
+			admin(t).must(t, http.StatusOK, http.MethodPut, "/admin/requests/"+n.name+"/"+name, body)
+		}
+	}
 	p.says(t, p.sees(t, "/servers/"+name, "Your request was refused"), "The wiki has notes.")
 }
 

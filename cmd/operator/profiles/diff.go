@@ -188,7 +188,8 @@ func (o Options) diff(ctx context.Context, c client.Reader, given []v1alpha1.Bri
 		b := &bridges[i]
 		groups, _ := profile.Groups(b, people, now)
 		after := *b
-		after.Status.Effective = profile.Effective(b, selecting(profiles, b, groups), tiers, profile.SharingOf(b, shared.Items, people, now), profile.Approved(requests.Items, b.User()))
+		sharing, approved := profile.SharingOf(b, shared.Items, people, now), profile.Approved(requests.Items, b)
+		after.Status.Effective = profile.Effective(b, selecting(profiles, b, groups), tiers, sharing, approved)
 		if changes := profile.Changes(b.WithEffective(), after.WithEffective()); len(changes) > 0 {
 			changed++
 			if _, err := fmt.Fprintf(stdout, "%s/%s (user %s)\n    %s\n", b.Namespace, b.Name, b.User(), strings.Join(changes, "\n    ")); err != nil {

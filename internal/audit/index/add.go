@@ -14,8 +14,8 @@ import (
 )
 
 const insertEntry = `INSERT INTO audit_entries
-	(writer, seq, time_ms, user_id, server, tool, method, status, latency_ms, entry)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	(writer, seq, time_ms, user_id, bridge_uid, server, tool, method, status, latency_ms, entry)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
 // The progress never goes back: a record that comes a second time is known.
 const setProgress = `INSERT INTO audit_progress (writer, seq) VALUES (?, ?)
@@ -44,7 +44,9 @@ func (s *Store) add(ctx context.Context, records []audit.Record) error {
 				return err
 			}
 			at, e := r.Position(), r.Entry
-			if _, err := insert.ExecContext(ctx, at.Writer, int64(at.Seq), at.TimeMS, e.UserID, e.Server, e.Tool, e.Method, string(e.Status), e.LatencyMS, string(entry)); err != nil { //nolint:gosec // Nobody writes 2^63 lines.
+			_, err = insert.ExecContext(ctx, at.Writer, int64(at.Seq), at.TimeMS, e.UserID, e.BridgeUID, //nolint:gosec // Nobody writes 2^63 lines.
+				e.Server, e.Tool, e.Method, string(e.Status), e.LatencyMS, string(entry))
+			if err != nil {
 				return err
 			}
 		}

@@ -17,8 +17,12 @@ import (
 // statements below name, so that entries themselves are not read.
 const inTime = ` FROM audit_entries WHERE time_ms >= ? AND time_ms < ? AND method = '` + audit.MethodCallTool + `'`
 
-// ofUser is inTime of one user, whose entries another index has in order.
-const ofUser = ` FROM audit_entries WHERE time_ms >= ? AND time_ms < ? AND user_id = ? AND method = '` + audit.MethodCallTool + `'`
+// ofUser is inTime of one user, whose entries another index has in order, and ofBridge is
+// ofUser of one of their HostedBridges.
+const (
+	ofUser   = inTime + ` AND user_id = ?`
+	ofBridge = ofUser + ` AND bridge_uid = ?`
+)
 
 // shortened is a latency to two digits, so that there are as many different
 // ones as a screen has lines, and not as many as there are calls.
@@ -32,7 +36,7 @@ const shortened = `CASE WHEN latency_ms < 100 THEN latency_ms
 // statements count the calls of a time.
 type statements struct{ steps, users, tools, uses string }
 
-var ofAll, ofOne = statementsOf(inTime), statementsOf(ofUser)
+var ofAll, ofOneUser, ofOneBridge = statementsOf(inTime), statementsOf(ofUser), statementsOf(ofBridge)
 
 // statementsOf returns the statements about the calls that a FROM and its WHERE mean.
 func statementsOf(calls string) statements {
@@ -48,10 +52,13 @@ func statementsOf(calls string) statements {
 // meant returns the statements for a query, and their arguments in the place of the calls.
 func meant(q audit.FiguresQuery) (statements, []any) {
 	args := []any{q.From.UnixMilli(), q.To.UnixMilli()}
-	if q.UserID == "" {
+	switch {
+	case q.UserID == "":
 		return ofAll, args
+	case q.BridgeUID == "":
+		return ofOneUser, append(args, q.UserID)
 	}
-	return ofOne, append(args, q.UserID)
+	return ofOneBridge, append(args, q.UserID, q.BridgeUID)
 }
 
 // failed returns the statuses that have Failed, as SQL has them.
@@ -73,7 +80,7 @@ func (s *Store) Figures(ctx context.Context, q audit.FiguresQuery) (audit.Figure
 	if err != nil {
 		return f, err
 	}
-	f.Shared, f.UserID = s.db.Shared, q.UserID
+	f.Shared, f.UserID, f.BridgeUID = s.db.Shared, q.UserID, q.BridgeUID
 	statements, args := meant(q)
 	count := func(rows *sql.Rows) error {
 		var c audit.ToolCalls

@@ -208,7 +208,7 @@ func TestFiguresOfOneUserAreOfNobodyElse(t *testing.T) {
 		if s.db.Shared {
 			return
 		}
-		plan := planOf(t, s, "EXPLAIN QUERY PLAN "+ofOne.steps, []any{3_600_000, start.UnixMilli(), start.UnixMilli() + 1000, "alice"})
+		plan := planOf(t, s, "EXPLAIN QUERY PLAN "+ofOneUser.steps, []any{3_600_000, start.UnixMilli(), start.UnixMilli() + 1000, "alice"})
 		if !strings.Contains(plan, "audit_entries_by_user") {
 			t.Errorf("the calls of one user are counted by\n%s", plan)
 		}

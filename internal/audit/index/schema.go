@@ -44,6 +44,10 @@ var schema = []string{
 	`CREATE TABLE IF NOT EXISTS audit_progress (writer TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL)`,
 }
 
+// columns are those that earlier releases did not have. Their entries, and those that a
+// replica of such a release still writes, are of no HostedBridge.
+var columns = []database.Column{{Table: "audit_entries", Name: "bridge_uid", Type: "TEXT NOT NULL DEFAULT ''"}}
+
 // prepared implements storage.
 func (s *Store) prepared() bool { return s.made.Load() }
 
@@ -56,7 +60,9 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.find(); err != nil {
 		return err
 	}
-	err := s.db.Prepare(ctx, database.Schema{Table: "audit_schema", Version: schemaVersion, Statements: schema, Lock: prepareLock})
+	err := s.db.Prepare(ctx, database.Schema{
+		Table: "audit_schema", Version: schemaVersion, Statements: schema, Columns: columns, Lock: prepareLock,
+	})
 	if err != nil {
 		return fmt.Errorf("prepare the audit index: %w", err)
 	}

@@ -26,7 +26,7 @@ func (s *Store) Search(ctx context.Context, q audit.Query) (audit.Page, error) {
 		return audit.Page{}, fmt.Errorf("ask the audit index: %w", err)
 	}
 	defer rows.Close() //nolint:errcheck // Err has what went wrong.
-	page, chains := audit.Page{Shared: s.db.Shared}, chains{}
+	page, chains := audit.Page{Shared: s.db.Shared, BridgeUID: q.BridgeUID}, chains{}
 	var last audit.Position
 	for rows.Next() {
 		if len(page.Entries) == limit {
@@ -96,7 +96,7 @@ func conditions(q audit.Query) (where string, args []any) {
 		all, args = append(all, condition), append(args, values...)
 	}
 	for _, c := range []struct{ column, value string }{
-		{"user_id", q.UserID}, {"server", q.Server}, {"tool", q.Tool}, {"status", string(q.Status)},
+		{"user_id", q.UserID}, {"bridge_uid", q.BridgeUID}, {"server", q.Server}, {"tool", q.Tool}, {"status", string(q.Status)},
 	} {
 		if c.value != "" {
 			add(c.column+" = ?", c.value)

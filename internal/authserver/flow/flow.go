@@ -148,6 +148,14 @@ type Bridge struct {
 	Onboarded bool
 }
 
+// Invited is whose bridge a person is invited to. The zero value is no invitation.
+type Invited struct {
+	User v1alpha1.UserID `json:"user"`
+	// Bridge is the bridge that the user had when the invitation was made, empty for none:
+	// an administrator may make it later.
+	Bridge types.UID `json:"bridge,omitempty"`
+}
+
 // Users knows whose bridges a person may use.
 type Users interface {
 	// Closed reports whether the person's access was taken away.
@@ -157,10 +165,12 @@ type Users interface {
 	// Offer returns the user of the bridge that Onboard would make for a person
 	// who has none and no invitation. ErrNotInvited says that they would get none.
 	Offer(ctx context.Context, who Identity) (v1alpha1.UserID, error)
+	// Invite returns an invitation to the bridge of a user.
+	Invite(user v1alpha1.UserID) (Invited, error)
 	// Onboard lets a person who has none use one, and returns it: the one that they are
 	// invited to, or with no invitation a new one. ErrNotInvited says that they get
 	// none.
-	Onboard(ctx context.Context, who Identity, invited v1alpha1.UserID) (Bridge, error)
+	Onboard(ctx context.Context, who Identity, invited Invited) (Bridge, error)
 	// RecordGroups records the groups of a person, which a provider has just named.
 	RecordGroups(ctx context.Context, who Identity, at time.Time) error
 }

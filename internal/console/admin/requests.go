@@ -92,7 +92,8 @@ func (q *requestPages) decide(v *visit) error {
 		return console.ErrForm
 	}
 	_, err := q.Requests.Decide(v.Request().Context(), v, selfservice.Decision{
-		User: v.user(), Server: v.Param("server"), Verdict: v1alpha1.RequestVerdict(verdict), Reason: v.form.Get("reason"),
+		User: v.user(), Server: v.Param("server"), Version: v.form.Get("version"),
+		Verdict: v1alpha1.RequestVerdict(verdict), Reason: v.form.Get("reason"),
 	})
 	if p, ok := errors.AsType[*httpapi.Problem](err); ok && (p.Status == http.StatusUnprocessableEntity || p.Status == http.StatusConflict) {
 		return q.ask(v, p.Status, p.Detail)

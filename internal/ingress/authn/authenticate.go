@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
@@ -24,9 +25,11 @@ import (
 
 // Principal is who calls, as proved by a key or an access token.
 type Principal struct {
-	User  v1alpha1.UserID
-	KeyID string
-	hash  apikey.Hash
+	User v1alpha1.UserID
+	// BridgeUID is the HostedBridge that the user had then, empty for none.
+	BridgeUID types.UID
+	KeyID     string
+	hash      apikey.Hash
 	// keyEnds is when the key ends, zero for never.
 	keyEnds time.Time
 	// tokenGrant is what a token proved, nil for a key.
@@ -60,7 +63,13 @@ func verifyKey(t *route.Table, presented string, asked v1alpha1.UserID, now time
 		}
 	}
 	holder, err := holderFor(holders, asked, now)
-	return Principal{User: holder.User, KeyID: key.ID, hash: holder.Hash, keyEnds: holder.ExpiresAt}, err
+	return Principal{User: holder.User, BridgeUID: bridgeUID(t, holder.User), KeyID: key.ID, hash: holder.Hash, keyEnds: holder.ExpiresAt}, err
+}
+
+// bridgeUID returns the UID of a user's HostedBridge, empty if there is none.
+func bridgeUID(t *route.Table, user v1alpha1.UserID) types.UID {
+	b, _ := t.Lookup(user)
+	return b.BridgeUID
 }
 
 // holderFor returns which of those who hold a key is meant. A hash that is not

@@ -58,11 +58,11 @@ func (a *Authenticator) principalOf(t *route.Table, of httpapi.Identity) (Princi
 		person := route.Person{Subject: *of.Subject, Ruled: of.Ruled, Since: of.Since}
 		// Its end is that of the session, which the console looks at.
 		grant := &tokenGrant{issuer: a.oauth.PublicURL, person: person, asked: of.User, ends: of.Since.Add(maxSession), calls: true, manages: true, own: true}
-		return Principal{User: of.User, token: grant}, true
+		return Principal{User: of.User, BridgeUID: bridgeUID(t, of.User), token: grant}, true
 	}
 	for _, e := range t.Keys(of.KeyID) {
 		if e.User == of.User && digestOf(e.Hash) == of.KeyDigest {
-			return Principal{User: e.User, KeyID: of.KeyID, hash: e.Hash, keyEnds: e.ExpiresAt}, true
+			return Principal{User: e.User, BridgeUID: bridgeUID(t, e.User), KeyID: of.KeyID, hash: e.Hash, keyEnds: e.ExpiresAt}, true
 		}
 	}
 	return Principal{}, false

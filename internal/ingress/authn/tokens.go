@@ -166,7 +166,7 @@ func (a *Authenticator) verifyToken(ctx context.Context, t *route.Table, present
 	if err != nil {
 		return p, false, err // No attempt either: nobody guesses a good token.
 	}
-	p = Principal{User: user, token: g}
+	p = Principal{User: user, BridgeUID: bridgeUID(t, user), token: g}
 	if !token.Read {
 		return p, true, problems.Insufficient
 	}

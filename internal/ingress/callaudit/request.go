@@ -111,6 +111,7 @@ func (l *Log) entryOf(from *Origin) audit.Entry {
 	}
 	return audit.Entry{
 		UserID:       string(from.Principal.User),
+		BridgeUID:    string(from.Principal.BridgeUID),
 		Principal:    from.Principal.Audited(),
 		SessionHash:  l.hasher.Session(session),
 		SourceIPHash: l.hasher.Address(from.Source),

@@ -28,27 +28,29 @@ const maxRequest = 8 << 10
 // UserRequests keep what users ask for: requests.Store. Errors are those of package
 // selfservice about requests, and of the API server.
 type UserRequests interface {
-	Of(ctx context.Context, user v1alpha1.UserID, servers []string) ([]v1alpha1.BridgeRequest, error)
-	Ask(ctx context.Context, user v1alpha1.UserID, server, reason string) (*v1alpha1.BridgeRequest, error)
-	Withdraw(ctx context.Context, user v1alpha1.UserID, server string) error
+	Of(ctx context.Context, of route.Backend, servers []string) ([]v1alpha1.BridgeRequest, error)
+	Ask(ctx context.Context, asked v1alpha1.BridgeRequestSpec) (*v1alpha1.BridgeRequest, error)
+	Withdraw(ctx context.Context, of route.Backend, server string) error
 	All(ctx context.Context) ([]v1alpha1.BridgeRequest, error)
-	Decide(ctx context.Context, user v1alpha1.UserID, server string, d v1alpha1.RequestDecision) (*v1alpha1.BridgeRequest, error)
+	Decide(ctx context.Context, d selfservice.Decision, check func(*v1alpha1.BridgeRequest) error) (*v1alpha1.BridgeRequest, error)
+}
+
+// KnownBridges are the HostedBridges as they are known, also while the API server is away.
+type KnownBridges interface {
+	Current() *route.Table
+	Bridge(ctx context.Context, of route.Backend) (*v1alpha1.HostedBridge, error)
 }
 
 // Requests are users' requests for servers, and administrators' answers.
 type Requests struct {
-	kept UserRequests
-	// bridge returns the HostedBridge of a user as it is known.
-	bridge func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error)
+	kept    UserRequests
+	bridges KnownBridges
 }
 
 var _ selfservice.RequestActions = (*Requests)(nil)
 
-// NewRequests returns the requests in a store. bridge returns the HostedBridge of a user as
-// it is known.
-func NewRequests(kept UserRequests, bridge func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error)) *Requests {
-	return &Requests{kept, bridge}
-}
+// NewRequests returns the requests in a store.
+func NewRequests(kept UserRequests, bridges KnownBridges) *Requests { return &Requests{kept, bridges} }
 
 // Feature returns the feature by which users ask, and administrators answer.
 func (r *Requests) Feature() httpapi.Feature {
@@ -72,15 +74,20 @@ func (r *Requests) Feature() httpapi.Feature {
 
 // Requests implements selfservice.RequestActions.
 func (r *Requests) Requests(ctx context.Context, of route.Backend) (selfservice.Requests, error) {
-	b, err := r.bridge(ctx, of)
+	_, known, err := r.requests(ctx, of)
+	return known, err
+}
+
+func (r *Requests) requests(ctx context.Context, of route.Backend) (*v1alpha1.HostedBridge, selfservice.Requests, error) {
+	b, err := r.bridges.Bridge(ctx, of)
 	if err != nil {
-		return selfservice.Requests{}, fmt.Errorf("%w: %w", problems.BridgeUnknown, err)
+		return nil, selfservice.Requests{}, fmt.Errorf("%w: %w", problems.BridgeUnknown, err)
 	}
-	found, err := r.kept.Of(ctx, of.User, selfservice.OnRequest(b))
+	found, err := r.kept.Of(ctx, of, selfservice.OnRequest(b))
 	if err != nil {
-		return selfservice.Requests{}, requestProblem(err)
+		return nil, selfservice.Requests{}, requestProblem(err)
 	}
-	return selfservice.RequestsOf(b, found), nil
+	return b, selfservice.RequestsOf(b, found), nil
 }
 
 // Ask implements selfservice.RequestActions.
@@ -88,7 +95,7 @@ func (r *Requests) Ask(ctx context.Context, by selfservice.Actor, of route.Backe
 	if err := checkReason(reason); err != nil {
 		return selfservice.Request{}, err
 	}
-	known, err := r.Requests(ctx, of)
+	b, known, err := r.requests(ctx, of)
 	if err != nil {
 		return selfservice.Request{}, err
 	}
@@ -107,18 +114,20 @@ func (r *Requests) Ask(ctx context.Context, by selfservice.Actor, of route.Backe
 	}
 	acting, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
 	defer cancel()
-	q, err := r.kept.Ask(acting, of.User, server, reason)
+	q, err := r.kept.Ask(acting, v1alpha1.BridgeRequestSpec{
+		User: of.User, BridgeUID: of.BridgeUID, Server: server, Offer: selfservice.OfferOf(b, server), Reason: reason,
+	})
 	if err := finish(by, httpapi.Act{Self: true, Name: "requests.create", Target: server, User: string(of.User)}, err); err != nil {
 		return selfservice.Request{}, err
 	}
-	return selfservice.RequestOf(q), nil
+	return selfservice.RequestOf(b, q), nil
 }
 
 // Withdraw implements selfservice.RequestActions.
 func (r *Requests) Withdraw(ctx context.Context, by selfservice.Actor, of route.Backend, server string) error {
 	acting, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
 	defer cancel()
-	err := r.kept.Withdraw(acting, of.User, server)
+	err := r.kept.Withdraw(acting, of, server)
 	return finish(by, httpapi.Act{Self: true, Name: "requests.delete", Target: server, User: string(of.User)}, err)
 }
 
@@ -149,6 +158,8 @@ func requestProblem(err error) error {
 		p = problems.RequestIsApproved
 	case errors.Is(err, selfservice.ErrRequestChanged):
 		p = problems.RequestChanged
+	case errors.Is(err, selfservice.ErrRequestOutdated):
+		p = problems.RequestIsOutdated
 	}
 	return fmt.Errorf("%w: %w", p, err)
 }
@@ -173,8 +184,27 @@ func (r *Requests) withdraw(c httpapi.Call) error {
 	return done(c, func(of route.Backend) error { return r.Withdraw(c.Request().Context(), c, of, c.Param("server")) })
 }
 
+// bridgeOf returns the HostedBridge for which a request is, nil if its user has another one
+// now or none.
+func (r *Requests) bridgeOf(ctx context.Context, q *v1alpha1.BridgeRequest) *v1alpha1.HostedBridge {
+	t := r.bridges.Current()
+	if t == nil {
+		return nil
+	}
+	of, ok := t.Lookup(q.Spec.User)
+	if !ok || of.BridgeUID != q.Spec.BridgeUID {
+		return nil
+	}
+	b, err := r.bridges.Bridge(ctx, of)
+	if err != nil {
+		return nil // It was replaced just now.
+	}
+	return b
+}
+
 // AllRequests returns the requests of all users in a state, in all states if it is empty: the
-// oldest open ones first, and then the others, the newest answer first.
+// oldest open ones first, and then the others, the newest answer first. Those for HostedBridges
+// that are gone are not among them.
 func (r *Requests) AllRequests(ctx context.Context, by selfservice.Actor, state string) ([]selfservice.UserRequest, error) {
 	all, err := r.kept.All(ctx)
 	if err != nil {
@@ -182,7 +212,11 @@ func (r *Requests) AllRequests(ctx context.Context, by selfservice.Actor, state 
 	}
 	list := []selfservice.UserRequest{}
 	for i := range all {
-		q := selfservice.UserRequest{User: all[i].Spec.User, Request: selfservice.RequestOf(&all[i])}
+		b := r.bridgeOf(ctx, &all[i])
+		if b == nil {
+			continue
+		}
+		q := selfservice.UserRequestOf(b, &all[i])
 		if state == "" || q.State == state {
 			list = append(list, q)
 		}
@@ -193,7 +227,7 @@ func (r *Requests) AllRequests(ctx context.Context, by selfservice.Actor, state 
 	return list, by.Audit(httpapi.Act{Name: "requests.list"})
 }
 
-var requestStates = []string{selfservice.RequestOpen, selfservice.RequestApproved, selfservice.RequestRefused}
+var requestStates = []string{selfservice.RequestOpen, selfservice.RequestApproved, selfservice.RequestRefused, selfservice.RequestOutdated}
 
 func (r *Requests) listAll(c httpapi.Call) error {
 	u := c.Request().URL
@@ -222,13 +256,16 @@ func (r *Requests) listAll(c httpapi.Call) error {
 
 func (r *Requests) decide(c httpapi.Call) error {
 	var asked struct {
+		Version string                  `json:"version"`
 		Verdict v1alpha1.RequestVerdict `json:"verdict"`
 		Reason  string                  `json:"reason"`
 	}
 	if err := readRequest(c, &asked); err != nil {
 		return err
 	}
-	q, err := r.Decide(c.Request().Context(), c, selfservice.Decision{User: v1alpha1.UserID(c.Param("userId")), Server: c.Param("server"), Verdict: asked.Verdict, Reason: asked.Reason})
+	q, err := r.Decide(c.Request().Context(), c, selfservice.Decision{
+		User: v1alpha1.UserID(c.Param("userId")), Server: c.Param("server"), Version: asked.Version, Verdict: asked.Verdict, Reason: asked.Reason,
+	})
 	if err != nil {
 		return err
 	}
@@ -247,16 +284,28 @@ func (r *Requests) Decide(ctx context.Context, by selfservice.Actor, d selfservi
 	default:
 		return selfservice.UserRequest{}, problems.DecisionInvalid
 	}
+	if d.Version == "" {
+		return selfservice.UserRequest{}, problems.DecisionInvalid
+	}
 	if err := checkReason(d.Reason); err != nil {
 		return selfservice.UserRequest{}, err
 	}
 	acting, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
 	defer cancel()
-	q, err := r.kept.Decide(acting, d.User, d.Server, v1alpha1.RequestDecision{Verdict: d.Verdict, Reason: d.Reason})
+	var b *v1alpha1.HostedBridge
+	q, err := r.kept.Decide(acting, d, func(q *v1alpha1.BridgeRequest) error {
+		if b = r.bridgeOf(acting, q); b == nil {
+			return selfservice.ErrNoRequest
+		}
+		if d.Verdict == v1alpha1.RequestApproved && selfservice.RequestOf(b, q).State == selfservice.RequestOutdated {
+			return selfservice.ErrRequestOutdated
+		}
+		return nil
+	})
 	if err := finish(by, act, err); err != nil {
 		return selfservice.UserRequest{}, err
 	}
-	return selfservice.UserRequest{User: d.User, Request: selfservice.RequestOf(q)}, nil
+	return selfservice.UserRequestOf(b, q), nil
 }
 
 // checkReason refuses a text that is too long for a reason.

@@ -31,7 +31,7 @@ func (s *Self) Usage(ctx context.Context, of route.Backend, asked selfservice.Us
 	if tier, ok := s.o.Tiers()[of.Tier]; ok {
 		u.Quota = selfservice.QuotaOf(tier, s.o.Quotas.Known(ctx, of.BridgeUID, tier), time.Now())
 	}
-	q.UserID = string(of.User)
+	q.UserID, q.BridgeUID = string(of.User), string(of.BridgeUID)
 	figures, err := s.count(ctx, q.FiguresQuery)
 	if err != nil {
 		u.CallsUnknown = indexProblem(err).Detail
@@ -51,7 +51,7 @@ func (s *Self) count(ctx context.Context, q audit.FiguresQuery) (f audit.Figures
 
 // Activity implements selfservice.History.
 func (s *Self) Activity(ctx context.Context, of route.Backend, q audit.Query) (selfservice.Activity, error) {
-	q.UserID = string(of.User)
+	q.UserID, q.BridgeUID = string(of.User), string(of.BridgeUID)
 	q.Limit = cmp.Or(q.Limit, audit.DefaultPage)
 	var page audit.Page
 	err := s.askIndex(ctx, q.UserID, searchTimeout, func(ctx context.Context) (err error) {

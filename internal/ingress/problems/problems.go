@@ -66,13 +66,14 @@ var (
 	AccessRequest         = httpapi.New(http.StatusUnprocessableEntity, "access_request_invalid", `Send {"access": "Suspended"}; access is Allowed, Suspended or Offboarded, and "dryRun": true says what would follow.`)
 	AccessRequestTooLarge = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A request for an access is limited to 4 KiB.")
 
-	RequestInvalid    = httpapi.New(http.StatusUnprocessableEntity, "request_invalid", `Send {"reason": "why you need the server"}; an administrator sends {"verdict": "Approved"} or {"verdict": "Refused", "reason": "why not"}.`)
-	DecisionInvalid   = httpapi.New(http.StatusUnprocessableEntity, "decision_invalid", "verdict must be Approved or Refused, and a refusal needs a reason, which the user reads.")
+	RequestInvalid    = httpapi.New(http.StatusUnprocessableEntity, "request_invalid", `Send {"reason": "why you need the server"}; an administrator sends {"version": "that of the request", "verdict": "Approved"}, or the verdict Refused and a reason.`)
+	DecisionInvalid   = httpapi.New(http.StatusUnprocessableEntity, "decision_invalid", "verdict must be Approved or Refused, version must be that of the request in GET /admin/requests, and a refusal needs a reason, which the user reads.")
 	ReasonTooLong     = httpapi.New(http.StatusUnprocessableEntity, "reason_too_long", "A reason has at most 500 characters.")
 	RequestNone       = httpapi.New(http.StatusNotFound, "request_not_found", "There is no such request, and no profile offers the server on request.")
 	RequestIsOpen     = httpapi.New(http.StatusConflict, "request_open", "The server is asked for already, and nobody has answered yet.")
 	RequestIsApproved = httpapi.New(http.StatusConflict, "request_approved", "The request is approved: turn the server on.")
-	RequestChanged    = httpapi.New(http.StatusConflict, "request_changed", "Somebody else changed the request at the same time. Look at it again.")
+	RequestChanged    = httpapi.New(http.StatusConflict, "request_changed", "The request is not the version that you read. Read it again, and answer that version.")
+	RequestIsOutdated = httpapi.New(http.StatusConflict, "request_outdated", "The profile offers something else under this name now than the user asked for. The user has to ask again.")
 	RequestLimit      = httpapi.New(http.StatusConflict, "request_limit_reached", "Ten requests are open, which is the most. Withdraw one, or wait for an answer.")
 	RequestsQuery     = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for requests.")
 

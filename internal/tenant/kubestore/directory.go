@@ -97,15 +97,25 @@ func (l *Directory) Offer(ctx context.Context, who flow.Identity) (v1alpha1.User
 	return user, loginError(err)
 }
 
+// Invite implements flow.Users.
+func (l *Directory) Invite(user v1alpha1.UserID) (flow.Invited, error) {
+	t := l.Routes.Current()
+	if t == nil {
+		return flow.Invited{}, errUnknownRoutes
+	}
+	b, _ := t.Lookup(user)
+	return flow.Invited{User: user, Bridge: b.BridgeUID}, nil
+}
+
 // Onboard implements flow.Users.
-func (l *Directory) Onboard(ctx context.Context, who flow.Identity, invited v1alpha1.UserID) (flow.Bridge, error) {
+func (l *Directory) Onboard(ctx context.Context, who flow.Identity, invited flow.Invited) (flow.Bridge, error) {
 	if err := l.checkOpen(ctx, who); err != nil {
 		return flow.Bridge{}, err
 	}
 	switch {
 	case l.Mode == settings.Off:
 		return flow.Bridge{}, flow.ErrNotInvited
-	case invited != "":
+	case invited.User != "":
 		return l.bind(ctx, who, invited)
 	case l.Mode == settings.Auto:
 		return l.create(ctx, who)
@@ -115,14 +125,14 @@ func (l *Directory) Onboard(ctx context.Context, who flow.Identity, invited v1al
 }
 
 // bind gives a person access to the bridge that they are invited to, if it
-// still exists.
-func (l *Directory) bind(ctx context.Context, who flow.Identity, invited v1alpha1.UserID) (flow.Bridge, error) {
+// still exists. A later one of the same user id is another one.
+func (l *Directory) bind(ctx context.Context, who flow.Identity, invited flow.Invited) (flow.Bridge, error) {
 	t := l.Routes.Current()
 	if t == nil {
 		return flow.Bridge{}, errUnknownRoutes
 	}
-	b, ok := t.Lookup(invited)
-	if !ok {
+	b, ok := t.Lookup(invited.User)
+	if !ok || invited.Bridge != "" && invited.Bridge != b.BridgeUID {
 		return flow.Bridge{}, flow.ErrNotInvited
 	}
 	of := BridgeRef{NamespacedName: types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, UID: b.BridgeUID}

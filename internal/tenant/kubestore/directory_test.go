@@ -128,6 +128,27 @@ func TestANewBridgeIsKnownBeforeItsClientIsTold(t *testing.T) {
 	})
 }
 
+func TestAnInvitationToAFormerBridgeDoesNotOpenALaterOneOfTheUserID(t *testing.T) {
+	who := flow.Identity{Issuer: loginIssuer, Subject: "42"}
+	at := func(name string) tables {
+		b := named("tenants", name, "43")
+		b.Spec.UserID = "alice"
+		return tables{route.Build([]*v1alpha1.HostedBridge{b}, nil)}
+	}
+	l := &Directory{Mode: settings.Invite, Routes: at("former")}
+	invited, err := l.Invite("alice")
+	if err != nil || invited != (flow.Invited{User: "alice", Bridge: "uid-tenants-former"}) {
+		t.Fatalf("the invitation is %+v, %v", invited, err)
+	}
+	l.Routes = at("later")
+	if b, err := l.Onboard(t.Context(), who, invited); !errors.Is(err, flow.ErrNotInvited) {
+		t.Errorf("the person may use %+v, %v", b, err)
+	}
+	if invited, err := l.Invite("nobody"); err != nil || invited != (flow.Invited{User: "nobody"}) {
+		t.Errorf("before there is a bridge, the invitation is %+v, %v", invited, err)
+	}
+}
+
 func TestWhoIsLetInDependsOnTheMode(t *testing.T) {
 	who := flow.Identity{Issuer: "https://login.example.com", Subject: "42"}
 	l := &Directory{Routes: tables{route.Build(nil, nil)}}
@@ -142,7 +163,7 @@ func TestWhoIsLetInDependsOnTheMode(t *testing.T) {
 		{"so with auto", settings.Auto, "alice"},
 	} {
 		l.Mode = test.mode
-		if _, err := l.Onboard(context.Background(), who, test.invited); !errors.Is(err, flow.ErrNotInvited) {
+		if _, err := l.Onboard(context.Background(), who, flow.Invited{User: test.invited}); !errors.Is(err, flow.ErrNotInvited) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 		if l.Mode == settings.Auto {

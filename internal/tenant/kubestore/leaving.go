@@ -195,12 +195,13 @@ func entryID(p *v1alpha1.BridgePerson, step string) string {
 
 // note writes the entry of a step.
 func (l *Leaving) note(ctx context.Context, p *v1alpha1.BridgePerson, step string, done time.Time) error {
-	user := string(p.Spec.User)
-	if own, err := l.own(ctx, p); err == nil && user == "" && len(own) > 0 {
-		user = string(own[0].User())
+	user, bridge := string(p.Spec.User), ""
+	if own, err := l.own(ctx, p); err == nil && len(own) > 0 {
+		user, bridge = string(own[0].User()), string(own[0].UID)
 	}
 	return l.Note(audit.Entry{
-		ID: entryID(p, step), Time: done, UserID: user, Principal: audit.Principal{Kind: audit.KindInstallation}, ReportedBy: audit.Ingress,
+		ID: entryID(p, step), Time: done, UserID: user, BridgeUID: bridge,
+		Principal: audit.Principal{Kind: audit.KindInstallation}, ReportedBy: audit.Ingress,
 		Call: audit.Call{Method: audit.AccessPrefix + strings.ToLower(step[:1]) + step[1:], Action: p.Name, Status: audit.Success},
 	})
 }

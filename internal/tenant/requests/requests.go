@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
@@ -33,13 +34,13 @@ type Store struct {
 	Now       func() time.Time
 }
 
-// Of returns the requests of a user for these servers.
-func (s *Store) Of(ctx context.Context, user v1alpha1.UserID, servers []string) ([]v1alpha1.BridgeRequest, error) {
+// Of returns the requests of a user's bridge for these servers.
+func (s *Store) Of(ctx context.Context, of route.Backend, servers []string) ([]v1alpha1.BridgeRequest, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var found []v1alpha1.BridgeRequest
 	for _, server := range servers {
-		q, err := s.get(ctx, user, server)
+		q, err := s.own(ctx, of, server)
 		if errors.Is(err, selfservice.ErrNoRequest) {
 			continue
 		}
@@ -49,6 +50,15 @@ func (s *Store) Of(ctx context.Context, user v1alpha1.UserID, servers []string) 
 		found = append(found, *q)
 	}
 	return found, nil
+}
+
+// own returns a request of the bridge. One of an earlier bridge of the same user id is none.
+func (s *Store) own(ctx context.Context, of route.Backend, server string) (*v1alpha1.BridgeRequest, error) {
+	q, err := s.get(ctx, of.User, server)
+	if err == nil && q.Spec.BridgeUID != of.BridgeUID {
+		return nil, selfservice.ErrNoRequest
+	}
+	return q, err
 }
 
 func (s *Store) get(ctx context.Context, user v1alpha1.UserID, server string) (*v1alpha1.BridgeRequest, error) {
@@ -63,46 +73,75 @@ func (s *Store) get(ctx context.Context, user v1alpha1.UserID, server string) (*
 	return q, nil
 }
 
-// Ask writes a request. One that was refused is open again by it.
-func (s *Store) Ask(ctx context.Context, user v1alpha1.UserID, server, reason string) (*v1alpha1.BridgeRequest, error) {
+// Ask writes a request. One that was refused is open again by it, and one of an earlier
+// bridge of the user id, or for another offer, makes room for it.
+func (s *Store) Ask(ctx context.Context, asked v1alpha1.BridgeRequestSpec) (*v1alpha1.BridgeRequest, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	q := &v1alpha1.BridgeRequest{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: v1alpha1.RequestName(user, server)},
-		Spec:       v1alpha1.BridgeRequestSpec{User: user, Server: server, Reason: reason},
+	q, err := s.create(ctx, asked)
+	if !errors.Is(err, errExists) {
+		return q, err
 	}
-	err := s.Client.Create(ctx, q, client.FieldOwner(v1alpha1.FieldOwnerIngress))
-	switch {
-	case err == nil:
-		return q, nil
-	case !apierrors.IsAlreadyExists(err):
-		return nil, fmt.Errorf("create BridgeRequest: %w", err)
-	}
-	before, err := s.get(ctx, user, server)
+	before, err := s.get(ctx, asked.User, asked.Server)
 	switch {
 	case err != nil:
 		return nil, err
+	case before.Spec.BridgeUID != asked.BridgeUID || before.Spec.Offer != asked.Offer:
+		return s.replace(ctx, before, asked)
 	case before.Spec.Decision == nil:
 		return nil, selfservice.ErrRequestOpen
 	case before.Spec.Decision.Verdict == v1alpha1.RequestApproved:
 		return nil, selfservice.ErrRequestApproved
 	}
 	after := before.DeepCopy()
-	after.Spec.Reason, after.Spec.Decision = reason, nil
+	after.Spec.Reason, after.Spec.Decision = asked.Reason, nil
 	return after, s.write(ctx, before, after)
 }
 
-// Decide answers a request now, also one that was answered before.
-func (s *Store) Decide(ctx context.Context, user v1alpha1.UserID, server string, d v1alpha1.RequestDecision) (*v1alpha1.BridgeRequest, error) {
+var errExists = errors.New("create BridgeRequest: there is one")
+
+func (s *Store) create(ctx context.Context, asked v1alpha1.BridgeRequestSpec) (*v1alpha1.BridgeRequest, error) {
+	q := &v1alpha1.BridgeRequest{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: v1alpha1.RequestName(asked.User, asked.Server)}, Spec: asked,
+	}
+	err := s.Client.Create(ctx, q, client.FieldOwner(v1alpha1.FieldOwnerIngress))
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil, errExists
+	case err != nil:
+		return nil, fmt.Errorf("create BridgeRequest: %w", err)
+	}
+	return q, nil
+}
+
+func (s *Store) replace(ctx context.Context, before *v1alpha1.BridgeRequest, asked v1alpha1.BridgeRequestSpec) (*v1alpha1.BridgeRequest, error) {
+	if err := s.delete(ctx, before); err != nil && !errors.Is(err, selfservice.ErrNoRequest) {
+		return nil, err
+	}
+	q, err := s.create(ctx, asked)
+	if errors.Is(err, errExists) {
+		return nil, selfservice.ErrRequestChanged
+	}
+	return q, err
+}
+
+// Decide answers a request now, also one that was answered before, if the request is the
+// version that the decision is about and check returns nil for it.
+func (s *Store) Decide(ctx context.Context, d selfservice.Decision, check func(*v1alpha1.BridgeRequest) error) (*v1alpha1.BridgeRequest, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	before, err := s.get(ctx, user, server)
+	before, err := s.get(ctx, d.User, d.Server)
 	if err != nil {
 		return nil, err
 	}
+	if err := check(before); err != nil {
+		return nil, err
+	}
+	if before.ResourceVersion != d.Version {
+		return nil, selfservice.ErrRequestChanged
+	}
 	after := before.DeepCopy()
-	d.Time = metav1.NewTime(s.Now().Truncate(time.Second))
-	after.Spec.Decision = &d
+	after.Spec.Decision = &v1alpha1.RequestDecision{Verdict: d.Verdict, Reason: d.Reason, Time: metav1.NewTime(s.Now().Truncate(time.Second))}
 	return after, s.write(ctx, before, after)
 }
 
@@ -119,11 +158,11 @@ func (s *Store) write(ctx context.Context, before, after *v1alpha1.BridgeRequest
 	return nil
 }
 
-// Withdraw removes a request.
-func (s *Store) Withdraw(ctx context.Context, user v1alpha1.UserID, server string) error {
+// Withdraw removes a request of the bridge.
+func (s *Store) Withdraw(ctx context.Context, of route.Backend, server string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	q, err := s.get(ctx, user, server)
+	q, err := s.own(ctx, of, server)
 	if err != nil {
 		return err
 	}

@@ -303,9 +303,15 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeRequestSpec
   map:
     fields:
+    - name: bridgeUID
+      type:
+        namedType: io.k8s.apimachinery.pkg.types.UID
     - name: decision
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RequestDecision
+    - name: offer
+      type:
+        scalar: string
     - name: reason
       type:
         scalar: string
@@ -455,6 +461,9 @@ var schemaYAML = typed.YAMLObject(`types:
   map:
     fields:
     - name: name
+      type:
+        scalar: string
+    - name: offer
       type:
         scalar: string
     - name: profile

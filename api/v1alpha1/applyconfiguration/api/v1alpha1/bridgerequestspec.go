@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	types "k8s.io/apimachinery/pkg/types"
 )
 
 // BridgeRequestSpecApplyConfiguration represents a declarative configuration of the BridgeRequestSpec type for use
@@ -16,8 +17,16 @@ import (
 type BridgeRequestSpecApplyConfiguration struct {
 	// user is the user id of the user who asks.
 	User *apiv1alpha1.UserID `json:"user,omitempty"`
+	// bridgeUID is the metadata.uid of the user's HostedBridge. The request has no effect
+	// for another HostedBridge that gets the user id later.
+	BridgeUID *types.UID `json:"bridgeUID,omitempty"`
 	// server is the name of a server that a BridgeProfile offers on request.
 	Server *string `json:"server,omitempty"`
+	// offer is what the BridgeProfile offered under this name when the user asked, as in
+	// status.effective.servers[].offer of the HostedBridge: the recipe, URL, package, image
+	// or SharedServer. An approval has no effect while the BridgeProfile offers something
+	// else.
+	Offer *string `json:"offer,omitempty"`
 	// reason is why the user asks, in their own words.
 	Reason *string `json:"reason,omitempty"`
 	// decision is the answer. It is not set while the request is open.
@@ -38,11 +47,27 @@ func (b *BridgeRequestSpecApplyConfiguration) WithUser(value apiv1alpha1.UserID)
 	return b
 }
 
+// WithBridgeUID sets the BridgeUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the BridgeUID field is set to the value of the last call.
+func (b *BridgeRequestSpecApplyConfiguration) WithBridgeUID(value types.UID) *BridgeRequestSpecApplyConfiguration {
+	b.BridgeUID = &value
+	return b
+}
+
 // WithServer sets the Server field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Server field is set to the value of the last call.
 func (b *BridgeRequestSpecApplyConfiguration) WithServer(value string) *BridgeRequestSpecApplyConfiguration {
 	b.Server = &value
+	return b
+}
+
+// WithOffer sets the Offer field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Offer field is set to the value of the last call.
+func (b *BridgeRequestSpecApplyConfiguration) WithOffer(value string) *BridgeRequestSpecApplyConfiguration {
+	b.Offer = &value
 	return b
 }
 

@@ -25,14 +25,18 @@ type EffectiveServerApplyConfiguration struct {
 	Recipe *string `json:"recipe,omitempty"`
 	// reason says why the bridge does not have the server, or does not follow a choice:
 	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier,
-	// NotApproved for a server that the user has to ask for, UnknownShared or NotMember of a
-	// SharedServer, or ChoiceIgnored.
+	// NotApproved for a server that the user has to ask for, OfferChanged for one whose
+	// approval was for another offer, UnknownShared or NotMember of a SharedServer, or
+	// ChoiceIgnored.
 	Reason *string `json:"reason,omitempty"`
 	// source is the server as JSON, in the form of spec.servers. It is not set if the
 	// bridge does not have the server.
 	Source *string `json:"source,omitempty"`
 	// shared is the SharedServer whose secrets the server uses.
 	Shared *string `json:"shared,omitempty"`
+	// offer is what the profile offers, if use is OnRequest: the recipe, URL, package, image
+	// or SharedServer. An approval is for one offer.
+	Offer *string `json:"offer,omitempty"`
 }
 
 // EffectiveServerApplyConfiguration constructs a declarative configuration of the EffectiveServer type for use with
@@ -94,5 +98,13 @@ func (b *EffectiveServerApplyConfiguration) WithSource(value string) *EffectiveS
 // If called multiple times, the Shared field is set to the value of the last call.
 func (b *EffectiveServerApplyConfiguration) WithShared(value string) *EffectiveServerApplyConfiguration {
 	b.Shared = &value
+	return b
+}
+
+// WithOffer sets the Offer field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Offer field is set to the value of the last call.
+func (b *EffectiveServerApplyConfiguration) WithOffer(value string) *EffectiveServerApplyConfiguration {
+	b.Offer = &value
 	return b
 }
