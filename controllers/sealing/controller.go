@@ -41,6 +41,8 @@ type Store interface {
 	// CheckSalt returns an error when no secret of the bridge can be opened
 	// because its salt is missing.
 	CheckSalt(ctx context.Context, b store.Bridge) error
+	// Retain notes until when the secrets are kept; the zero time removes the note.
+	Retain(ctx context.Context, b store.Bridge, until time.Time) error
 	// Destroy deletes the salt and the secrets.
 	Destroy(ctx context.Context, b store.Bridge) error
 }
@@ -149,14 +151,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {
 	now := r.Clock.Now()
-	until := retainedUntil(b, now, r.Settings.Retention)
+	until, err := r.retainedUntil(ctx, b, now)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	var out outcome
-	var err error
 	if until != nil && !now.Before(until.Time) {
 		out, err = destroy(ctx, r.Store, b, until, now)
 	} else {
 		out, err = r.keep(ctx, b)
 		out.retainedUntil = until
+		if err == nil && until == nil && !out.listing.RetainedUntil.IsZero() {
+			err = r.Store.Retain(ctx, reference(b), time.Time{}) // Its people are back.
+		}
 		if err == nil {
 			out.grants, out.lapse, err = sharing.Grants(ctx, installed{r.Client, r.Settings.Namespace}, b, now)
 		}

@@ -5,25 +5,46 @@ package sealing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
-// retainedUntil returns until when the secrets of a bridge are kept whose users are
-// offboarded, nil for any other bridge. The time begins when the keybroker first sees it, by
-// its own clock, and stays.
-func retainedUntil(b *v1alpha1.HostedBridge, now time.Time, retention time.Duration) *metav1.Time {
-	if b.Status.Access == nil || b.Status.Access.State != v1alpha1.AccessOffboarded {
-		return nil
+// retainedUntil returns until when the secrets of a bridge are kept whose people are
+// offboarded, nil for any other bridge. The keybroker looks at the people itself, and the time
+// begins by its clock and is noted where only it writes: no other process can say either, and
+// so have secrets destroyed early. A time that lies ahead of a whole retention was noted by a
+// clock that was ahead, or with a longer retention, and begins again.
+func (r *Reconciler) retainedUntil(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (*metav1.Time, error) {
+	people, err := sharing.People(ctx, installed{r.Client, r.Settings.Namespace}, b)
+	if err != nil {
+		return nil, fmt.Errorf("list BridgePersons: %w", err)
 	}
-	if s := b.Status.Secrets; s != nil && s.RetainedUntil != nil {
-		return s.RetainedUntil
+	if people.Bridge(b) != v1alpha1.AccessOffboarded {
+		return nil, nil
 	}
-	return new(metav1.NewTime(now.Add(retention).Truncate(time.Second)))
+	listing, err := r.Store.List(ctx, reference(b))
+	if err != nil && !errors.Is(err, store.ErrNotOwned) { // Somebody else's Secret has nothing of the bridge.
+		return nil, fmt.Errorf("list secrets: %w", err)
+	}
+	until, end := listing.RetainedUntil, now.Add(r.Settings.Retention).Truncate(time.Second)
+	stored := len(listing.Entries) > 0 || !until.IsZero()
+	if said := b.Status.Secrets; !stored && said != nil && said.RetainedUntil != nil {
+		until = said.RetainedUntil.Time // There is nothing that it could end early.
+	}
+	if until.IsZero() || until.After(end) {
+		until = end
+		if stored {
+			err = r.Store.Retain(ctx, reference(b), until)
+		}
+	}
+	return new(metav1.NewTime(until)), err
 }
 
 // destroy destroys the secrets of a bridge whose users are offboarded. From then on nothing
