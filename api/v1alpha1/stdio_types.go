@@ -102,7 +102,8 @@ type StdioStorage struct {
 
 	// retention is what happens to the volume's PersistentVolumeClaim when the
 	// HostedBridge is deleted or the server leaves spec.servers. Retain keeps it: a
-	// HostedBridge of the same name, namespace and user gets it back. Delete deletes it.
+	// HostedBridge of the same name, namespace and user gets it back. Delete deletes it,
+	// unless it was made with Retain: then delete it yourself.
 	// +optional
 	// +kubebuilder:default=Retain
 	Retention StorageRetention `json:"retention,omitempty"`

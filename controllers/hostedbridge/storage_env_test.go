@@ -169,6 +169,32 @@ func TestAClaimGoesWithItsServerOnlyIfTheSpecSaidSo(t *testing.T) {
 	}
 }
 
+// TestARetainedClaimStaysWhateverTheSpecSaysLater also shows that a claim which would be deleted
+// can become one that is retained.
+func TestARetainedClaimStaysWhateverTheSpecSaysLater(t *testing.T) {
+	f := newFixture(t)
+	b := f.bridge("alice", keeps("memory", "100Mi", ""), keeps("scratch", "100Mi", v1alpha1.StorageDelete))
+	testenv.ExpectApplied(t, f.Client, b)
+	testenv.ExpectReconciled(t, f.reconciler, b)
+	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) {
+		s.Servers[1].Transport.Stdio.Storage.Retention = v1alpha1.StorageDelete
+		s.Servers[2].Transport.Stdio.Storage.Retention = v1alpha1.StorageRetain
+	})
+	f.expect(t, b, v1alpha1.PhasePending, progressing)
+	for _, server := range []string{"memory", "scratch"} {
+		if c := f.claim(t, "alice", server); c == nil || len(c.OwnerReferences) > 0 {
+			t.Errorf("the claim of %s has the owners %v", server, c.OwnerReferences)
+		}
+	}
+	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = s.Servers[:1] })
+	testenv.ExpectReconciled(t, f.reconciler, b)
+	must.Succeed(t, f.Delete(t.Context(), b))
+	f.collect(t, b)
+	if f.claim(t, "alice", "memory") == nil || f.claim(t, "alice", "scratch") == nil {
+		t.Errorf("memory: %v, scratch: %v", f.claim(t, "alice", "memory"), f.claim(t, "alice", "scratch"))
+	}
+}
+
 func TestStorageBeyondTheTierIsRefusedAndLeavesWhatRuns(t *testing.T) {
 	f := newFixture(t)
 	b := f.bridge("alice", keeps("memory", "600Mi", ""))

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
@@ -49,14 +48,12 @@ func stripBridge(object any) (any, error) {
 	}
 	kept := &v1alpha1.HostedBridge{TypeMeta: b.TypeMeta, ObjectMeta: identity(&b.ObjectMeta)}
 	kept.Generation = b.Generation
-	kept.Status.Effective, kept.Status.Access = b.Status.Effective, b.Status.Access
+	kept.Status.Effective = b.Status.Effective
 	b = b.WithEffective()
 	kept.Spec.Tier = b.Spec.Tier
 	kept.Spec.Servers = b.Spec.Servers
 	kept.Spec.SecretRefs = b.Spec.SecretRefs
-	if len(sharing.Given(b)) > 0 {
-		kept.Spec.UserID, kept.Spec.OAuth = b.Spec.UserID, b.Spec.OAuth
-	}
+	kept.Spec.UserID, kept.Spec.OAuth = b.Spec.UserID, b.Spec.OAuth
 	kept.Status.KeyVersion = b.Status.KeyVersion
 	kept.Status.Secrets = b.Status.Secrets
 	kept.Status.Recipes = b.Status.Recipes

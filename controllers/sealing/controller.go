@@ -41,6 +41,8 @@ type Store interface {
 	// CheckSalt returns an error when no secret of the bridge can be opened
 	// because its salt is missing.
 	CheckSalt(ctx context.Context, b store.Bridge) error
+	// Retain notes until when the secrets are kept; the zero time removes the note.
+	Retain(ctx context.Context, b store.Bridge, until time.Time) error
 	// Destroy deletes the salt and the secrets.
 	Destroy(ctx context.Context, b store.Bridge) error
 }
@@ -91,8 +93,7 @@ type outcome struct {
 	// sealed and rewrapped count what was written.
 	sealed, rewrapped int
 	// blocked means that the bridge waits for a change that causes no event:
-	// another bridge names a source, a quota is full, or the people of a bridge that is
-	// offboarded by the operator's word are not.
+	// another bridge names a source, or a quota is full.
 	blocked bool
 	// retainedUntil and destroyed are set for a bridge whose users are offboarded: when its
 	// secrets are destroyed, and when they were.
@@ -150,13 +151,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {
 	now := r.Clock.Now()
-	left, differ, err := r.offboarded(ctx, b)
+	until, err := r.retainedUntil(ctx, b, now)
 	if err != nil {
 		return ctrl.Result{}, err
-	}
-	var until *metav1.Time
-	if left {
-		until = retainedUntil(b, now, r.Settings.Retention)
 	}
 	var out outcome
 	if until != nil && !now.Before(until.Time) {
@@ -164,6 +161,9 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	} else {
 		out, err = r.keep(ctx, b)
 		out.retainedUntil = until
+		if err == nil && until == nil && !out.listing.RetainedUntil.IsZero() {
+			err = r.Store.Retain(ctx, reference(b), time.Time{}) // Its people are back.
+		}
 		if err == nil {
 			out.grants, out.lapse, err = sharing.Grants(ctx, installed{r.Client, r.Settings.Namespace}, b, now)
 		}
@@ -171,7 +171,6 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	out.blocked = out.blocked || differ
 	err = r.deleteSources(ctx, b, &out)
 	r.Metrics.set(client.ObjectKeyFromObject(b), out)
 	return ctrl.Result{RequeueAfter: out.again(now)}, errors.Join(err, r.report(ctx, b, out))

@@ -123,7 +123,7 @@ func newFixture(t *testing.T) *fixture {
 	metrics := must.Value(sealing.NewMetrics(f.registry, sealed))(t)
 	f.Reconciler = &sealing.Reconciler{
 		Keys: f.keys, Recorder: f.events, Metrics: metrics, Clock: f.clock,
-		Settings: sealing.Settings{Namespace: "the-installation", Tiers: quota.Defaults(), Concurrency: 2, Retention: 720 * time.Hour},
+		Settings: sealing.Settings{Namespace: testenv.Namespace(t, direct), Tiers: quota.Defaults(), Concurrency: 2, Retention: 720 * time.Hour},
 	}
 	f.use(t, testenv.Indexed{WithWatch: direct, Values: indexValues})
 	return f

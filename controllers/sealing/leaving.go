@@ -5,6 +5,7 @@ package sealing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,31 +13,38 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
-// offboarded reports whether the users of a bridge are offboarded, by the word of the operator
-// and by the people whom the keybroker sees itself. differ means that only the operator says so:
-// it may know earlier, or be in other hands.
-func (r *Reconciler) offboarded(ctx context.Context, b *v1alpha1.HostedBridge) (is, differ bool, err error) {
-	if b.Status.Access == nil || b.Status.Access.State != v1alpha1.AccessOffboarded {
-		return false, false, nil
-	}
+// retainedUntil returns until when the secrets of a bridge are kept whose people are
+// offboarded, nil for any other bridge. The keybroker looks at the people itself, and the time
+// begins by its clock and is noted where only it writes: no other process can say either, and
+// so have secrets destroyed early. A time that lies ahead of a whole retention was noted by a
+// clock that was ahead, or with a longer retention, and begins again.
+func (r *Reconciler) retainedUntil(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (*metav1.Time, error) {
 	people, err := sharing.People(ctx, installed{r.Client, r.Settings.Namespace}, b)
 	if err != nil {
-		return false, false, fmt.Errorf("read the people of the bridge: %w", err)
+		return nil, fmt.Errorf("list BridgePersons: %w", err)
 	}
-	is = people.Bridge(b) == v1alpha1.AccessOffboarded
-	return is, !is, nil
-}
-
-// retainedUntil returns until when the secrets of a bridge are kept whose users are
-// offboarded. The time begins when the keybroker first sees it, by its own clock, and stays: an
-// admission policy keeps everybody else from changing it.
-func retainedUntil(b *v1alpha1.HostedBridge, now time.Time, retention time.Duration) *metav1.Time {
-	if s := b.Status.Secrets; s != nil && s.RetainedUntil != nil {
-		return s.RetainedUntil
+	if people.Bridge(b) != v1alpha1.AccessOffboarded {
+		return nil, nil
 	}
-	return new(metav1.NewTime(now.Add(retention).Truncate(time.Second)))
+	listing, err := r.Store.List(ctx, reference(b))
+	if err != nil && !errors.Is(err, store.ErrNotOwned) { // Somebody else's Secret has nothing of the bridge.
+		return nil, fmt.Errorf("list secrets: %w", err)
+	}
+	until, end := listing.RetainedUntil, now.Add(r.Settings.Retention).Truncate(time.Second)
+	stored := len(listing.Entries) > 0 || !until.IsZero()
+	if said := b.Status.Secrets; !stored && said != nil && said.RetainedUntil != nil {
+		until = said.RetainedUntil.Time // There is nothing that it could end early.
+	}
+	if until.IsZero() || until.After(end) {
+		until = end
+		if stored {
+			err = r.Store.Retain(ctx, reference(b), until)
+		}
+	}
+	return new(metav1.NewTime(until)), err
 }
 
 // destroy destroys the secrets of a bridge whose users are offboarded. From then on nothing

@@ -10,40 +10,38 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
-// setAccess takes the access of a bridge's user away, or gives it back, as an administrator and
-// then the operator do.
+// setAccess writes what an administrator writes when a user loses their access, or gets it again.
 func (f *fixture) setAccess(t *testing.T, b *v1alpha1.HostedBridge, a v1alpha1.Access) {
 	t.Helper()
-	p := &v1alpha1.BridgePerson{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: access.UserName(b.User())},
-		Spec:       v1alpha1.BridgePersonSpec{User: b.User()},
+	p := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: "user." + string(b.User())}}
+	err := f.Get(t.Context(), client.ObjectKeyFromObject(p), p)
+	if apierrors.IsNotFound(err) {
+		p.Spec = v1alpha1.BridgePersonSpec{User: b.User(), Access: a}
+		testenv.ExpectApplied(t, f.Client, p)
+		return
 	}
-	testenv.ExpectPresent(t, f.Client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Settings.Namespace}}, p)
+	must.Succeed(t, err)
 	testenv.ExpectChanged(t, f.Client, p, func() { p.Spec.Access = a })
-	f.sayAccess(t, b, a)
 }
 
-// sayAccess writes what the operator writes when people lose their access, or get it again.
-func (f *fixture) sayAccess(t *testing.T, b *v1alpha1.HostedBridge, a v1alpha1.Access) {
+// says writes into the status of a bridge whatever other processes can write there.
+func (f *fixture) says(t *testing.T, b *v1alpha1.HostedBridge, until time.Time, destroyed *metav1.Time) {
 	t.Helper()
-	status := bridgeac.HostedBridgeStatus()
-	if a != v1alpha1.AccessAllowed {
-		status.WithAccess(bridgeac.BridgeAccess().WithState(a).WithSince(metav1.NewTime(f.clock.Now())))
-	}
-	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(status)
-	must.Succeed(t, f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership))
-	testenv.ExpectExists(t, f.Client, b)
+	testenv.ExpectStatusChanged(t, f.Client, b, func() {
+		b.Status.Access = &v1alpha1.BridgeAccess{State: v1alpha1.AccessOffboarded, Since: metav1.NewTime(until)}
+		b.Status.Secrets.RetainedUntil, b.Status.Secrets.DestroyedTime = new(metav1.NewTime(until)), destroyed
+	})
 }
 
 func (f *fixture) secretsLeft(t *testing.T, b *v1alpha1.HostedBridge) int {
@@ -104,24 +102,6 @@ func TestSecretsOfPeopleWhoLeftAreDestroyedAfterTheRetention(t *testing.T) {
 	f.expect(t, b, "GIVEN*=g")
 }
 
-// TestTheOperatorsWordAloneDestroysNothing has the operator say that people left who did not.
-func TestTheOperatorsWordAloneDestroysNothing(t *testing.T) {
-	f := newFixture(t)
-	b := f.bridge(t, "alice")
-	f.set(t, b, "OWN", "o")
-	f.setAccess(t, b, v1alpha1.AccessAllowed)
-	f.sayAccess(t, b, v1alpha1.AccessOffboarded)
-	if s := f.reconcile(t, b); s.RetainedUntil != nil {
-		t.Errorf("the time begins: %+v", s)
-	}
-	f.clock.SetTime(f.clock.Now().Add(2 * f.Settings.Retention))
-	got, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
-	if err != nil || got.RequeueAfter != time.Minute {
-		t.Errorf("again after %s, error %v", got.RequeueAfter, err)
-	}
-	f.expect(t, b, "OWN=o")
-}
-
 func TestSomebodyWhoComesBackInTimeKeepsTheirSecrets(t *testing.T) {
 	f := newFixture(t)
 	b := f.bridge(t, "alice")
@@ -137,5 +117,95 @@ func TestSomebodyWhoComesBackInTimeKeepsTheirSecrets(t *testing.T) {
 	f.setAccess(t, b, v1alpha1.AccessOffboarded)
 	if s := f.reconcile(t, b); !s.RetainedUntil.Time.Equal(f.clock.Now().Add(f.Settings.Retention)) {
 		t.Errorf("the time begins again: %+v", s)
+	}
+}
+
+func TestNobodysWordDestroysSecretsBeforeTheRetentionIsOver(t *testing.T) {
+	f := newFixture(t)
+	b := f.bridge(t, "alice")
+	f.set(t, b, "OWN", "o")
+	f.reconcile(t, b)
+	past := metav1.NewTime(f.clock.Now().Add(-time.Hour))
+	for _, destroyed := range []*metav1.Time{nil, &past} {
+		f.says(t, b, past.Time, destroyed)
+		if s := f.reconcile(t, b); s.RetainedUntil != nil || s.DestroyedTime != nil || s.Count != 1 {
+			t.Errorf("of a user who has access: %+v", s)
+		}
+	}
+	f.setAccess(t, b, v1alpha1.AccessOffboarded)
+	end := f.clock.Now().Add(f.Settings.Retention)
+	for _, at := range []time.Time{f.clock.Now(), end.Add(-time.Second)} {
+		f.clock.SetTime(at)
+		f.says(t, b, past.Time, &past)
+		if s := f.reconcile(t, b); s.RetainedUntil == nil || !s.RetainedUntil.Time.Equal(end) || s.DestroyedTime != nil || s.Count != 1 {
+			t.Errorf("of a user who left, at %s: %+v", at, s)
+		}
+	}
+	f.expect(t, b, "OWN=o")
+	f.clock.SetTime(end)
+	f.says(t, b, end.Add(time.Hour), nil)
+	if s := f.reconcile(t, b); s.DestroyedTime == nil || f.secretsLeft(t, b) != 0 {
+		t.Errorf("at the end: %+v", s)
+	}
+}
+
+// TestATimeAheadOfTheRetentionBeginsAgain has a keybroker whose clock is a year ahead, for a
+// while.
+func TestATimeAheadOfTheRetentionBeginsAgain(t *testing.T) {
+	f := newFixture(t)
+	b := f.bridge(t, "alice")
+	f.set(t, b, "OWN", "o")
+	f.setAccess(t, b, v1alpha1.AccessOffboarded)
+	right := f.clock.Now()
+	f.clock.SetTime(right.AddDate(1, 0, 0))
+	f.reconcile(t, b)
+	f.clock.SetTime(right)
+	end := right.Add(f.Settings.Retention)
+	if s := f.reconcile(t, b); !s.RetainedUntil.Time.Equal(end) {
+		t.Errorf("until %s, want %s", s.RetainedUntil, end)
+	}
+	f.clock.SetTime(end)
+	if s := f.reconcile(t, b); s.DestroyedTime == nil || f.secretsLeft(t, b) != 0 {
+		t.Errorf("at the end: %+v", s)
+	}
+}
+
+func TestAPersonWithoutSecretsLeavesAfterTheRetention(t *testing.T) {
+	f := newFixture(t)
+	b := f.bridge(t, "alice")
+	f.setAccess(t, b, v1alpha1.AccessOffboarded)
+	end := f.clock.Now().Add(f.Settings.Retention)
+	for _, step := range []struct {
+		at        time.Time
+		destroyed bool
+	}{{f.clock.Now(), false}, {end.Add(-time.Second), false}, {end, true}} {
+		f.clock.SetTime(step.at)
+		if s := f.reconcile(t, b); s.RetainedUntil == nil || !s.RetainedUntil.Time.Equal(end) || (s.DestroyedTime != nil) != step.destroyed {
+			t.Errorf("at %s: %+v", step.at, s)
+		}
+	}
+	if left := f.secretsLeft(t, b); left != 0 {
+		t.Errorf("there are %d Secrets", left)
+	}
+}
+
+func TestTheKeybrokerSeesItselfWhoLeaves(t *testing.T) {
+	f := newFixture(t)
+	f.start(t)
+	b := f.bridge(t, "alice")
+	f.set(t, b, "OWN", "o")
+	retained := func(want bool) func() bool {
+		return func() bool {
+			testenv.ExpectExists(t, f.Client, b)
+			return b.Status.Secrets != nil && (b.Status.Secrets.RetainedUntil != nil) == want
+		}
+	}
+	wait.Until(t, "the bridge is reported", retained(false))
+	f.setAccess(t, b, v1alpha1.AccessOffboarded)
+	wait.Until(t, "its secrets are retained", retained(true))
+	f.setAccess(t, b, v1alpha1.AccessAllowed)
+	wait.Until(t, "its user is back", retained(false))
+	if l := must.Value(f.store.List(t.Context(), ref(b)))(t); !l.RetainedUntil.IsZero() {
+		t.Errorf("still noted: %s", l.RetainedUntil)
 	}
 }

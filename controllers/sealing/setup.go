@@ -40,7 +40,8 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(specOrReportChanged())).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bridgesOfSecret), builder.OnlyMetadata, initiallist.Skip(secretChanged())).
 		Watches(&v1alpha1.SharedServer{}, handler.EnqueueRequestsFromMapFunc(bridgesOfShared(r)), initiallist.Skip(sharedChanged())).
-		Watches(&v1alpha1.BridgePerson{}, handler.EnqueueRequestsFromMapFunc(bridgesOfSharer(r)), initiallist.Skip(sharerChanged())).
+		Watches(&v1alpha1.BridgePerson{}, handler.EnqueueRequestsFromMapFunc(bridgesOf(r, indexSharer)), initiallist.Skip(sharerChanged())).
+		Watches(&v1alpha1.BridgePerson{}, handler.EnqueueRequestsFromMapFunc(bridgesOf(r, indexUser)), initiallist.Skip(accessChanged())).
 		WatchesRawSource(ctrlsource.Func(r.watchKeys)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Settings.Concurrency,

@@ -22,7 +22,9 @@ import (
 const (
 	// indexShared finds HostedBridges by the SharedServers that profiles give them.
 	indexShared = "shared"
-	// indexSharer finds those that have any by the people who use them.
+	// indexUser finds HostedBridges by the people who use them, and indexSharer those of
+	// them that profiles give a SharedServer.
+	indexUser   = "user"
 	indexSharer = "sharer"
 )
 
@@ -81,8 +83,16 @@ func sharedNames(o client.Object) []string {
 
 // sharers returns who uses a bridge that profiles give a SharedServer.
 func sharers(o client.Object) []string {
+	if len(sharedNames(o)) == 0 {
+		return nil
+	}
+	return users(o)
+}
+
+// users returns who uses a bridge.
+func users(o client.Object) []string {
 	b, ok := o.(*v1alpha1.HostedBridge)
-	if !ok || len(sharing.Given(b)) == 0 {
+	if !ok {
 		return nil
 	}
 	users := []string{"user " + string(b.User())}
@@ -101,18 +111,23 @@ func bridgesOfShared(r *Reconciler) handler.MapFunc {
 	}
 }
 
-// bridgesOfSharer maps a person to the HostedBridges that they may use and that profiles
-// give a SharedServer.
-func bridgesOfSharer(r *Reconciler) handler.MapFunc {
+// bridgesOf maps a person to the HostedBridges in the index that they may use.
+func bridgesOf(r *Reconciler, index string) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		if p, ok := o.(*v1alpha1.BridgePerson); ok {
-			return bridgesOf(ctx, r, p)
+		p, ok := o.(*v1alpha1.BridgePerson)
+		if !ok {
+			return nil
 		}
-		return nil
+		var requests []reconcile.Request
+		for _, key := range keysOf(ctx, r, p) {
+			requests = append(requests, r.requests(ctx, client.MatchingFields{index: key})...)
+		}
+		return requests
 	}
 }
 
-func bridgesOf(ctx context.Context, r *Reconciler, p *v1alpha1.BridgePerson) []reconcile.Request {
+// keysOf returns the keys of a person in the indexes, with those of all records of the person.
+func keysOf(ctx context.Context, r *Reconciler, p *v1alpha1.BridgePerson) []string {
 	records := []v1alpha1.BridgePerson{*p}
 	if p.Spec.Subject != "" {
 		same, err := installed{r.Client, r.Settings.Namespace}.Persons(ctx, sharing.FieldSubject, p.Spec.Subject)
@@ -127,13 +142,7 @@ func bridgesOf(ctx context.Context, r *Reconciler, p *v1alpha1.BridgePerson) []r
 		keys = append(keys, "user "+string(records[i].Spec.User), "subject "+records[i].Spec.Subject, "user "+loginUser(&records[i]))
 	}
 	slices.Sort(keys)
-	var requests []reconcile.Request
-	for _, key := range slices.Compact(keys) {
-		if key != "user " && key != "subject " {
-			requests = append(requests, r.requests(ctx, client.MatchingFields{indexSharer: key})...)
-		}
-	}
-	return requests
+	return slices.DeleteFunc(slices.Compact(keys), func(key string) bool { return key == "user " || key == "subject " })
 }
 
 // sharedChanged passes what changes which secrets of SharedServers bridges may have.
@@ -152,5 +161,15 @@ func sharerChanged() predicate.Predicate {
 		before, ok := e.ObjectOld.(*v1alpha1.BridgePerson)
 		after, ok2 := e.ObjectNew.(*v1alpha1.BridgePerson)
 		return !ok || !ok2 || access.Differs(before, after)
+	}}
+}
+
+// accessChanged passes what takes the access of people, or gives it back. A login every few
+// minutes changes neither.
+func accessChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.BridgePerson)
+		after, ok2 := e.ObjectNew.(*v1alpha1.BridgePerson)
+		return !ok || !ok2 || before.Spec.Access != after.Spec.Access || loginUser(before) != loginUser(after)
 	}}
 }

@@ -24,7 +24,6 @@ import (
 // sharedServer makes a SharedServer for the group payments.
 func (f *fixture) sharedServer(t *testing.T) *v1alpha1.SharedServer {
 	t.Helper()
-	f.Settings.Namespace = testenv.Namespace(t, f.Client)
 	s := &v1alpha1.SharedServer{ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: "payments"}, Spec: v1alpha1.SharedServerSpec{
 		Server:  v1alpha1.SharedEndpoint{Transport: v1alpha1.Transport{URL: "https://pay.example.com/mcp", Headers: []v1alpha1.Header{{Name: "A", Value: "${PAY_TOKEN}"}}}},
 		Secrets: []v1alpha1.SecretName{"PAY_TOKEN"}, Namespaces: []string{f.namespace},

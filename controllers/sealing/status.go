@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -43,6 +45,9 @@ func (r *Reconciler) report(ctx context.Context, b *v1alpha1.HostedBridge, out o
 	// the same name, and writes the right status.
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(statusConfiguration(secrets, keyVersion))
 	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership)
+	if err == nil {
+		err = r.takeBack(ctx, b, secrets)
+	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // The bridge was deleted: no status is needed.
 	}
@@ -51,6 +56,26 @@ func (r *Reconciler) report(ctx context.Context, b *v1alpha1.HostedBridge, out o
 	}
 	r.recordFailures(b, secrets.Failures)
 	return nil
+}
+
+// takeBack removes the times of leaving that are not reported any more. An apply leaves what
+// another writer holds too, and by these times the bridge of a first login is deleted.
+func (r *Reconciler) takeBack(ctx context.Context, b *v1alpha1.HostedBridge, now v1alpha1.SecretsStatus) error {
+	var fields []string
+	if before := b.Status.Secrets; before != nil {
+		if before.RetainedUntil != nil && now.RetainedUntil == nil {
+			fields = append(fields, `"retainedUntil":null`)
+		}
+		if before.DestroyedTime != nil && now.DestroyedTime == nil {
+			fields = append(fields, `"destroyedTime":null`)
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"secrets":{`+strings.Join(fields, ",")+`}}}`))
+	object := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
+	return r.Client.Status().Patch(ctx, object, patch, client.FieldOwner(v1alpha1.FieldOwnerKeybroker))
 }
 
 // status returns the keybroker's part of the status.

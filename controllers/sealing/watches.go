@@ -79,7 +79,6 @@ func specOrReportChanged() predicate.Predicate {
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 			!equality.Semantic.DeepEqual(before.Status.Recipes, after.Status.Recipes) ||
 			!equality.Semantic.DeepEqual(before.Status.Effective, after.Status.Effective) ||
-			!equality.Semantic.DeepEqual(before.Status.Access, after.Status.Access) ||
 			!equality.Semantic.DeepEqual(before.Status.KeyVersion, after.Status.KeyVersion) ||
 			!equality.Semantic.DeepEqual(before.Status.Secrets, after.Status.Secrets)
 	}}

@@ -161,7 +161,7 @@ func TestNoDataOfASecretIsCached(t *testing.T) {
 	}
 	var cached v1alpha1.HostedBridge
 	must.Succeed(t, r.manager.GetClient().Get(t.Context(), client.ObjectKeyFromObject(b), &cached))
-	if len(cached.ManagedFields) > 0 || cached.Spec.UserID != "" || len(cached.Spec.Servers) != 1 {
+	if len(cached.ManagedFields) > 0 || cached.Spec.Mode != "" || len(cached.Spec.Servers) != 1 {
 		t.Errorf("HostedBridge %+v", cached)
 	}
 }

@@ -14,9 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -382,32 +380,6 @@ func TestPortsAreThoseOfTheURL(t *testing.T) {
 		u := must.Value(url.Parse(address))(t)
 		if got := portOf(u); got != want {
 			t.Errorf("%s: port %d, want %d", address, got, want)
-		}
-	}
-}
-
-// TestAClaimThatIsRetainedGetsNoOwner changes the retention of a server whose claim exists.
-func TestAClaimThatIsRetainedGetsNoOwner(t *testing.T) {
-	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: "alice", UID: "u"}}
-	b.Spec.Servers = []v1alpha1.Server{{Name: "memory", Transport: v1alpha1.Transport{Type: v1alpha1.TransportStdio, Stdio: &v1alpha1.Stdio{
-		Image: "example.com/memory:1", Command: []string{"/memory"}, Storage: &v1alpha1.StdioStorage{Size: "1Gi", Retention: v1alpha1.StorageDelete},
-	}}}}
-	claim := plan.Claim{Name: v1alpha1.ClaimName("alice", "memory"), Size: resource.MustParse("1Gi")}
-	owned := claim
-	owned.Owned = true
-	for name, test := range map[string]struct {
-		claims []plan.Claim
-		want   int
-	}{
-		"a new claim":                      {nil, 1},
-		"one that goes with its bridge":    {[]plan.Claim{owned}, 1},
-		"one that was made to be retained": {[]plan.Claim{claim}, 0},
-	} {
-		for _, o := range claims(b, plan.Plan{Claims: test.claims}, Settings{}) {
-			c := o.(*corev1ac.PersistentVolumeClaimApplyConfiguration)
-			if len(c.OwnerReferences) != test.want {
-				t.Errorf("%s has %d owners, want %d", name, len(c.OwnerReferences), test.want)
-			}
 		}
 	}
 }

@@ -135,7 +135,8 @@ func addStorage(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBrid
 
 // claims returns the claims of the servers that have storage. Only one pod of the
 // cluster can have each: a pod that replaces another one, such as that of a drained
-// node, waits until the other one is gone.
+// node, waits until the other one is gone. A claim without an owner stays without one: files
+// that are retained are for people alone to delete, whoever writes as the operator.
 func claims(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) []runtime.ApplyConfiguration {
 	var list []runtime.ApplyConfiguration
 	for _, server := range stdioServers(b, s) {
@@ -155,8 +156,6 @@ func claims(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) []runtime.ApplyCo
 			WithLabels(labels(b)).
 			WithAnnotations(map[string]string{v1alpha1.AnnotationUserID: string(b.User())}).
 			WithSpec(spec)
-		// A claim that was made to be retained stays so: an admission policy keeps the operator
-		// from giving it an owner, which would delete it.
 		if server.Storage.Delete && (existing == nil || existing.Owned) {
 			claim.WithOwnerReferences(owner(b))
 		}

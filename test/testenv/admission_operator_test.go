@@ -13,14 +13,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
@@ -367,79 +364,5 @@ func TestWhatTheOperatorAppliesPasses(t *testing.T) {
 	var made appsv1.Deployment
 	if err := by.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: v1alpha1.WorkloadName("alice")}, &made); err != nil || made.Spec.Template.Spec.Containers[0].Image != "bridge:2" {
 		t.Errorf("the Deployment is %v (%v)", made.Spec.Template.Spec.Containers, err)
-	}
-}
-
-const (
-	retainedClaim = "gives no owner to a PersistentVolumeClaim"
-	deletedClaim  = "deletes no PersistentVolumeClaim that is to be retained"
-	ofKeybroker   = "nothing that the keybroker says"
-	ofIngress     = "nothing that the ingress says"
-	onboardedOnly = "deletes no HostedBridge but"
-)
-
-// TestNoTwoWritesOfTheOperatorDeleteWhatIsRetained tries the writes that would make a later
-// deletion pass: an owner for a claim that is to be retained, and a status that says that
-// secrets were destroyed.
-func TestNoTwoWritesOfTheOperatorDeleteWhatIsRetained(t *testing.T) {
-	f := newOperatorPolicies(t)
-	admin, by := f.as(clusterAdmin), f.as(operator)
-	claim := func(name string, owners []metav1.OwnerReference) *corev1.PersistentVolumeClaim {
-		o := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
-			Namespace: f.namespace, Name: name, OwnerReferences: owners,
-			Labels: map[string]string{"app.kubernetes.io/managed-by": "hosted-bridge-operator", labelComponentKey: v1alpha1.ComponentBridge},
-		}}
-		o.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
-		o.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
-		must.Succeed(t, by.Create(t.Context(), o))
-		return o
-	}
-	owner := f.deployment().OwnerReferences
-	retained, goes := claim("memory.alice-bridge", nil), claim("notes.alice-bridge", owner)
-	onboarded := valid(f.namespace, "newcomer")
-	onboarded.Labels = map[string]string{v1alpha1.LabelOnboarded: "true"}
-	person := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "user.newcomer"}, Spec: v1alpha1.BridgePersonSpec{User: "newcomer"}}
-	testenv.ExpectApplied(t, admin, onboarded, person)
-	kept := bridgeac.HostedBridge(onboarded.Name, onboarded.Namespace).WithStatus(bridgeac.HostedBridgeStatus().WithSecrets(bridgeac.SecretsStatus().WithCount(1)))
-	must.Succeed(t, admin.Status().Apply(t.Context(), kept, client.FieldOwner(v1alpha1.FieldOwnerKeybroker)))
-	testenv.ExpectExists(t, admin, onboarded)
-
-	own := func(o client.Object, owners []metav1.OwnerReference) func() error {
-		return func() error {
-			changed := o.DeepCopyObject().(client.Object)
-			changed.SetOwnerReferences(owners)
-			return by.Patch(t.Context(), changed, client.MergeFrom(o), client.DryRunAll)
-		}
-	}
-	remove := func(o client.Object) func() error {
-		return func() error { return by.Delete(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll) }
-	}
-	status := func(o client.Object, patch string) func() error {
-		return func() error {
-			return by.Status().Patch(t.Context(), o.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(patch)))
-		}
-	}
-	const past = `"2020-01-01T00:00:00Z"`
-	tests := []struct {
-		name    string
-		act     func() error
-		message string
-	}{
-		{"a claim that goes with its bridge becomes one that stays", own(goes, nil), ""},
-		{"a claim that goes with its bridge is removed", remove(goes), ""},
-		{"a claim that stays is removed", remove(retained), deletedClaim},
-		{"a claim that stays gets an owner", own(retained, owner), retainedClaim},
-		{"a bridge's access", status(onboarded, `{"status":{"access":{"state":"Offboarded","since":`+past+`}}}`), ""},
-		{"the end of the retention", status(onboarded, `{"status":{"secrets":{"retainedUntil":`+past+`}}}`), ofKeybroker},
-		{"secrets that were destroyed", status(onboarded, `{"status":{"secrets":{"destroyedTime":`+past+`}}}`), ofKeybroker},
-		{"no secrets at all", status(onboarded, `{"status":{"secrets":null}}`), ofKeybroker},
-		{"another version of the master key", status(onboarded, `{"status":{"keyVersion":7}}`), ofKeybroker},
-		{"a newcomer's bridge whose secrets are there", remove(onboarded), onboardedOnly},
-		{"how far somebody has left", status(person, `{"status":{"observedGeneration":1}}`), ""},
-		{"the user of a person's login", status(person, `{"status":{"login":{"time":`+past+`,"user":"alice"}}}`), ofIngress},
-		{"when logins ended", status(person, `{"status":{"loginsEndedTime":`+past+`}}`), ofIngress},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { expectPolicy(t, tt.act(), tt.message) })
 	}
 }

@@ -25,6 +25,9 @@ const (
 	// indexKey is the key of the index among the envelopes. No secret's name
 	// begins with a dot.
 	indexKey = ".index"
+	// retainedKey is the key of the time that Retain notes, and retainedSize its length.
+	retainedKey  = ".retained-until"
+	retainedSize = len("2006-01-02T15:04:05Z")
 	// revisionSize is how many bytes of the digest are the revision: enough
 	// that two states of one user's secrets do not share one by chance.
 	revisionSize = 8
@@ -70,6 +73,8 @@ type Listing struct {
 	// wrapped under another version of the key. It is empty while there are no
 	// secrets.
 	Revision string
+	// RetainedUntil is the time that Retain noted, zero for none.
+	RetainedUntil time.Time
 }
 
 // Lowest returns the lowest key under which any secret is sealed, and the zero
@@ -149,6 +154,7 @@ func take(secret *corev1.Secret) (s snapshot, err error) {
 		})
 	}
 	s.Revision = revision(s.Entries, secret.Data)
+	s.RetainedUntil, _ = time.Parse(time.RFC3339, string(secret.Data[retainedKey])) // Zero for what is no time.
 	return s, err
 }
 

@@ -165,10 +165,13 @@ func (s *Store) put(ctx context.Context, b Bridge, current snapshot, data map[st
 
 // fits returns an error if the Secret would be too large. The API server
 // refuses it too, but its answer does not distinguish this from other refusals.
+// Room for the time that Retain notes stays free, which no user can fill. A Secret
+// that is fuller than that can become smaller.
 func fits(current snapshot, data map[string][]byte) error {
-	size := 0
+	size, before := 0, 0
 	if current.secret != nil {
 		for key, value := range current.secret.Data {
+			before += len(value)
 			if _, changes := data[key]; !changes {
 				size += len(value)
 			}
@@ -177,8 +180,12 @@ func fits(current snapshot, data map[string][]byte) error {
 	for _, value := range data {
 		size += len(value)
 	}
-	if size > corev1.MaxSecretSize {
-		return fmt.Errorf("%w: %d bytes of sealed secrets, at most %d", ErrTooLarge, size, corev1.MaxSecretSize)
+	room := corev1.MaxSecretSize
+	if _, notes := data[retainedKey]; !notes {
+		room = max(room-retainedSize, min(before, room))
+	}
+	if size > room {
+		return fmt.Errorf("%w: %d bytes of sealed secrets, at most %d", ErrTooLarge, size, room)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ type StdioStorageApplyConfiguration struct {
 	StorageClassName *string `json:"storageClassName,omitempty"`
 	// retention is what happens to the volume's PersistentVolumeClaim when the
 	// HostedBridge is deleted or the server leaves spec.servers. Retain keeps it: a
-	// HostedBridge of the same name, namespace and user gets it back. Delete deletes it.
+	// HostedBridge of the same name, namespace and user gets it back. Delete deletes it,
+	// unless it was made with Retain: then delete it yourself.
 	Retention *apiv1alpha1.StorageRetention `json:"retention,omitempty"`
 }
 
