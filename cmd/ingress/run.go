@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -118,8 +119,9 @@ func (c *core) listen(ctx context.Context, o *options, surface *ingress.Server, 
 	}
 	service.Log.InfoContext(ctx, "serving", "public", public.Addr().String(), "probes", probes.Addr().String(), "tls", certificate != nil)
 	service.Probes.Listener = probes
+	public = limits.NewListener(public, o.Ingress.TrustedProxies)
 	server := surface.HTTPServer()
-	service.Public = []graceful.Endpoint{{Server: server, Listener: certificate.protect(server, surface.Listener(public)), OnDrain: surface.Drain, Wait: surface.Wait}}
+	service.Public = []graceful.Endpoint{{Server: server, Listener: certificate.protect(server, public), OnDrain: surface.Drain, Wait: surface.Wait}}
 	return service, nil
 }
 

@@ -38,7 +38,7 @@ func (r *Reconciler) seal(ctx context.Context, b *v1alpha1.HostedBridge, suspect
 		if sources, err = r.observe(ctx, b); err != nil {
 			return nil, fmt.Errorf("observe: %w", err)
 		}
-		o := observed{Refs: b.Spec.SecretRefs, Sources: sources, Allowed: r.allowance(b), Listing: current, Suspects: suspects}
+		o := observed{Refs: b.Spec.SecretRefs, Sources: sources, Allowed: r.Settings.allowance(b), Listing: current, Suspects: suspects}
 		d, err = r.decide(ctx, o, open)
 		return d.Changes, err
 	})
@@ -95,8 +95,8 @@ func (r *Reconciler) decide(ctx context.Context, o observed, open func(string) (
 	return decide(o), nil
 }
 
-func (r *Reconciler) allowance(b *v1alpha1.HostedBridge) allowance {
-	tier, known := r.Settings.Tiers[b.Spec.Tier]
+func (s Settings) allowance(b *v1alpha1.HostedBridge) allowance {
+	tier, known := s.Tiers[b.Spec.Tier]
 	return allowance{Tier: b.Spec.Tier, Unknown: !known, Secrets: tier.Secrets}
 }
 
@@ -173,7 +173,7 @@ func (r *Reconciler) rewrap(ctx context.Context, b *v1alpha1.HostedBridge, out *
 // secret, only about those that are new since the last report, or failed in it:
 // a new leader would otherwise ask for the secrets of all users.
 func (r *Reconciler) try(ctx context.Context, b *v1alpha1.HostedBridge, out outcome) ([]string, error) {
-	if len(out.listing.Entries) == 0 || r.known(b, out) && r.opens(ctx, b, out) {
+	if len(out.listing.Entries) == 0 || known(b, out, r.Keys.Current()) && r.opens(ctx, b, out) {
 		return nil, nil
 	}
 	opened, err := r.Store.Open(ctx, reference(b))
@@ -186,9 +186,9 @@ func (r *Reconciler) try(ctx context.Context, b *v1alpha1.HostedBridge, out outc
 
 // known reports whether the last report is about the stored secrets, and all of
 // them opened then.
-func (r *Reconciler) known(b *v1alpha1.HostedBridge, out outcome) bool {
+func known(b *v1alpha1.HostedBridge, out outcome, current envelope.KeyID) bool {
 	s := b.Status.Secrets
-	return s != nil && sharing.Own(s.Revision) == out.listing.Revision && len(old(out.listing, r.Keys.Current())) == 0 &&
+	return s != nil && sharing.Own(s.Revision) == out.listing.Revision && len(old(out.listing, current)) == 0 &&
 		!slices.ContainsFunc(s.Failures, func(f v1alpha1.SecretFailure) bool { return f.Reason == v1alpha1.ReasonSecretsUnreadable })
 }
 

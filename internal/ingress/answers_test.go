@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
@@ -94,8 +95,8 @@ func TestAnswersThatAUserDoesNotReadTakeNoMoreThanTheirShare(t *testing.T) {
 			w.serveTools(character)
 			before := heapInUse()
 			statuses := w.unread(90, http2Request("GET", "/u/alice/tools?limit=200", alice)...)
-			const share = maxAnswerMemory / userAnswers
-			if held := w.server.router.bounds.memory.answers.Held(); held > share || statuses[http.StatusServiceUnavailable] == 0 || statuses[http.StatusOK] == 0 {
+			const share = limits.MaxAnswers / limits.AnswerShare
+			if held := w.server.router.bounds.memory.Answers.Held(); held > share || statuses[http.StatusServiceUnavailable] == 0 || statuses[http.StatusOK] == 0 {
 				t.Errorf("%d bytes are reserved, %d is the share; %v", held, int64(share), statuses)
 			}
 			if grown := int64(heapInUse()) - int64(before); grown > 2*share {
@@ -198,7 +199,7 @@ func TestAStrangersUnreadAnswersLeaveRoomForOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldWith(t, behindProxy(), func(d *Deps) { d.Features = []httpapi.Feature{fakeCatalog{}.feature()} })
-			const share = maxStrangers / 16
+			const share = limits.MaxStrangerRequests / 16
 			fields := append(http2Request("GET", test.path, ""), "x-forwarded-for", "198.51.100.1")[:8]
 			fields = append(fields, "x-forwarded-for", "198.51.100.1")
 			statuses := w.unread(share+50, fields...)
@@ -218,7 +219,7 @@ func TestAStrangersUnreadAnswersLeaveRoomForOthers(t *testing.T) {
 func TestKnownCallersAreNoStrangers(t *testing.T) {
 	var w *world
 	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprint(rw, w.server.router.bounds.memory.requests.Held())
+		_, _ = fmt.Fprint(rw, w.server.router.bounds.memory.Requests.Held())
 	})
 	for _, method := range []string{"POST", "GET", "DELETE"} {
 		body := ""
@@ -262,7 +263,7 @@ func TestTheBodiesOfOneProgramLeaveRoomForOthersAndAdministrators(t *testing.T) 
 	const declared = 4 << 20
 	header := fmt.Sprintf("POST /held HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer evil\r\nContent-Length: %d\r\n\r\n", declared)
 	var slow []net.Conn
-	programs := w.server.router.bounds.memory.programs
+	programs := w.server.router.bounds.memory.Programs
 	for range 8 {
 		slow = append(slow, w.open(header+strings.Repeat("x", 300)))
 	}
@@ -276,13 +277,13 @@ func TestTheBodiesOfOneProgramLeaveRoomForOthersAndAdministrators(t *testing.T) 
 	for _, conn := range slow {
 		go func() { _, _ = io.WriteString(conn, strings.Repeat("x", declared-301)) }()
 	}
-	eventually(t, func() bool { return programs.Held() > maxProgramMemory/8 })
+	eventually(t, func() bool { return programs.Held() > limits.MaxPrograms/8 })
 	for key, path := range map[string]string{"good": "/held", adminKey: "/admin/held"} {
 		if got := post(path, key); got.status != http.StatusOK {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
 	}
-	if held := programs.Held(); held > maxProgramMemory/4 {
+	if held := programs.Held(); held > limits.MaxPrograms/4 {
 		t.Errorf("one program holds %d bytes", held)
 	}
 	for _, conn := range slow {
@@ -293,7 +294,7 @@ func TestTheBodiesOfOneProgramLeaveRoomForOthersAndAdministrators(t *testing.T) 
 
 // TestATriedToolTakesTheMemoryOfItsUser has a user try tools whose answers may be long.
 func TestATriedToolTakesTheMemoryOfItsUser(t *testing.T) {
-	const most = maxAnswerMemory/userAnswers/2 + 1
+	const most = limits.MaxAnswers/limits.AnswerShare/2 + 1
 	asked, end := make(chan struct{}, 2), make(chan struct{})
 	feature := httpapi.Feature{Name: "trying", MaxPath: 100, Params: map[string]httpapi.Param{"userId": {Form: "[a-z]+"}}, Routes: []httpapi.Route{
 		{Method: http.MethodGet, Path: "/u/:userId/try", Access: httpapi.User, Handle: func(c httpapi.Call) error {
@@ -332,7 +333,7 @@ func TestAnswersCountAsWhatTheyAre(t *testing.T) {
 	}, Params: map[string]httpapi.Param{"userId": {Form: "[a-z]+"}}}
 	w := newWorldWith(t, defaults(), func(d *Deps) { d.Features = []httpapi.Feature{large} })
 	alice := w.addUser("alice")
-	const fit = maxAnswerMemory / userAnswers / 2 / size
+	const fit = limits.MaxAnswers / limits.AnswerShare / 2 / size
 	statuses := map[int]int{}
 	for range fit + 1 {
 		for status := range w.unread(1, http2Request("GET", "/u/alice/large", alice)...) {

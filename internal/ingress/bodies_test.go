@@ -93,7 +93,7 @@ func TestTheBodiesOfOneUserLeaveRoomForOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := func() int64 {
-		return w.server.router.bounds.memory.bodies.Held()
+		return w.server.router.bounds.memory.Bodies.Held()
 	}
 	eventually(t, func() bool { return held() == 3<<20 })
 

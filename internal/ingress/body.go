@@ -40,7 +40,7 @@ func (b *bounds) readBody(r *request) error {
 	}
 	// Set first, so that after a failure the rest is not taken for a body.
 	r.bodyRead = true
-	r.taken.body = b.memory.bodies.For(string(r.principal().User))
+	r.taken.body = b.memory.Bodies.For(string(r.principal().User))
 	body, err := readWithin(r, limit+1, deadlineSet, r.taken.body)
 	if err != nil {
 		return unreadable(err)
@@ -102,7 +102,7 @@ func (b *bounds) peekBody(r *request) (body []byte, giveBack func()) {
 	if r.http.Header.Get("Expect") != "" {
 		return nil, giveBack // Its sender waits for our word, and this is not a yes.
 	}
-	reserved := b.memory.peeks.For(r.source)
+	reserved := b.memory.Peeks.For(r.source)
 	// Without a body there is no id to echo, and that is all it was read for.
 	body, _ = readWithin(r, maxPeek, peekTimeout, reserved)
 	return body, reserved.Release

@@ -34,7 +34,7 @@ func (c *featureCall) Enter(who httpapi.Identity) error {
 		return err
 	}
 	c.r.caller, c.r.admitted = p, true
-	if err := c.knowAs(c.router.bounds.memory.ofUser(c.r)); err != nil || !c.route.Act {
+	if err := c.knowAs(c.router.bounds.memory.OfUser(string(p.User))); err != nil || !c.route.Act {
 		return err
 	}
 	return c.countAct()
@@ -55,7 +55,7 @@ func (c *featureCall) EnterAdministrator(who httpapi.Administrator) error {
 		return problems.NotFound
 	}
 	c.r.administrator = a
-	return c.knowAs(c.router.bounds.memory.ofAdministrator(c.r))
+	return c.knowAs(c.router.bounds.memory.OfAdministrator(a.Audited().ID))
 }
 
 // Exchange implements httpapi.Call.

@@ -36,19 +36,19 @@ type featureCall struct {
 
 // reserve reserves the memory for the answer, before any of it is built.
 func (c *featureCall) reserve() error {
-	m, r := &c.router.bounds.memory, c.r
+	m, r := c.router.bounds.memory, c.r
 	c.bodyTimeout = c.router.config.BodyTimeout
 	switch c.route.Access {
 	case httpapi.User, httpapi.UserManage:
-		c.body, c.answer = m.ofUser(r)
+		c.body, c.answer = m.OfUser(string(r.principal().User))
 		r.know()
 	case httpapi.Admin:
-		c.body, c.answer = m.ofAdministrator(r)
+		c.body, c.answer = m.OfAdministrator(r.administrator.Audited().ID)
 		r.know()
 	case httpapi.Keyed:
-		c.body, c.answer = m.ofStranger(r, c.route)
+		c.body, c.answer = m.OfStranger(r.source, c.route.LetsIn, time.Now())
 	default:
-		c.body, c.answer = m.ofStranger(r, c.route)
+		c.body, c.answer = m.OfStranger(r.source, c.route.LetsIn, time.Now())
 		c.bodyTimeout = min(anonymousTimeout, c.bodyTimeout)
 	}
 	c.writer = answerWriter{ResponseWriter: r.w, reserved: c.answer}
@@ -102,7 +102,7 @@ func (c *featureCall) LimitRate(holder string) error {
 	if c.route.Access != httpapi.Keyed {
 		return nil
 	}
-	return c.knowAs(c.router.bounds.memory.ofProgram(c.feature, holder))
+	return c.knowAs(c.router.bounds.memory.OfProgram(c.feature.Name, holder))
 }
 
 // Body implements httpapi.Call.

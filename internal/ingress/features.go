@@ -6,7 +6,6 @@ package ingress
 import (
 	"hash/maphash"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -34,92 +33,20 @@ var rateSeed = maphash.MakeSeed()
 type feature struct {
 	httpapi.Feature
 
-	forms []pathForm
+	paths httpapi.Paths
 	// sources and holders limit requests, nil for no limit.
 	sources *limits.SourceRate
 	holders *limits.Rate
-}
-
-// pathForm is the form of one path.
-type pathForm struct {
-	path     *regexp.Regexp
-	longest  []int // of each part, 0 for any
-	query    *regexp.Regexp
-	anyQuery bool
 }
 
 // newFeatures returns the features as the router has them.
 func newFeatures(of []httpapi.Feature) []*feature {
 	features := make([]*feature, 0, len(of))
 	for _, f := range of {
-		n := &feature{Feature: f, sources: limits.NewSourceRatePerSecond(f.SourceRate), holders: limits.NewRate(f.HolderRate)}
-		if f.Target == nil {
-			n.forms = formsOf(f)
-		}
+		n := &feature{Feature: f, paths: httpapi.NewPaths(f), sources: limits.NewSourceRatePerSecond(f.SourceRate), holders: limits.NewRate(f.HolderRate)}
 		features = append(features, n)
 	}
 	return features
-}
-
-// formsOf returns the forms of a feature's paths, from its routes.
-func formsOf(f httpapi.Feature) []pathForm {
-	var forms []pathForm
-	known := map[string]bool{}
-	for _, r := range f.Routes {
-		if known[r.Path] {
-			continue
-		}
-		known[r.Path] = true
-		form := pathForm{query: r.Query, anyQuery: r.AnyQuery}
-		var text strings.Builder
-		for _, part := range strings.Split(r.Path, "/")[1:] {
-			text.WriteByte('/')
-			name, differs := strings.CutPrefix(part, ":")
-			if !differs {
-				text.WriteString(regexp.QuoteMeta(part))
-				continue
-			}
-			p := f.Params[name]
-			inner := regexp.MustCompile("(" + strings.Trim(p.Form, "^$") + ")")
-			text.WriteString(inner.String())
-			form.longest = append(form.longest, p.MaxLength)
-			form.longest = append(form.longest, make([]int, inner.NumSubexp()-1)...)
-		}
-		form.path = regexp.MustCompile("^" + text.String() + "$")
-		forms = append(forms, form)
-	}
-	return forms
-}
-
-// target reports whether a path, as it came over the wire, is the feature's, and
-// which queries it takes.
-func (f *feature) target(path string) (query *regexp.Regexp, anyQuery, ok bool) {
-	if len(path) > f.MaxPath {
-		return nil, false, false
-	}
-	if f.Target != nil {
-		query, ok = f.Target(path)
-		return query, false, ok
-	}
-	for i := range f.forms {
-		if form := &f.forms[i]; form.matches(path) {
-			return form.query, form.anyQuery, true
-		}
-	}
-	return nil, false, false
-}
-
-func (p *pathForm) matches(path string) bool {
-	parts := p.path.FindStringSubmatch(path)
-	if parts == nil {
-		return false
-	}
-	for i, longest := range p.longest {
-		if longest > 0 && len(parts[i+1]) > longest {
-			return false
-		}
-	}
-	return true
 }
 
 // featureRoutes adds what f serves.
@@ -276,7 +203,7 @@ func (t *router) serveFeature(f *feature, route httpapi.Route) step {
 			t.deliver(r)
 		}
 		if route.LetsIn && err == nil && r.Status() == http.StatusOK {
-			t.bounds.memory.letIn.Remember(r.source, time.Now())
+			t.bounds.memory.LetIn.Remember(r.source, time.Now())
 		}
 		return err
 	}

@@ -188,8 +188,8 @@ func TestAWriteOfTheCatalogIsReadBoundedAndAudited(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if w.server.router.bounds.memory.bodies.Held() != 0 {
-		t.Errorf("%d bytes of bodies are still held", w.server.router.bounds.memory.bodies.Held())
+	if w.server.router.bounds.memory.Bodies.Held() != 0 {
+		t.Errorf("%d bytes of bodies are still held", w.server.router.bounds.memory.Bodies.Held())
 	}
 	w.audit.fail(errors.New("no room"))
 	if got := put("right", `{}`); got.status != http.StatusServiceUnavailable || strings.Contains(got.body, `{}`) {
@@ -437,7 +437,7 @@ func TestStrangersBodiesKeepNoTokenFromBeingRenewed(t *testing.T) {
 	config := defaults()
 	config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	w := newWorldWith(t, config, withLogin)
-	m := &w.server.router.bounds.memory
+	m := w.server.router.bounds.memory
 	renews := func(source string) int {
 		r := w.request(http.MethodPost, "/oauth/token", "", "a=b")
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -448,10 +448,10 @@ func TestStrangersBodiesKeepNoTokenFromBeingRenewed(t *testing.T) {
 		t.Fatalf("status %d", got)
 	}
 	for n := range 64 {
-		for m.strangers.For(netip.AddrFrom4([4]byte{203, 0, 113, byte(n)})).Reserve(1<<16) == nil {
+		for m.Strangers.For(netip.AddrFrom4([4]byte{203, 0, 113, byte(n)})).Reserve(1<<16) == nil {
 		}
 	}
-	if full := m.strangers.Held(); full != maxStrangerMemory {
+	if full := m.Strangers.Held(); full != limits.MaxStrangers {
 		t.Fatalf("%d bytes are taken", full)
 	}
 	for source, want := range map[string]int{

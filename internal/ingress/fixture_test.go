@@ -250,7 +250,7 @@ func (w *world) start(service *graceful.Service) {
 	w.addr, w.probeAddr = public.Addr().String(), probes.Addr().String()
 	server := w.server.HTTPServer()
 	server.ReadHeaderTimeout = patience // A busy machine may take longer than clients do.
-	service.Public = []graceful.Endpoint{{Server: server, Listener: w.server.Listener(public), OnDrain: w.server.Drain, Wait: w.server.Wait}}
+	service.Public = []graceful.Endpoint{{Server: server, Listener: public, OnDrain: w.server.Drain, Wait: w.server.Wait}}
 	service.Probes = graceful.Endpoint{Server: graceful.NewProbes(w.readiness, w.registry, w.server.observer.log), Listener: probes}
 	service.Readiness, service.Log = w.readiness, w.server.observer.log
 	ctx, stop := context.WithCancel(context.Background())

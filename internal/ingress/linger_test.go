@@ -97,7 +97,7 @@ func TestABodyThatIsRefusedHoldsNothing(t *testing.T) {
 		if line, err := answer.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 413") {
 			t.Fatalf("the answer is %q, %v", line, err)
 		}
-		if held := w.server.router.bounds.memory.bodies.Held(); held != 0 {
+		if held := w.server.router.bounds.memory.Bodies.Held(); held != 0 {
 			t.Errorf("%d bytes are reserved", held)
 		}
 		if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != http.StatusOK {

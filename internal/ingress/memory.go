@@ -7,35 +7,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 )
 
-// The memory of what requests hold, in bytes, beside Config.MaxBodyMemory. All of it
-// together fits into the memory limit that the chart gives the ingress.
 const (
-	// maxAnswerMemory bounds the answers to users, without those of their bridges, which
-	// are passed on as they come. One user may fill a sixteenth, 4 MiB.
-	maxAnswerMemory = 64 << 20
-	userAnswers     = 16
-	// maxProgramMemory bounds the bodies and answers of directories, publishers and owners of
-	// SharedServers. One may fill a quarter: two of the largest bodies.
-	maxProgramMemory = 32 << 20
-	// maxAdminMemory bounds those of administrators. One may fill a half.
-	maxAdminMemory = 32 << 20
-	adminShare     = 2
-	// maxStrangerMemory bounds those of callers who are not known, and maxReturningMemory
-	// those of callers who are not known but were let in before. One address may fill a
-	// sixteenth.
-	maxStrangerMemory  = 64 << 20
-	maxReturningMemory = 32 << 20
-	// maxPeekMemory bounds what is read of refused calls for their ids. It is apart from
-	// what callers without a key need to log in.
-	maxPeekMemory = 4 << 20
-	// maxStrangers bounds the requests in flight whose caller is not known yet, or was
-	// refused. Each takes about 14 KiB. One address may have a sixteenth, 512.
-	maxStrangers = 8192
 	// defaultAnswer is the default of httpapi.Route.MaxAnswer, in bytes: twice the size of most
 	// pages.
 	defaultAnswer = 32 << 10
@@ -44,68 +20,10 @@ const (
 	anonymousTimeout = 5 * time.Second
 )
 
-// memory bounds what requests hold at a time, by whom they are from, so that no caller is
-// in another's way.
-type memory struct {
-	bodies         *limits.Memory // of users
-	answers        *limits.Memory // to users
-	programs       *limits.Memory
-	administrators *limits.Memory
-	strangers      *limits.SourceMemory
-	returning      *limits.SourceMemory // of strangers from whose network somebody was let in
-	letIn          *limits.KnownSources
-	peeks          *limits.SourceMemory
-	// requests counts requests of strangers, not bytes.
-	requests *limits.SourceMemory
-}
-
-func newMemory(bodies int64) memory {
-	return memory{
-		bodies:         limits.NewMemory(bodies, limits.UserShare),
-		answers:        limits.NewMemory(maxAnswerMemory, userAnswers),
-		programs:       limits.NewMemory(maxProgramMemory, limits.UserShare),
-		administrators: limits.NewMemory(maxAdminMemory, adminShare),
-		strangers:      limits.NewSourceMemory(maxStrangerMemory),
-		returning:      limits.NewSourceMemory(maxReturningMemory),
-		letIn:          limits.NewKnownSources(),
-		peeks:          limits.NewSourceMemory(maxPeekMemory),
-		requests:       limits.NewSourceMemory(maxStrangers),
-	}
-}
-
-// ofStranger returns reservations for a request of a route whose caller is not known yet. A
-// program that has a token renewed has a network from which it got one, and memory that
-// other strangers cannot take.
-func (m *memory) ofStranger(r *request, route httpapi.Route) (body, answer *limits.Reservation) {
-	of := m.strangers
-	if route.LetsIn && m.letIn.Has(r.source, time.Now()) {
-		of = m.returning
-	}
-	return of.For(r.source), of.For(r.source)
-}
-
-// ofUser returns those of a user.
-func (m *memory) ofUser(r *request) (body, answer *limits.Reservation) {
-	user := string(r.principal().User)
-	return m.bodies.For(user), m.answers.For(user)
-}
-
-// ofAdministrator returns those of an administrator.
-func (m *memory) ofAdministrator(r *request) (body, answer *limits.Reservation) {
-	id := r.administrator.Audited().ID
-	return m.administrators.For(id), m.administrators.For(id)
-}
-
-// ofProgram returns those of the holder of a feature's key.
-func (m *memory) ofProgram(f *feature, holder string) (body, answer *limits.Reservation) {
-	id := f.Name + " " + holder
-	return m.programs.For(id), m.programs.For(id)
-}
-
 // admitStranger counts a request whose caller is not known, and answers it if its source
 // has too many. That answer has no body: for one, its client would have to read.
-func (m *memory) admitStranger(r *request) bool {
-	r.taken.stranger = m.requests.For(r.source)
+func (b *bounds) admitStranger(r *request) bool {
+	r.taken.stranger = b.memory.Requests.For(r.source)
 	if r.taken.stranger.Reserve(1) == nil {
 		return true
 	}

@@ -108,7 +108,7 @@ func (p *paths) check(r *request) error {
 func (p *paths) featureTarget(target string) (path, query string, malformed bool, of *feature) {
 	path, query, _ = strings.Cut(target, "?")
 	for _, f := range p.features {
-		form, anyQuery, ok := f.target(path)
+		form, anyQuery, ok := f.paths.Target(path)
 		switch {
 		case !ok:
 			continue

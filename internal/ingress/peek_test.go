@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 )
 
 // TestBodiesThatAreOnlyDeclaredTakeNoMemory has strangers declare bodies of which
@@ -73,9 +75,9 @@ func TestARefusalHasTheIdWhereThereIsRoomToReadIt(t *testing.T) {
 		}
 		header := fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", maxPeek)
 		held := func() int64 {
-			return w.server.router.bounds.memory.peeks.Held()
+			return w.server.router.bounds.memory.Peeks.Held()
 		}
-		const share = maxPeekMemory / 16
+		const share = limits.MaxPeeks / 16
 		for range share / maxPeek {
 			w.open(header + strings.Repeat("x", maxPeek-1))
 		}

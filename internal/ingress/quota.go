@@ -14,7 +14,7 @@ import (
 type bounds struct {
 	quota     *limits.Quota
 	uncounted *limits.Slots
-	memory    memory
+	memory    *limits.Pools
 	// bridge returns the bridge of a principal.
 	bridge func(p authn.Principal) (route.Backend, error)
 	config *Config

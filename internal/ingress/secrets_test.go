@@ -154,7 +154,7 @@ func TestTheBodyOfASecret(t *testing.T) {
 				t.Errorf("%d calls of the keybroker, or another value", len(calls))
 			}
 			eventually(t, func() bool {
-				return w.server.router.bounds.memory.bodies.Held() == 0
+				return w.server.router.bounds.memory.Bodies.Held() == 0
 			})
 		})
 	}
@@ -366,7 +366,7 @@ func TestAKeyThatIsRevokedWhileTheValueComesSetsNothing(t *testing.T) {
 	w, alice, _ := secretsWorld(t, defaults())
 	conn := w.open("PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\nAuthorization: Bearer " + alice + "\r\n\r\nva")
 	eventually(t, func() bool {
-		return w.server.router.bounds.memory.bodies.Held() == 5
+		return w.server.router.bounds.memory.Bodies.Held() == 5
 	})
 	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = nil })
 	if _, err := io.WriteString(conn, "lue"); err != nil {

@@ -124,7 +124,7 @@ func (s *Server) serve(r *request) {
 			s.answerPanic(r, v)
 		}
 	}()
-	if !s.router.bounds.memory.admitStranger(r) {
+	if !s.router.bounds.admitStranger(r) {
 		return
 	}
 	if err := s.paths.check(r); err != nil {

@@ -209,7 +209,7 @@ func (s *Server) build(deps Deps) error {
 		auditor: &auditor{calls: calls, acts: deps.Audit, routes: deps.Routes, hasher: deps.Hasher},
 		bounds: &bounds{
 			quota: limits.NewQuota(deps.Quotas, deps.Tiers), uncounted: limits.NewUncounted(),
-			memory: newMemory(s.config.MaxBodyMemory),
+			memory: limits.NewPools(s.config.MaxBodyMemory),
 			bridge: s.access.authn.Bridge, config: &s.config,
 		},
 	}

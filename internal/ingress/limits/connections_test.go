@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ingress
+package limits
 
 import (
 	"net"
@@ -25,11 +25,19 @@ func (p *peers) Accept() (net.Conn, error) {
 func (p *peers) Close() error   { return nil }
 func (p *peers) Addr() net.Addr { return nil }
 
-// from returns a connection from an address, whose other end is closed.
+// peer is a connection from an address, whose other end is closed.
+type peer struct {
+	net.Conn
+
+	address netip.Addr
+}
+
+func (p peer) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.address, 1)) }
+
 func from(address string) net.Conn {
 	near, far := net.Pipe()
 	_ = far.Close()
-	return &pipe{near, netip.AddrPort{}, netip.AddrPortFrom(netip.MustParseAddr(address), 1)}
+	return peer{near, netip.MustParseAddr(address)}
 }
 
 func TestConnectionsAreBoundedBySource(t *testing.T) {
@@ -51,8 +59,7 @@ func TestConnectionsAreBoundedBySource(t *testing.T) {
 			for range each + 2 {
 				incoming = append(incoming, from(test.peer))
 			}
-			s := &Server{config: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}
-			l := s.Listener(&incoming)
+			l := NewListener(&incoming, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")})
 			var open []net.Conn
 			for {
 				conn, err := l.Accept()

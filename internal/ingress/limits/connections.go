@@ -1,31 +1,29 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ingress
+package limits
 
 import (
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
-
-	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 )
 
 // maxConnections bounds the connections of sources that are no proxies. One address may have
 // a sixteenth, 1024.
 const maxConnections = 16384
 
-// Listener returns l without the connections of which a source has too many. Those of
+// NewListener returns l without the connections of which a source has too many. Those of
 // trusted proxies, and of private networks, are not counted: many users can be behind one.
-func (s *Server) Listener(l net.Listener) net.Listener {
-	return &listener{l, limits.NewSourceMemory(maxConnections), s.config.TrustedProxies}
+func NewListener(l net.Listener, proxies []netip.Prefix) net.Listener {
+	return &listener{l, NewSourceMemory(maxConnections), proxies}
 }
 
 type listener struct {
 	net.Listener
 
-	connections *limits.SourceMemory
+	connections *SourceMemory
 	proxies     []netip.Prefix
 }
 
