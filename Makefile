@@ -169,9 +169,9 @@ bench-scale: assets ## 10,000 HostedBridges on nodes that kwok plays, beside too
 	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "scale" hack/test/bench-scale.sh
 
 .PHONY: bench-hostile
-bench-hostile: assets ## Another user's calls without and with a user whose servers misbehave, in one run. For a quiet machine.
+bench-hostile: assets ## Another user's calls without and with a user whose servers misbehave, or clients that read no answers, in one run. For a quiet machine.
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
-	$(STAGE) "hostile servers and a neighbour" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run=TestHowMuchHostile $(TESTFLAGS) ./test/load
+	$(STAGE) "hostile servers and a neighbour" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run="TestHowMuchHostile|TestWhatUnread" $(TESTFLAGS) ./test/load
 
 .PHONY: bench-idle
 bench-idle: assets ## The memory of bridges that are built as their image is and do nothing, before and after calls.

@@ -4,72 +4,30 @@
 package ingress
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/stalled"
 )
 
-// unread makes n requests over one HTTP/2 connection that opens no window, so that the
-// client reads headers and no body. It returns how many answers have which status, once all
-// have begun, and keeps the connection open until the test ends.
+// unread is stalled.Ask of the ingress. The connection stays open until the test ends.
 func (w *world) unread(n int, fields ...string) map[int]int {
 	w.t.Helper()
 	conn := w.dial()
 	w.t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	framer := http2.NewFramer(conn, conn)
-	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	var block bytes.Buffer
-	encoder := hpack.NewEncoder(&block)
-	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}); err != nil {
-		w.t.Fatal(err)
-	}
-	go func() { // What the server sends meanwhile is read below.
-		for i := range n {
-			block.Reset()
-			for j := 0; j < len(fields); j += 2 {
-				_ = encoder.WriteField(hpack.HeaderField{Name: fields[j], Value: fields[j+1]})
-			}
-			id := uint32(2*i + 1)
-			if framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: true}) != nil {
-				return
-			}
-		}
-	}()
-	statuses := map[int]int{}
-	for began := 0; began < n; {
-		frame, err := framer.ReadFrame()
-		if err != nil {
-			w.t.Fatalf("after %d answers: %v", began, err)
-		}
-		switch f := frame.(type) {
-		case *http2.MetaHeadersFrame:
-			status, _ := strconv.Atoi(f.PseudoValue("status"))
-			statuses[status]++
-			began++
-		case *http2.RSTStreamFrame:
-			w.t.Fatalf("after %d answers: stream %d ends: %v", began, f.StreamID, f.ErrCode)
-		}
-	}
-	return statuses
+	return must.Value(stalled.Ask(conn, n, fields...))(w.t)
 }
 
 // serveTools has alice's bridge list as many bytes of tools as a list may have, whose
@@ -198,7 +156,8 @@ func TestAStrangersUnreadAnswersLeaveRoomForOthers(t *testing.T) {
 		"no such path":         {"/nothing", "", http.StatusNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorldWith(t, behindProxy(), func(d *Deps) { d.Features = []httpapi.Feature{fakeCatalog{}.feature()} })
+			w := newWorld(t, behindProxy())
+			alice := w.addUser("alice")
 			const share = limits.MaxStrangerRequests / 16
 			fields := append(http2Request("GET", test.path, ""), "x-forwarded-for", "198.51.100.1")[:8]
 			fields = append(fields, "x-forwarded-for", "198.51.100.1")
@@ -210,6 +169,11 @@ func TestAStrangersUnreadAnswersLeaveRoomForOthers(t *testing.T) {
 			r.Header.Set("X-Forwarded-For", "198.51.100.2")
 			if got := w.do(r); got.status != test.status {
 				t.Errorf("another source: %d %s", got.status, got.body)
+			}
+			r = w.request("GET", "/u/alice/servers", alice, "")
+			r.Header.Set("X-Forwarded-For", "198.51.100.1")
+			if got := w.do(r); got.status != http.StatusOK {
+				t.Errorf("a user of the same source: %d %s", got.status, got.body)
 			}
 		})
 	}

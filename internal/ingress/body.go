@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 )
@@ -31,7 +31,7 @@ func (b *bounds) readBody(r *request) error {
 	if r.http.Method != http.MethodPost {
 		return nil
 	}
-	if !ofJSON(r.http.Header.Get("Content-Type")) {
+	if !httpapi.IsJSON(r.http.Header.Get("Content-Type")) {
 		return problems.MediaType
 	}
 	limit := b.bodyLimit(r)
@@ -69,19 +69,6 @@ func checkMessages(r *request) error {
 	}
 	r.body = nil // Which id an answer has to have is not known.
 	return problems.NotOneMessage
-}
-
-func ofJSON(contentType string) bool {
-	const name = "application/json"
-	return contentType == name || isMediaType(contentType, name)
-}
-
-// formType is the media type of what a page's form sends.
-const formType = "application/x-www-form-urlencoded"
-
-func isMediaType(contentType, name string) bool {
-	mediaType, _, err := mime.ParseMediaType(contentType)
-	return err == nil && mediaType == name
 }
 
 func bodyTooLarge(limit int64) error {

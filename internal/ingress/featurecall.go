@@ -130,9 +130,9 @@ func (c *featureCall) Body() ([]byte, error) {
 
 func (c *featureCall) checkType(contentType string) error {
 	switch {
-	case c.route.Form && !isMediaType(contentType, formType):
+	case c.route.Form && !httpapi.IsMediaType(contentType, httpapi.FormType):
 		return problems.FormType
-	case !c.route.Form && !ofJSON(contentType) && (c.route.MediaType == "" || !isMediaType(contentType, c.route.MediaType)):
+	case !c.route.Form && !httpapi.IsJSON(contentType) && (c.route.MediaType == "" || !httpapi.IsMediaType(contentType, c.route.MediaType)):
 		return problems.MediaType
 	}
 	return nil

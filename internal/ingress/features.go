@@ -103,7 +103,7 @@ func (t *router) featureSteps(f *feature, route httpapi.Route) []step {
 	case httpapi.Public, httpapi.Program:
 		return []step{openToPages, t.access.checkHost, limitSource(f.sources, f.TooManyFromSource)}
 	case httpapi.Page:
-		return []step{showProblems(f), t.access.checkHost, t.access.checkOwnPage, limitSource(f.sources, f.TooManyFromSource)}
+		return []step{showProblems(f), checkCrowd, t.access.checkHost, t.access.checkOwnPage, limitSource(f.sources, f.TooManyFromSource)}
 	case httpapi.Session:
 		return []step{showProblems(f), t.access.checkHost, t.access.checkSameSite, limitSource(f.sources, f.TooManyFromSource)}
 	case httpapi.Keyed:
@@ -120,27 +120,18 @@ func (t *router) featureSteps(f *feature, route httpapi.Route) []step {
 // showProblems has problems answered with a page where a browser asks for one.
 func showProblems(f *feature) step {
 	return func(r *request) error {
-		if wantsPage(r.http.Header) {
+		if httpapi.WantsPage(r.http.Header) {
 			r.showProblem = f.ShowProblem
 		}
 		return nil
 	}
 }
 
-// wantsPage reports whether a request is one by which a browser opens a page. Programs and
-// requests for what is in a page do not ask for HTML by its name.
-func wantsPage(h http.Header) bool {
-	for accepted := range strings.SplitSeq(h.Get("Accept"), ",") {
-		kind, _, _ := strings.Cut(accepted, ";")
-		if strings.EqualFold(strings.TrimSpace(kind), "text/html") {
-			return true
-		}
-	}
-	return false
-}
-
 // openToPages lets the page of any site read what anyone may read.
 func openToPages(r *request) error {
+	if err := checkCrowd(r); err != nil {
+		return err
+	}
 	h := r.w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "ETag, Retry-After, X-Request-Id")

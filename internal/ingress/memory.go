@@ -20,19 +20,29 @@ const (
 	anonymousTimeout = 5 * time.Second
 )
 
-// admitStranger counts a request whose caller is not known, and answers it if its source
-// has too many. That answer has no body: for one, its client would have to read.
-func (b *bounds) admitStranger(r *request) bool {
+// countStranger counts a request whose caller is not known. Of a source that has too many,
+// those whose caller gets known are served, and the others are answered without a body: for one,
+// their client would have to read.
+func (b *bounds) countStranger(r *request) {
 	r.taken.stranger = b.memory.Requests.For(r.source)
-	if r.taken.stranger.Reserve(1) == nil {
-		return true
+	r.crowded = r.taken.stranger.Reserve(1) != nil
+}
+
+// checkCrowd refuses a request that anybody may make, of a source that has too many.
+func checkCrowd(r *request) error {
+	if r.crowded {
+		return problems.Busy
 	}
-	r.fail(problems.Busy, problems.Busy)
+	return nil
+}
+
+// writeBusy answers a request of a source that has too many.
+func writeBusy(r *request) {
 	h := r.w.Header()
 	problems.Busy.SetHeader(h, "hosted-bridge")
 	h.Del("Content-Type")
-	r.w.WriteHeader(http.StatusServiceUnavailable)
-	return false
+	h.Del("WWW-Authenticate")
+	r.w.WriteHeader(problems.Busy.Status)
 }
 
 // deliver waits until the client has read what was written, at most WriteTimeout. Over HTTP/1.1

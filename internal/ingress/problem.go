@@ -40,6 +40,10 @@ func canceled(r *http.Request, err error) bool {
 func writeProblem(r *request, err error, body []byte) {
 	p := publicProblem(err)
 	r.fail(p, err)
+	if r.crowded {
+		writeBusy(r)
+		return
+	}
 	h := r.w.Header()
 	h.Set("Cache-Control", "no-store")
 	p.SetHeader(h, "hosted-bridge")

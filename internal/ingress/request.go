@@ -69,6 +69,10 @@ type request struct {
 	// taken is what has to be given back at the end.
 	taken taken
 
+	// crowded is whether the source had too many requests of callers who are not known when
+	// the request began.
+	crowded bool
+
 	// audit makes the audit entries, from when there may be some.
 	audit callaudit.Request
 

@@ -124,9 +124,7 @@ func (s *Server) serve(r *request) {
 			s.answerPanic(r, v)
 		}
 	}()
-	if !s.router.bounds.admitStranger(r) {
-		return
-	}
+	s.router.bounds.countStranger(r)
 	if err := s.paths.check(r); err != nil {
 		writeProblem(r, err, nil)
 		return
