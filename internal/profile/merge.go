@@ -145,6 +145,7 @@ func (m *merger) server(name string) v1alpha1.EffectiveServer {
 		}
 	}
 	m.conflict("servers["+name+"]", by, others)
+	entry.Server = Fill(entry.Server, by.Spec.Variables)
 	use := entry.Use
 	if use == "" {
 		use = v1alpha1.ServerDefault
@@ -158,7 +159,7 @@ func (m *merger) server(name string) v1alpha1.EffectiveServer {
 	choice := m.choice(name)
 	out.Reason = offer.Reason(choice.Use)
 	if out.Reason == "" || out.Reason == v1alpha1.ReasonChoiceIgnored {
-		m.give(&out, entry, by.Spec.Variables, append(denied, choice.Deny...))
+		m.give(&out, entry, append(denied, choice.Deny...))
 	}
 	return out
 }
@@ -178,11 +179,9 @@ func (m *merger) offer(entry v1alpha1.ProfileServer, use v1alpha1.ServerUse) (Of
 
 // give gives the bridge the server of an entry, without the denied tools, if it is not one of
 // a SharedServer that the bridge may not use.
-func (m *merger) give(out *v1alpha1.EffectiveServer, entry v1alpha1.ProfileServer, variables []v1alpha1.ProfileVariable, denied []string) {
+func (m *merger) give(out *v1alpha1.EffectiveServer, entry v1alpha1.ProfileServer, denied []string) {
 	server := entry.Server
-	if entry.Shared == nil {
-		server = Fill(server, variables)
-	} else {
+	if entry.Shared != nil {
 		shared, reason := m.sharing.Find(entry.Shared.Name)
 		if reason != "" {
 			out.Reason = reason

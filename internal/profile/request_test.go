@@ -62,6 +62,31 @@ func TestAServerOnRequestNeedsAnApproval(t *testing.T) {
 	}
 }
 
+func TestAnApprovalIsNotForAnotherProgramThatAVariableNames(t *testing.T) {
+	b := bridge(func(s *v1alpha1.HostedBridgeSpec) {
+		s.UserID, s.Choices = "alice", &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "jira", Use: v1alpha1.ChoiceOn}}}
+	})
+	b.UID = "1"
+	given := func(program string, approved Approvals) v1alpha1.EffectiveServer {
+		run := &v1alpha1.Stdio{Image: "node", Command: []string{"node"}, Args: []string{"${PROGRAM}"}}
+		server := v1alpha1.Server{Name: "jira", Transport: v1alpha1.Transport{Type: v1alpha1.TransportStdio, Stdio: run}}
+		p := Profile{Name: "team", Spec: v1alpha1.BridgeProfileSpec{
+			Variables: []v1alpha1.ProfileVariable{{Name: "PROGRAM", Value: program}},
+			Servers:   []v1alpha1.ProfileServer{{Server: server, Use: v1alpha1.ServerOnRequest}},
+		}}
+		return Effective(b, []Profile{p}, tiers, Sharing{}, approved).Servers[0]
+	}
+	q := request("alice.jira", "alice", "1", v1alpha1.RequestApproved)
+	q.Spec.Offer = given("jira.js", nil).Offer
+	approved := Approved([]v1alpha1.BridgeRequest{q}, b)
+	if e := given("jira.js", approved); e.Reason != "" || e.Offer != `image node, command ["node" "jira.js"]` {
+		t.Errorf("the approved program: %+v", e)
+	}
+	if e := given("payroll.js", approved); e.Reason != v1alpha1.ReasonOfferChanged || e.Source != "" {
+		t.Errorf("another program: %+v", e)
+	}
+}
+
 // TestAnApprovalIsForWhereTheServerComesFrom has pairs of entries, of which an approval of the
 // first is one of the second or not.
 func TestAnApprovalIsForWhereTheServerComesFrom(t *testing.T) {
