@@ -183,3 +183,36 @@ func TestUseDoesNotWakeTheController(t *testing.T) {
 		t.Errorf("%d reconciliations for 20 times of use", wrote)
 	}
 }
+
+// TestABridgeThatRunsIsNotAsleepWhoeverSaidSo has somebody's patch, and a clock that is ahead,
+// put a bridge to sleep. The ingress waits for a bridge that is asleep, whatever its phase is.
+func TestABridgeThatRunsIsNotAsleepWhoeverSaidSo(t *testing.T) {
+	for name, since := range map[string]time.Duration{"before": -time.Hour, "some minutes ahead": 10 * time.Minute, "years ahead": 1e5 * time.Hour} {
+		for _, writer := range []client.FieldOwner{"kubectl-patch", v1alpha1.FieldOwnerOperator} {
+			t.Run(name+" by "+string(writer), func(t *testing.T) {
+				f := newFixture(t)
+				b := f.bridge("alice")
+				testenv.ExpectApplied(t, f.Client, b)
+				f.expect(t, b, v1alpha1.PhasePending, progressing)
+				f.roll(t, b)
+				f.expect(t, b, v1alpha1.PhaseRunning, available)
+
+				idle := f.clock.Now().Add(since)
+				before := b.DeepCopy()
+				b.Status.IdleSince = new(metav1.NewTime(idle))
+				must.Succeed(t, f.Status().Patch(t.Context(), b, client.MergeFrom(before), writer))
+				f.expect(t, b, v1alpha1.PhasePending, progressing)
+				f.roll(t, b)
+				f.expect(t, b, v1alpha1.PhaseAsleep, asleep)
+
+				f.used(t, b, idle.Add(time.Second))
+				f.expect(t, b, v1alpha1.PhaseWaking, progressing)
+				f.roll(t, b)
+				f.expect(t, b, v1alpha1.PhaseRunning, available)
+				if b.Asleep() {
+					t.Errorf("it runs, and is asleep since %s", b.Status.IdleSince)
+				}
+			})
+		}
+	}
+}

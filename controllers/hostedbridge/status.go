@@ -5,6 +5,7 @@ package hostedbridge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -46,6 +48,9 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 	// the same name, and writes the right status.
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(statusConfiguration(status))
 	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
+	if err == nil {
+		err = r.takeBack(ctx, b, ac.Status, status)
+	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return 0, nil // The bridge was deleted: no status is needed.
 	}
@@ -54,6 +59,40 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 	}
 	r.recordChanges(b, status)
 	return 0, nil
+}
+
+// takeBack removes the fields that the API server's answer has and the status has not. An
+// apply leaves what another writer holds too, such as somebody's patch: a bridge whose
+// idleSince is left has a ready pod, and the ingress waits for it to wake. An idleSince that
+// was written since b was read is for the next reconciliation.
+func (r *Reconciler) takeBack(
+	ctx context.Context, b *v1alpha1.HostedBridge, answer *bridgeac.HostedBridgeStatusApplyConfiguration, s v1alpha1.HostedBridgeStatus,
+) error {
+	fields := map[string]any{}
+	remove := func(name string, answered, own bool) {
+		if answered && !own {
+			fields[name] = nil
+		}
+	}
+	remove("url", answer.URL != nil, s.URL != "")
+	remove("podName", answer.PodName != nil, s.PodName != "")
+	remove("idleSince", answer.IdleSince != nil, s.IdleSince != nil || b.Status.IdleSince == nil)
+	remove("tier", answer.Tier != nil, s.Tier != "")
+	remove("profiles", len(answer.Profiles) > 0, len(s.Profiles) > 0)
+	remove("effective", answer.Effective != nil, s.Effective != nil)
+	remove("access", answer.Access != nil, s.Access != nil)
+	remove("recipes", len(answer.Recipes) > 0, len(s.Recipes) > 0)
+	remove("terminations", len(answer.Terminations) > 0, len(s.Terminations) > 0)
+	remove("outages", len(answer.Outages) > 0, len(s.Outages) > 0)
+	if len(fields) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": fields})
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
+	}
+	object := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
+	return r.Client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldOwnerOperator))
 }
 
 // withRan puts the stored recipes, terminations and outages back into a status:

@@ -101,7 +101,8 @@ func Starting(b *v1alpha1.HostedBridge, now time.Time) bool {
 		return false
 	}
 	c := availability(b)
-	return c == nil || c.Status != metav1.ConditionTrue && now.Sub(c.LastTransitionTime.Time) < startLimit
+	// A time further ahead is of another operator, whose clock was wrong.
+	return c == nil || c.Status != metav1.ConditionTrue && now.Sub(c.LastTransitionTime.Time).Abs() < startLimit
 }
 
 // InQueue reports whether b was called while it slept and its pod has not been
@@ -125,7 +126,8 @@ func Ahead(b *v1alpha1.HostedBridge, waking []v1alpha1.HostedBridge, now time.Ti
 	return n
 }
 
-// CompareTurns orders bridges of the queue by when they were called.
+// CompareTurns orders bridges of the queue by when they were called. The order never
+// changes, also not with the clock: otherwise a late cache would let too many start.
 func CompareTurns(a, b *v1alpha1.HostedBridge) int {
 	return cmp.Or(a.Status.LastActivityTime.Compare(b.Status.LastActivityTime.Time), cmp.Compare(a.UID, b.UID))
 }

@@ -205,6 +205,8 @@ func TestTurnsToWake(t *testing.T) {
 		"itself":                                 {mine, 0},
 		"one that starts":                        {named("a", starts(time.Second)), 1},
 		"one that has been starting for long":    {named("a", starts(time.Minute)), 0},
+		"one that starts by a clock far ahead":   {named("a", starts(-time.Hour)), 0},
+		"one that starts by a clock just ahead":  {named("a", starts(-time.Second)), 1},
 		"one that starts and is deleted":         {named("a", starts(time.Second), leaving), 0},
 		"one that was called earlier":            {named("z", asleep(time.Hour), usedAgo(6*time.Second)), 1},
 		"one that was called later":              {named("a", asleep(time.Hour), usedAgo(4*time.Second)), 0},
