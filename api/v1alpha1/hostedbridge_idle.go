@@ -3,11 +3,7 @@
 
 package v1alpha1
 
-import (
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import "time"
 
 // defaultIdleTimeout is that of a HostedBridge stored before there was one.
 // An hour's work has pauses of some minutes; a pod that ends in each of them
@@ -25,18 +21,6 @@ func (b *HostedBridge) IdleTimeout() time.Duration {
 	default:
 		return b.Spec.IdleTimeout.Duration
 	}
-}
-
-// MaxClockSkew is how far the clocks of the processes may differ.
-const MaxClockSkew = time.Minute
-
-// LastActivity returns when the bridge was last used. A time further ahead than MaxClockSkew is
-// that of a wrong clock, and none.
-func (s *HostedBridgeStatus) LastActivity(now time.Time) *metav1.Time {
-	if last := s.LastActivityTime; last != nil && last.Sub(now) <= MaxClockSkew {
-		return last
-	}
-	return nil
 }
 
 // Asleep reports whether the operator keeps the bridge without a pod because it

@@ -101,36 +101,6 @@ func TestABridgeOnDemandSleepsAndIsWoken(t *testing.T) {
 	f.expectEvents(t)
 }
 
-// TestABridgeWhoseStatusWasPatchedWakes has somebody else write since when the bridge sleeps, as
-// kubectl and restored backups do, by a clock that is ahead.
-func TestABridgeWhoseStatusWasPatchedWakes(t *testing.T) {
-	f := newFixture(t)
-	b := f.bridge("alice")
-	testenv.ExpectApplied(t, f.Client, b)
-	f.expect(t, b, v1alpha1.PhasePending, progressing)
-	f.roll(t, b)
-	f.expect(t, b, v1alpha1.PhaseRunning, available)
-	f.patchStatus(t, b, `{"status":{"phase":"Asleep","idleSince":"2099-01-01T00:00:00Z","access":{"state":"Suspended","since":"2026-01-01T00:00:00Z"}}}`, "kubectl-patch")
-	f.expect(t, b, v1alpha1.PhasePending, progressing)
-	f.roll(t, b)
-	f.expect(t, b, v1alpha1.PhaseAsleep, asleep)
-	if b.Status.Access != nil {
-		t.Errorf("the access is still %+v", b.Status.Access)
-	}
-	f.patchStatus(t, b, `{"status":{"lastActivityTime":"2099-01-01T00:00:01Z"}}`, v1alpha1.FieldOwnerIngress)
-	f.expect(t, b, v1alpha1.PhaseWaking, progressing)
-	f.roll(t, b)
-	f.expect(t, b, v1alpha1.PhaseRunning, available)
-	if b.Asleep() {
-		t.Errorf("the bridge runs, and is idle since %v", b.Status.IdleSince)
-	}
-}
-
-func (f *fixture) patchStatus(t *testing.T, b *v1alpha1.HostedBridge, patch, owner string) {
-	t.Helper()
-	must.Succeed(t, f.Status().Patch(t.Context(), b, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner(owner)))
-}
-
 // asleep makes a bridge that sleeps since an hour.
 func (f *fixture) asleep(t *testing.T, name string) *v1alpha1.HostedBridge {
 	t.Helper()
@@ -211,5 +181,38 @@ func TestUseDoesNotWakeTheController(t *testing.T) {
 	// The reconciliations of its becoming ready may still be on their way.
 	if wrote := written.all.Load() - before; wrote > 3 {
 		t.Errorf("%d reconciliations for 20 times of use", wrote)
+	}
+}
+
+// TestABridgeThatRunsIsNotAsleepWhoeverSaidSo has somebody's patch, and a clock that is ahead,
+// put a bridge to sleep. The ingress waits for a bridge that is asleep, whatever its phase is.
+func TestABridgeThatRunsIsNotAsleepWhoeverSaidSo(t *testing.T) {
+	for name, since := range map[string]time.Duration{"before": -time.Hour, "some minutes ahead": 10 * time.Minute, "years ahead": 1e5 * time.Hour} {
+		for _, writer := range []client.FieldOwner{"kubectl-patch", v1alpha1.FieldOwnerOperator} {
+			t.Run(name+" by "+string(writer), func(t *testing.T) {
+				f := newFixture(t)
+				b := f.bridge("alice")
+				testenv.ExpectApplied(t, f.Client, b)
+				f.expect(t, b, v1alpha1.PhasePending, progressing)
+				f.roll(t, b)
+				f.expect(t, b, v1alpha1.PhaseRunning, available)
+
+				idle := f.clock.Now().Add(since)
+				before := b.DeepCopy()
+				b.Status.IdleSince = new(metav1.NewTime(idle))
+				must.Succeed(t, f.Status().Patch(t.Context(), b, client.MergeFrom(before), writer))
+				f.expect(t, b, v1alpha1.PhasePending, progressing)
+				f.roll(t, b)
+				f.expect(t, b, v1alpha1.PhaseAsleep, asleep)
+
+				f.used(t, b, idle.Add(time.Second))
+				f.expect(t, b, v1alpha1.PhaseWaking, progressing)
+				f.roll(t, b)
+				f.expect(t, b, v1alpha1.PhaseRunning, available)
+				if b.Asleep() {
+					t.Errorf("it runs, and is asleep since %s", b.Status.IdleSince)
+				}
+			})
+		}
 	}
 }

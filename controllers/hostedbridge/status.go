@@ -48,6 +48,9 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 	// the same name, and writes the right status.
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(statusConfiguration(status))
 	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
+	if err == nil {
+		err = r.takeBack(ctx, b, ac.Status, status)
+	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return 0, nil // The bridge was deleted: no status is needed.
 	}
@@ -55,40 +58,41 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 		return 0, fmt.Errorf("apply status: %w", err)
 	}
 	r.recordChanges(b, status)
-	return 0, r.removeLeft(ctx, b, ac.Status, status)
+	return 0, nil
 }
 
-// removeLeft removes the fields that the operator does not write any more and that are left
-// after its apply, because another manager holds them too, such as a patch of the status by
-// kubectl. Otherwise a bridge whose idleSince was patched would run, and the ingress would take
-// it for asleep.
-func (r *Reconciler) removeLeft(ctx context.Context, b *v1alpha1.HostedBridge, stored *bridgeac.HostedBridgeStatusApplyConfiguration, s v1alpha1.HostedBridgeStatus) error {
-	left := map[string]any{}
-	for name, is := range map[string]bool{
-		"idleSince": s.IdleSince == nil && stored.IdleSince != nil,
-		"access":    s.Access == nil && stored.Access != nil,
-		"effective": s.Effective == nil && stored.Effective != nil,
-		"podName":   s.PodName == "" && stored.PodName != nil,
-		"url":       s.URL == "" && stored.URL != nil,
-		"tier":      s.Tier == "" && stored.Tier != nil,
-	} {
-		if is {
-			left[name] = nil
+// takeBack removes the fields that the API server's answer has and the status has not. An
+// apply leaves what another writer holds too, such as somebody's patch: a bridge whose
+// idleSince is left has a ready pod, and the ingress waits for it to wake. An idleSince that
+// was written since b was read is for the next reconciliation.
+func (r *Reconciler) takeBack(
+	ctx context.Context, b *v1alpha1.HostedBridge, answer *bridgeac.HostedBridgeStatusApplyConfiguration, s v1alpha1.HostedBridgeStatus,
+) error {
+	fields := map[string]any{}
+	remove := func(name string, answered, own bool) {
+		if answered && !own {
+			fields[name] = nil
 		}
 	}
-	if len(left) == 0 {
+	remove("url", answer.URL != nil, s.URL != "")
+	remove("podName", answer.PodName != nil, s.PodName != "")
+	remove("idleSince", answer.IdleSince != nil, s.IdleSince != nil || b.Status.IdleSince == nil)
+	remove("tier", answer.Tier != nil, s.Tier != "")
+	remove("profiles", len(answer.Profiles) > 0, len(s.Profiles) > 0)
+	remove("effective", answer.Effective != nil, s.Effective != nil)
+	remove("access", answer.Access != nil, s.Access != nil)
+	remove("recipes", len(answer.Recipes) > 0, len(s.Recipes) > 0)
+	remove("terminations", len(answer.Terminations) > 0, len(s.Terminations) > 0)
+	remove("outages", len(answer.Outages) > 0, len(s.Outages) > 0)
+	if len(fields) == 0 {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"status": left})
+	patch, err := json.Marshal(map[string]any{"status": fields})
 	if err != nil {
 		return fmt.Errorf("encode patch: %w", err)
 	}
-	o := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
-	err = r.Client.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldOwnerOperator))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("remove what is left in the status: %w", err)
-	}
-	return nil
+	object := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
+	return r.Client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldOwnerOperator))
 }
 
 // withRan puts the stored recipes, terminations and outages back into a status:

@@ -26,7 +26,9 @@ type Index struct {
 // Indexes returns the indexes that the Reconciler's Client must offer.
 func Indexes() []Index {
 	bridges := &v1alpha1.HostedBridge{}
-	return append(personIndexes(), Index{bridges, indexSecret, secretNames}, Index{bridges, indexShared, sharedNames}, Index{bridges, indexSharer, sharers}, Index{bridges, indexUser, users})
+	return append(personIndexes(),
+		Index{bridges, indexSecret, secretNames}, Index{bridges, indexShared, sharedNames},
+		Index{bridges, indexSharer, sharers}, Index{bridges, indexUser, users})
 }
 
 func secretNames(o client.Object) []string {

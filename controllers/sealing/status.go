@@ -46,7 +46,7 @@ func (r *Reconciler) report(ctx context.Context, b *v1alpha1.HostedBridge, out o
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(statusConfiguration(secrets, keyVersion))
 	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership)
 	if err == nil {
-		err = r.takeBack(ctx, b, secrets)
+		err = r.takeBack(ctx, b, ac.Status.Secrets, secrets)
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // The bridge was deleted: no status is needed.
@@ -58,17 +58,18 @@ func (r *Reconciler) report(ctx context.Context, b *v1alpha1.HostedBridge, out o
 	return nil
 }
 
-// takeBack removes the times of leaving that are not reported any more. An apply leaves what
-// another writer holds too, and by these times the bridge of a first login is deleted.
-func (r *Reconciler) takeBack(ctx context.Context, b *v1alpha1.HostedBridge, now v1alpha1.SecretsStatus) error {
+// takeBack removes the times of leaving that the API server's answer has and the report has
+// not. An apply leaves what another writer holds too, and by these times the bridge of a first
+// login is deleted.
+func (r *Reconciler) takeBack(
+	ctx context.Context, b *v1alpha1.HostedBridge, answer *bridgeac.SecretsStatusApplyConfiguration, report v1alpha1.SecretsStatus,
+) error {
 	var fields []string
-	if before := b.Status.Secrets; before != nil {
-		if before.RetainedUntil != nil && now.RetainedUntil == nil {
-			fields = append(fields, `"retainedUntil":null`)
-		}
-		if before.DestroyedTime != nil && now.DestroyedTime == nil {
-			fields = append(fields, `"destroyedTime":null`)
-		}
+	if answer.RetainedUntil != nil && report.RetainedUntil == nil {
+		fields = append(fields, `"retainedUntil":null`)
+	}
+	if answer.DestroyedTime != nil && report.DestroyedTime == nil {
+		fields = append(fields, `"destroyedTime":null`)
 	}
 	if len(fields) == 0 {
 		return nil

@@ -70,10 +70,7 @@ func (o Observed) idleSince(now time.Time) time.Time {
 	if c := availability(o.Bridge); c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonAvailable {
 		ready = c.LastTransitionTime.Time
 	}
-	if ready.After(now) {
-		ready = now // It was written by a clock that is ahead of ours.
-	}
-	if last := o.Bridge.Status.LastActivity(now); last != nil && last.After(ready) {
+	if last := o.Bridge.Status.LastActivityTime; last != nil && last.After(ready) {
 		return last.Time
 	}
 	return ready
@@ -104,6 +101,7 @@ func Starting(b *v1alpha1.HostedBridge, now time.Time) bool {
 		return false
 	}
 	c := availability(b)
+	// A time further ahead is of another operator, whose clock was wrong.
 	return c == nil || c.Status != metav1.ConditionTrue && now.Sub(c.LastTransitionTime.Time).Abs() < startLimit
 }
 
@@ -128,7 +126,8 @@ func Ahead(b *v1alpha1.HostedBridge, waking []v1alpha1.HostedBridge, now time.Ti
 	return n
 }
 
-// CompareTurns orders bridges of the queue by when they were called.
+// CompareTurns orders bridges of the queue by when they were called. The order never
+// changes, also not with the clock: otherwise a late cache would let too many start.
 func CompareTurns(a, b *v1alpha1.HostedBridge) int {
 	return cmp.Or(a.Status.LastActivityTime.Compare(b.Status.LastActivityTime.Time), cmp.Compare(a.UID, b.UID))
 }

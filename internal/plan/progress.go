@@ -28,7 +28,8 @@ func Deferred(before, after *v1alpha1.HostedBridgeStatus, now time.Time) time.Du
 	if was == nil || is == nil || was.Reason != v1alpha1.ReasonProgressing || is.Reason != v1alpha1.ReasonProgressing {
 		return 0
 	}
-	return max(0, was.LastTransitionTime.Add(progressDelay).Sub(now))
+	// A time of another operator may lie ahead.
+	return min(progressDelay, max(0, was.LastTransitionTime.Add(progressDelay).Sub(now)))
 }
 
 func readiness(s *v1alpha1.HostedBridgeStatus) *metav1.Condition {

@@ -26,6 +26,7 @@ func TestOnlyTheProgressOfAStartMayBeToldLater(t *testing.T) {
 		want   time.Duration
 	}{
 		"a pod that is there":               {time.Second, func(s *v1alpha1.HostedBridgeStatus) { s.PodName = "a" }, 4 * time.Second},
+		"a pod by a clock that is ahead":    {-time.Hour, func(s *v1alpha1.HostedBridgeStatus) { s.PodName = "a" }, 5 * time.Second},
 		"a pod that is there after a while": {5 * time.Second, func(s *v1alpha1.HostedBridgeStatus) { s.PodName = "a" }, 0},
 		"what the pod waits for":            {0, set(v1alpha1.ConditionReady, func(c *metav1.Condition) { c.Message = "other" }), 5 * time.Second},
 		"secrets that are sealed":           {0, set(v1alpha1.ConditionSecretsSealed, reason(v1alpha1.ReasonSealed)), 5 * time.Second},

@@ -12,7 +12,8 @@ import (
 )
 
 // MaxAge is for how long the groups count that a provider named at a login. A person who
-// does not log in again within it has none of them. Those of a directory stay.
+// does not log in again within it has none of them. Those of a directory stay. A login that
+// lies further ahead was noted by a clock that was wrong, and gives none.
 const MaxAge = 7 * 24 * time.Hour
 
 // Group is a group of an authority: of an identity provider, or of the manifests of a
@@ -48,7 +49,7 @@ func Groups(b *v1alpha1.HostedBridge, known *access.People, now time.Time) (grou
 // those of the last login, until these end.
 func groupsOf(person access.Person, now time.Time) (groups []Group, until time.Time) {
 	values, known := person.Directory()
-	if login := person.Login(); !known && login != nil && now.Sub(login.Time.Time) < MaxAge {
+	if login := person.Login(); !known && login != nil && now.Sub(login.Time.Time).Abs() < MaxAge {
 		values, until = login.Groups, login.Time.Add(MaxAge)
 	}
 	for _, value := range values {

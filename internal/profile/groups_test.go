@@ -57,6 +57,8 @@ func TestTheGroupsOfABridgeAreThoseOfAllItsPeople(t *testing.T) {
 		"the same subject elsewhere":      {of("other"), 0, []Group{manual}, false},
 		"a rule's user":                   {func(b *v1alpha1.HostedBridge) { b.Spec.UserID = "ruled" }, 0, []Group{manual, eng}, true},
 		"a rule's user and a subject":     {func(b *v1alpha1.HostedBridge) { of("bob")(b); b.Spec.UserID = "ruled" }, 0, []Group{manual}, false},
+		"a login by a clock days ahead":   {of("alice"), -MaxAge + time.Second, []Group{manual, eng, ops}, true},
+		"a login by a clock weeks ahead":  {of("alice"), -MaxAge, []Group{manual}, false},
 		"just before the login is forgot": {of("alice"), MaxAge - time.Second, []Group{manual, eng, ops}, true},
 		"after it":                        {of("alice"), MaxAge, []Group{manual}, false},
 	} {

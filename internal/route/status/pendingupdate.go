@@ -82,9 +82,14 @@ func (n pendingUpdate) merge(later pendingUpdate) pendingUpdate {
 }
 
 // activity returns whether the last use is to be written now, and else when, if
-// ever. One that the operator had not heard of is written at once.
+// ever. One that the operator had not heard of is written at once. A time that lies
+// ahead by more than clocks differ is replaced: until then no use would be written,
+// and the bridge would not sleep. One that woke the bridge stays until it has woken.
 func (n pendingUpdate) activity(have *v1alpha1.HostedBridgeStatus, now time.Time) (write bool, next time.Time) {
-	last := have.LastActivity(now)
+	last := have.LastActivityTime
+	if last != nil && have.IdleSince == nil && last.Sub(now) > activityInterval {
+		return true, time.Time{}
+	}
 	if n.calledAt.IsZero() || last != nil && !n.calledAt.Truncate(time.Second).After(last.Time) {
 		return false, time.Time{} // The status has whole seconds.
 	}
@@ -100,7 +105,11 @@ func (n pendingUpdate) changes(b *v1alpha1.HostedBridge, now time.Time) (fields 
 	fields = map[string]any{}
 	have := &b.Status
 	if write, next := n.activity(have, now); write {
-		fields["lastActivityTime"] = metav1.NewTime(n.calledAt)
+		at := n.calledAt
+		if at.IsZero() {
+			at = now // In place of a time that lies ahead.
+		}
+		fields["lastActivityTime"] = metav1.NewTime(at)
 	} else if !next.IsZero() {
 		later = &pendingUpdate{backend: n.backend, calledAt: n.calledAt, next: next}
 	}
