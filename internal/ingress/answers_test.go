@@ -69,46 +69,50 @@ func TestAnswersThatAUserDoesNotReadTakeNoMoreThanTheirShare(t *testing.T) {
 
 // TestNothingThatABridgeSendsGrows compares the answer with what the bridge sent for it.
 func TestNothingThatABridgeSendsGrows(t *testing.T) {
-	w, alice, _ := selfWorld(t)
-	w.serveTools("<")
-	_, tools, text := ask[selfservice.Tools](w, "GET", "/tools?limit=200", alice, "")
-	if len(tools.Tools) != 200 || len(text) > 250<<10 || !strings.Contains(text, "<<<") {
-		t.Errorf("%d tools in %d KiB: %.300s", len(tools.Tools), len(text)>>10, text)
-	}
+	inBubble(t, func(t *testing.T) {
+		w, alice, _ := selfWorld(t)
+		w.serveTools("<")
+		_, tools, text := ask[selfservice.Tools](w, "GET", "/tools?limit=200", alice, "")
+		if len(tools.Tools) != 200 || len(text) > 250<<10 || !strings.Contains(text, "<<<") {
+			t.Errorf("%d tools in %d KiB: %.300s", len(tools.Tools), len(text)>>10, text)
+		}
+	})
 }
 
 func TestToolsComeInPages(t *testing.T) {
-	w, alice, _ := selfWorld(t)
-	w.serveTools("x")
-	seen := map[string]bool{}
-	cursor, pages := "", 0
-	for {
-		_, page, text := ask[selfservice.Tools](w, "GET", "/tools?limit=200"+cursor, alice, "")
-		for _, tool := range page.Tools {
-			seen[tool.Name] = true
-		}
-		if len(page.Missing) > 0 != (pages == 0) {
-			t.Errorf("page %d misses %v", pages, page.Missing)
-		}
-		if pages++; page.Next == "" {
-			if len(page.Tools) == 0 {
-				t.Errorf("the last page is empty: %.300s", text)
+	inBubble(t, func(t *testing.T) {
+		w, alice, _ := selfWorld(t)
+		w.serveTools("x")
+		seen := map[string]bool{}
+		cursor, pages := "", 0
+		for {
+			_, page, text := ask[selfservice.Tools](w, "GET", "/tools?limit=200"+cursor, alice, "")
+			for _, tool := range page.Tools {
+				seen[tool.Name] = true
 			}
-			break
+			if len(page.Missing) > 0 != (pages == 0) {
+				t.Errorf("page %d misses %v", pages, page.Missing)
+			}
+			if pages++; page.Next == "" {
+				if len(page.Tools) == 0 {
+					t.Errorf("the last page is empty: %.300s", text)
+				}
+				break
+			}
+			cursor = "&cursor=" + page.Next
 		}
-		cursor = "&cursor=" + page.Next
-	}
-	if pages < 10 || len(seen) < 200*(pages-1)+1 {
-		t.Errorf("%d pages have %d tools", pages, len(seen))
-	}
-	if _, page, text := ask[selfservice.Tools](w, "GET", "/tools?search=MUST_70&limit=3", alice, ""); len(page.Tools) != 3 || page.Tools[0].Name != "must_70" || page.Next == "" {
-		t.Errorf("a search: %.300s", text)
-	}
-	for _, query := range []string{"limit=0", "limit=201", "limit=a", "cursor=a", "cursor=-1", "search=", "other=1", "limit=1&limit=2"} {
-		if status, _, text := ask[selfservice.Tools](w, "GET", "/tools?"+query, alice, ""); status != http.StatusBadRequest || !strings.Contains(text, `"query_invalid"`) {
-			t.Errorf("%s: %d %s", query, status, text)
+		if pages < 10 || len(seen) < 200*(pages-1)+1 {
+			t.Errorf("%d pages have %d tools", pages, len(seen))
 		}
-	}
+		if _, page, text := ask[selfservice.Tools](w, "GET", "/tools?search=MUST_70&limit=3", alice, ""); len(page.Tools) != 3 || page.Tools[0].Name != "must_70" || page.Next == "" {
+			t.Errorf("a search: %.300s", text)
+		}
+		for _, query := range []string{"limit=0", "limit=201", "limit=a", "cursor=a", "cursor=-1", "search=", "other=1", "limit=1&limit=2"} {
+			if status, _, text := ask[selfservice.Tools](w, "GET", "/tools?"+query, alice, ""); status != http.StatusBadRequest || !strings.Contains(text, `"query_invalid"`) {
+				t.Errorf("%s: %d %s", query, status, text)
+			}
+		}
+	})
 }
 
 // TestAUsersBridgeIsAskedForToolsOnceAtATime has a bridge that does not answer.
