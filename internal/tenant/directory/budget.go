@@ -4,7 +4,6 @@
 package directory
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -76,11 +75,7 @@ func (s *groupStore) spendGroup(d *scim.Directory, o *v1alpha1.BridgeGroup, more
 
 // checkUsers refuses one more user of a directory that has as many as it may, deleted ones
 // included, since their records stay.
-func (s *userStore) checkUsers(ctx context.Context, d *scim.Directory) error {
-	persons, err := s.known.Persons(ctx)
-	if err != nil {
-		return fmt.Errorf("count users: %w", err)
-	}
+func (s *userStore) checkUsers(persons []v1alpha1.BridgePerson, d *scim.Directory) error {
 	n := 0
 	for i := range persons {
 		if p := &persons[i]; p.Spec.Directory != nil && p.Spec.Issuer == d.Issuer {
@@ -95,11 +90,7 @@ func (s *userStore) checkUsers(ctx context.Context, d *scim.Directory) error {
 
 // checkGroups refuses a group, one more if its name is empty, with so many members that its
 // directory would have more groups or memberships than it may.
-func (s *groupStore) checkGroups(ctx context.Context, d *scim.Directory, name string, members int) error {
-	all, err := s.all(ctx, d)
-	if err != nil {
-		return err
-	}
+func checkGroups(all []v1alpha1.BridgeGroup, d *scim.Directory, name string, members int) error {
 	groups, memberships := 1, members
 	for i := range all {
 		if all[i].Name != name {

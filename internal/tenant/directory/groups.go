@@ -165,10 +165,14 @@ func (s *groupStore) CreateGroup(ctx context.Context, d *scim.Directory, g scim.
 	if err != nil {
 		return scim.Group{}, err
 	}
-	if err := s.checkValue(ctx, d, value, ""); err != nil {
+	all, err := s.all(ctx, d)
+	if err != nil {
 		return scim.Group{}, err
 	}
-	if err := s.checkGroups(ctx, d, "", len(g.Members)); err != nil {
+	if err := checkValue(all, d, value, ""); err != nil {
+		return scim.Group{}, err
+	}
+	if err := checkGroups(all, d, "", len(g.Members)); err != nil {
 		return scim.Group{}, err
 	}
 	for i := range maxNames {
@@ -208,11 +212,7 @@ func groupName(d *scim.Directory, value string, tried int) string {
 }
 
 // checkValue refuses a value that another group has, whose name may be of an earlier value.
-func (s *groupStore) checkValue(ctx context.Context, d *scim.Directory, value, name string) error {
-	all, err := s.all(ctx, d)
-	if err != nil {
-		return err
-	}
+func checkValue(all []v1alpha1.BridgeGroup, d *scim.Directory, value, name string) error {
 	for i := range all {
 		if g := &all[i]; g.Name != name && scim.SameName(g.Spec.Value, value) {
 			return scim.Taken(d.GroupValue)
@@ -242,7 +242,11 @@ func (s *groupStore) ChangeGroup(ctx context.Context, d *scim.Directory, id stri
 		}
 		if !equality.Semantic.DeepEqual(stored.Spec, next.Spec) {
 			if len(next.Spec.Members) > len(stored.Spec.Members) {
-				if err := s.checkGroups(ctx, d, stored.Name, len(next.Spec.Members)); err != nil {
+				all, err := s.all(ctx, d)
+				if err != nil {
+					return err
+				}
+				if err := checkGroups(all, d, stored.Name, len(next.Spec.Members)); err != nil {
 					return err
 				}
 			}
@@ -267,7 +271,11 @@ func (s *groupStore) storeGroup(ctx context.Context, d *scim.Directory, o *v1alp
 		return err
 	}
 	if !scim.SameName(value, o.Spec.Value) {
-		if err := s.checkValue(ctx, d, value, o.Name); err != nil {
+		all, err := s.all(ctx, d)
+		if err != nil {
+			return err
+		}
+		if err := checkValue(all, d, value, o.Name); err != nil {
 			return err
 		}
 	}

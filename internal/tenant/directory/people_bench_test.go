@@ -35,7 +35,7 @@ func BenchmarkQuestionsAboutAllPeople(b *testing.B) {
 		o := &objects{known: people}
 		b.Run(fmt.Sprintf("a user name of %d", n), func(b *testing.B) {
 			for b.Loop() {
-				must.Succeed(b, (&userStore{o}).checkUserName(b.Context(), d, "another", "x"))
+				must.Succeed(b, checkUserName(must.Value(o.known.Persons(b.Context()))(b), d, "another", "x"))
 			}
 		})
 		b.Run(fmt.Sprintf("the members of a group of %d", n), func(b *testing.B) {

@@ -127,10 +127,14 @@ func (s *userStore) CreateUser(ctx context.Context, d *scim.Directory, u scim.Us
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	name := nameOf(d, u.ExternalID)
-	if err := s.checkUserName(ctx, d, u.UserName, name); err != nil {
+	persons, err := s.known.Persons(ctx)
+	if err != nil {
+		return scim.User{}, fmt.Errorf("list users: %w", err)
+	}
+	if err := checkUserName(persons, d, u.UserName, name); err != nil {
 		return scim.User{}, err
 	}
-	if err := s.checkUsers(ctx, d); err != nil {
+	if err := s.checkUsers(persons, d); err != nil {
 		return scim.User{}, err
 	}
 	p := &v1alpha1.BridgePerson{
@@ -138,7 +142,7 @@ func (s *userStore) CreateUser(ctx context.Context, d *scim.Directory, u scim.Us
 		Spec:       v1alpha1.BridgePersonSpec{Issuer: d.Issuer, Subject: u.ExternalID, Access: v1alpha1.AccessAllowed, Directory: &v1alpha1.PersonDirectory{Incarnation: s.incarnation(0)}},
 	}
 	store(p, d, u)
-	err := s.client.Create(ctx, p, client.FieldOwner(v1alpha1.FieldOwnerIngress))
+	err = s.client.Create(ctx, p, client.FieldOwner(v1alpha1.FieldOwnerIngress))
 	if apierrors.IsAlreadyExists(err) {
 		return s.revive(ctx, d, u)
 	}
@@ -195,11 +199,7 @@ func settle(p *v1alpha1.BridgePerson, d *scim.Directory) {
 // checkUserName refuses a userName that another user of the directory has. Two requests at
 // once may both pass: names decide nothing, unlike the externalId, of which the API server
 // takes one.
-func (s *userStore) checkUserName(ctx context.Context, d *scim.Directory, userName, name string) error {
-	persons, err := s.known.Persons(ctx)
-	if err != nil {
-		return fmt.Errorf("list users: %w", err)
-	}
+func checkUserName(persons []v1alpha1.BridgePerson, d *scim.Directory, userName, name string) error {
 	for i := range persons {
 		if p := &persons[i]; p.Name != name && isOf(p, d) && scim.SameName(p.Spec.Directory.UserName, userName) {
 			return scim.Taken("userName")
@@ -218,7 +218,11 @@ func (s *userStore) ChangeUser(ctx context.Context, d *scim.Directory, id string
 			return err
 		}
 		if !scim.SameName(changed.UserName, before.UserName) {
-			if err := s.checkUserName(ctx, d, changed.UserName, p.Name); err != nil {
+			persons, err := s.known.Persons(ctx)
+			if err != nil {
+				return fmt.Errorf("list users: %w", err)
+			}
+			if err := checkUserName(persons, d, changed.UserName, p.Name); err != nil {
 				return err
 			}
 		}

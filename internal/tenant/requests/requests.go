@@ -52,7 +52,7 @@ func (s *Store) Of(ctx context.Context, of route.Backend, servers []string) ([]v
 	return found, nil
 }
 
-// own returns a request of the bridge. One of an earlier bridge of the same user id is none.
+// own returns a request of the bridge. A request of an earlier bridge with the same user id does not count.
 func (s *Store) own(ctx context.Context, of route.Backend, server string) (*v1alpha1.BridgeRequest, error) {
 	q, err := s.get(ctx, of.User, server)
 	if err == nil && q.Spec.BridgeUID != of.BridgeUID {
