@@ -5,7 +5,6 @@ package hostedbridge
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -84,15 +82,8 @@ func (r *Reconciler) takeBack(
 	remove("recipes", len(answer.Recipes) > 0, len(s.Recipes) > 0)
 	remove("terminations", len(answer.Terminations) > 0, len(s.Terminations) > 0)
 	remove("outages", len(answer.Outages) > 0, len(s.Outages) > 0)
-	if len(fields) == 0 {
-		return nil
-	}
-	patch, err := json.Marshal(map[string]any{"status": fields})
-	if err != nil {
-		return fmt.Errorf("encode patch: %w", err)
-	}
 	object := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
-	return r.Client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldOwnerOperator))
+	return apply.RemoveStatus(ctx, r.Client, object, v1alpha1.FieldOwnerOperator, fields)
 }
 
 // withRan puts the stored recipes, terminations and outages back into a status:

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
@@ -64,19 +64,18 @@ func (r *Reconciler) report(ctx context.Context, b *v1alpha1.HostedBridge, out o
 func (r *Reconciler) takeBack(
 	ctx context.Context, b *v1alpha1.HostedBridge, answer *bridgeac.SecretsStatusApplyConfiguration, report v1alpha1.SecretsStatus,
 ) error {
-	var fields []string
+	fields := map[string]any{}
 	if answer.RetainedUntil != nil && report.RetainedUntil == nil {
-		fields = append(fields, `"retainedUntil":null`)
+		fields["retainedUntil"] = nil
 	}
 	if answer.DestroyedTime != nil && report.DestroyedTime == nil {
-		fields = append(fields, `"destroyedTime":null`)
+		fields["destroyedTime"] = nil
 	}
 	if len(fields) == 0 {
 		return nil
 	}
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"secrets":{`+strings.Join(fields, ",")+`}}}`))
 	object := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
-	return r.Client.Status().Patch(ctx, object, patch, client.FieldOwner(v1alpha1.FieldOwnerKeybroker))
+	return apply.RemoveStatus(ctx, r.Client, object, v1alpha1.FieldOwnerKeybroker, map[string]any{"secrets": fields})
 }
 
 // status returns the keybroker's part of the status.
