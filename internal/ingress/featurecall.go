@@ -38,18 +38,18 @@ type featureCall struct {
 func (c *featureCall) reserve() error {
 	m, r := c.router.bounds.memory, c.r
 	c.bodyTimeout = c.router.config.BodyTimeout
+	known := true
 	switch c.route.Access {
 	case httpapi.User, httpapi.UserManage:
 		c.body, c.answer = m.OfUser(string(r.principal().User))
-		r.know()
 	case httpapi.Admin:
 		c.body, c.answer = m.OfAdministrator(r.administrator.Audited().ID)
-		r.know()
-	case httpapi.Keyed:
-		c.body, c.answer = m.OfStranger(r.source, c.route.LetsIn, time.Now())
 	default:
+		known = false
 		c.body, c.answer = m.OfStranger(r.source, c.route.LetsIn, time.Now())
-		c.bodyTimeout = min(anonymousTimeout, c.bodyTimeout)
+		if c.route.Access != httpapi.Keyed {
+			c.bodyTimeout = min(anonymousTimeout, c.bodyTimeout)
+		}
 	}
 	c.writer = answerWriter{ResponseWriter: r.w, reserved: c.answer}
 	if c.route.Act && r.admitted {
@@ -57,7 +57,13 @@ func (c *featureCall) reserve() error {
 			return err
 		}
 	}
-	return c.answer.Reserve(cmp.Or(c.route.MaxAnswer, defaultAnswer))
+	if err := c.answer.Reserve(cmp.Or(c.route.MaxAnswer, defaultAnswer)); err != nil {
+		return err
+	}
+	if known {
+		r.know()
+	}
+	return nil
 }
 
 // knowAs has somebody who is known now have what the request holds.

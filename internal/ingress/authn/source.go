@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 )
 
 // maxForwards is how many proxies in front of us are believed, one after the
@@ -34,7 +36,7 @@ func sourceOf(peer netip.Addr, forwarded []string, trusted []netip.Prefix) netip
 	source := peer
 	rest := strings.Join(forwarded, ",")
 	for range maxForwards {
-		if rest == "" || !anyContains(trusted, source) {
+		if rest == "" || !limits.Within(trusted, source) {
 			break
 		}
 		i := strings.LastIndexByte(rest, ',')
@@ -64,12 +66,3 @@ func forwardedAddr(entry string) (netip.Addr, bool) {
 
 // plainAddr has one form for each address, so that one client is one source.
 func plainAddr(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
-
-func anyContains(prefixes []netip.Prefix, a netip.Addr) bool {
-	for _, p := range prefixes {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
-}

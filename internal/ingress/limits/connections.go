@@ -6,7 +6,6 @@ package limits
 import (
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 )
 
@@ -48,7 +47,7 @@ func (l *listener) Accept() (net.Conn, error) {
 
 func (l *listener) mayBeMany(peer netip.Addr) bool {
 	return peer.IsPrivate() || peer.IsLoopback() || peer.IsLinkLocalUnicast() ||
-		slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(peer) })
+		Within(l.proxies, peer)
 }
 
 // countedConn gives its place back when it is closed.

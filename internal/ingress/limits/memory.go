@@ -16,28 +16,28 @@ const UserShare = 4
 // Memory bounds the memory that bodies and answers of all requests in flight take. A
 // body is kept until its request has ended, since until then it may have to be
 // sent again; a slow call keeps it for as long as it runs. An answer is kept until its
-// client has read it.
-type Memory struct {
+// client has read it. K is what names a holder.
+type Memory[K comparable] struct {
 	limit int64 // bytes
 	// share is the part of it that one holder may fill: one of so many.
 	share int64
 
 	mu       sync.Mutex
 	held     int64
-	byHolder map[string]int64
+	byHolder map[K]int64
 }
 
 // NewMemory returns a bound of so many bytes, of which one holder may take one of
 // so many shares.
-func NewMemory(limit, share int64) *Memory {
-	return &Memory{limit: limit, share: share, byHolder: map[string]int64{}}
+func NewMemory[K comparable](limit, share int64) *Memory[K] {
+	return &Memory[K]{limit: limit, share: share, byHolder: map[K]int64{}}
 }
 
 // For returns a reservation of a holder, of nothing yet.
-func (m *Memory) For(holder string) *Reservation { return &Reservation{of: holderShare{m, holder}} }
+func (m *Memory[K]) For(holder K) *Reservation { return &Reservation{of: holderShare[K]{m, holder}} }
 
 // Held returns how many bytes are reserved.
-func (m *Memory) Held() int64 {
+func (m *Memory[K]) Held() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.held
@@ -45,7 +45,7 @@ func (m *Memory) Held() int64 {
 
 // take reserves size bytes for a holder, or returns problems.Busy. It never waits:
 // what waits has to be kept too.
-func (m *Memory) take(holder string, size int64) error {
+func (m *Memory[K]) take(holder K, size int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.held+size > m.limit || m.byHolder[holder]+size > m.limit/m.share {
@@ -56,13 +56,13 @@ func (m *Memory) take(holder string, size int64) error {
 }
 
 // change adds size bytes, which may be negative, whatever the bounds are.
-func (m *Memory) change(holder string, size int64) {
+func (m *Memory[K]) change(holder K, size int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.add(holder, size)
 }
 
-func (m *Memory) add(holder string, size int64) {
+func (m *Memory[K]) add(holder K, size int64) {
 	m.held += size
 	if m.byHolder[holder] += size; m.byHolder[holder] == 0 {
 		delete(m.byHolder, holder)
@@ -75,13 +75,13 @@ type holder interface {
 	change(size int64)
 }
 
-type holderShare struct {
-	memory *Memory
-	holder string
+type holderShare[K comparable] struct {
+	memory *Memory[K]
+	holder K
 }
 
-func (h holderShare) take(size int64) error { return h.memory.take(h.holder, size) }
-func (h holderShare) change(size int64)     { h.memory.change(h.holder, size) }
+func (h holderShare[K]) take(size int64) error { return h.memory.take(h.holder, size) }
+func (h holderShare[K]) change(size int64)     { h.memory.change(h.holder, size) }
 
 // Reservation is the memory that one request holds, in bytes. It belongs to one
 // goroutine. Nil holds nothing.

@@ -12,7 +12,7 @@ import (
 )
 
 func TestBodiesAreBoundedByUserAndInAll(t *testing.T) {
-	m := NewMemory(8, UserShare)
+	m := NewMemory[string](8, UserShare)
 	alice, erin := m.For("alice"), m.For("erin")
 	others := []*Reservation{m.For("bob"), m.For("carol"), m.For("dave")}
 	for _, step := range []struct {
@@ -46,7 +46,7 @@ func TestBodiesAreBoundedByUserAndInAll(t *testing.T) {
 }
 
 func TestAnAnswerCountsAsWhatItIs(t *testing.T) {
-	m := NewMemory(8, UserShare)
+	m := NewMemory[string](8, UserShare)
 	alice := m.For("alice")
 	if err := alice.Reserve(1); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestAnAnswerCountsAsWhatItIs(t *testing.T) {
 }
 
 func TestAReservationMovesWholeOrNotAtAll(t *testing.T) {
-	strangers, users := NewSourceMemory(64), NewMemory(8, UserShare)
+	strangers, users := NewSourceMemory(64), NewMemory[string](8, UserShare)
 	source := netip.MustParseAddr("192.0.2.1")
 	r := strangers.For(source)
 	if err := r.Reserve(2); err != nil {

@@ -37,10 +37,10 @@ const (
 // Pools bound what requests hold at a time, by whom they are from, so that no caller is
 // in another's way.
 type Pools struct {
-	Bodies         *Memory // of users
-	Answers        *Memory // to users
-	Programs       *Memory
-	Administrators *Memory
+	Bodies         *Memory[string] // of users
+	Answers        *Memory[string] // to users
+	Programs       *Memory[string]
+	Administrators *Memory[string]
 	Strangers      *SourceMemory
 	Returning      *SourceMemory // of strangers from whose network somebody was let in
 	LetIn          *KnownSources
@@ -52,10 +52,10 @@ type Pools struct {
 // NewPools returns pools with so many bytes for the bodies of users.
 func NewPools(bodies int64) *Pools {
 	return &Pools{
-		Bodies:         NewMemory(bodies, UserShare),
-		Answers:        NewMemory(MaxAnswers, AnswerShare),
-		Programs:       NewMemory(MaxPrograms, UserShare),
-		Administrators: NewMemory(maxAdministrators, administratorShare),
+		Bodies:         NewMemory[string](bodies, UserShare),
+		Answers:        NewMemory[string](MaxAnswers, AnswerShare),
+		Programs:       NewMemory[string](MaxPrograms, UserShare),
+		Administrators: NewMemory[string](maxAdministrators, administratorShare),
 		Strangers:      NewSourceMemory(MaxStrangers),
 		Returning:      NewSourceMemory(maxReturning),
 		LetIn:          NewKnownSources(),

@@ -6,6 +6,7 @@ package limits
 import (
 	"hash/maphash"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -30,6 +31,11 @@ func SourceNetworks(a netip.Addr) []netip.Prefix {
 		networks[i] = netip.PrefixFrom(a, width.bits).Masked()
 	}
 	return networks
+}
+
+// Within reports whether one of the networks has an address.
+func Within(networks []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
 // SourceRate is a Rate for each sender, and a higher one for the networks around it.
@@ -71,14 +77,14 @@ func (s *SourceRate) Take(source netip.Addr, now time.Time) time.Duration {
 // SourceMemory is a Memory of which each sender, and each network around it, may
 // fill a share.
 type SourceMemory struct {
-	shares [len(widths)]*Memory
+	shares [len(widths)]*Memory[netip.Prefix]
 }
 
 // NewSourceMemory returns a bound of so many bytes, or of so many of what else is counted.
 func NewSourceMemory(limit int64) *SourceMemory {
 	m := &SourceMemory{}
 	for i, width := range widths {
-		m.shares[i] = NewMemory(limit, width.share)
+		m.shares[i] = NewMemory[netip.Prefix](limit, width.share)
 	}
 	return m
 }
@@ -99,7 +105,7 @@ type senderShare struct {
 func (s senderShare) take(size int64) error {
 	networks := SourceNetworks(s.source)
 	for i, network := range networks {
-		if err := s.memory.shares[i].take(network.String(), size); err != nil {
+		if err := s.memory.shares[i].take(network, size); err != nil {
 			s.memory.change(networks[:i], -size)
 			return err
 		}
@@ -111,7 +117,7 @@ func (s senderShare) change(size int64) { s.memory.change(SourceNetworks(s.sourc
 
 func (m *SourceMemory) change(networks []netip.Prefix, size int64) {
 	for i, network := range networks {
-		m.shares[i].change(network.String(), size)
+		m.shares[i].change(network, size)
 	}
 }
 
