@@ -173,14 +173,14 @@ func (c *Console) Feature() httpapi.Feature {
 	for i := range f.Routes {
 		f.Routes[i].Access, f.Routes[i].AnyQuery = httpapi.Session, true
 		f.Routes[i].Form = f.Routes[i].MaxBody > 0
-		f.Routes[i].MaxAnswer = maxPage
+		f.Routes[i].MaxAnswer = MaxPage
 	}
 	return f
 }
 
-// maxPage is the memory for a page while it is built, in bytes: 100 tools with the longest
-// texts, in HTML.
-const maxPage = 512 << 10
+// MaxPage is the memory for a page while it is built, in bytes: 100 tools with the longest
+// texts, or a list of 200 users, in HTML.
+const MaxPage = 512 << 10
 
 // openRoutes are those that need no session.
 func (c *Console) openRoutes() []httpapi.Route {

@@ -24,10 +24,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
+// searchText is the form of a text that a person searches for.
+const searchText = `q=([A-Za-z0-9_.*+-]|%[0-9A-Fa-f]{2})*`
+
 // The forms of queries. None has anything that needs decoding.
 var (
-	toolsQuery    = regexp.MustCompile(`^(q=([A-Za-z0-9_.*+-]|%[0-9A-Fa-f]{2})*|done=[a-z-]{1,32}|after=[0-9]{1,5}(&q=([A-Za-z0-9_.*+-]|%[0-9A-Fa-f]{2})*)?)$`)
-	searchQuery   = regexp.MustCompile(`^(q=([A-Za-z0-9_.*+-]|%[0-9A-Fa-f]{2})*|done=[a-z-]{1,32})$`)
+	toolsQuery    = regexp.MustCompile(`^(` + searchText + `|done=[a-z-]{1,32}|after=[0-9]{1,5}(&` + searchText + `)?)$`)
+	searchQuery   = regexp.MustCompile(`^(` + searchText + `|done=[a-z-]{1,32})$`)
 	activityQuery = regexp.MustCompile(`^before=[A-Za-z0-9_.:~=-]{1,200}$`)
 )
 

@@ -179,9 +179,6 @@ var (
 	deciders = []oauth.Role{oauth.RoleCurator}
 )
 
-// maxPage is the memory for a page while it is built, in bytes: a list of 200 users, in HTML.
-const maxPage = 512 << 10
-
 // Feature returns the console as a feature of the surface, without limits of rates.
 func (c *Console) Feature() httpapi.Feature {
 	f := httpapi.Feature{Name: "administrators", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, ShowProblem: c.showProblem}
@@ -190,7 +187,7 @@ func (c *Console) Feature() httpapi.Feature {
 	for i := range f.Routes {
 		f.Routes[i].Access, f.Routes[i].AnyQuery = httpapi.Session, true
 		f.Routes[i].Form = f.Routes[i].MaxBody > 0
-		f.Routes[i].MaxAnswer = maxPage
+		f.Routes[i].MaxAnswer = console.MaxPage
 	}
 	return f
 }

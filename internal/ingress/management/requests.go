@@ -230,20 +230,16 @@ func (r *Requests) AllRequests(ctx context.Context, by selfservice.Actor, state 
 var requestStates = []string{selfservice.RequestOpen, selfservice.RequestApproved, selfservice.RequestRefused, selfservice.RequestOutdated}
 
 func (r *Requests) listAll(c httpapi.Call) error {
-	u := c.Request().URL
-	if u.ForceQuery {
-		return problems.RequestsQuery
-	}
 	state := ""
-	err := parseQuery(&state, u.RawQuery, map[string]func(*string, string) error{"state": func(to *string, value string) error {
+	err := readQuery(c, &state, map[string]func(*string, string) error{"state": func(to *string, value string) error {
 		if !slices.Contains(requestStates, value) {
 			return errors.New("it must be one of " + strings.Join(requestStates, ", "))
 		}
 		*to = value
 		return nil
-	}}, "state")
+	}}, "state", problems.RequestsQuery)
 	if err != nil {
-		return problems.RequestsQuery.Saying(err.Error())
+		return err
 	}
 	list, err := r.AllRequests(c.Request().Context(), c, state)
 	if err != nil {

@@ -125,6 +125,18 @@ func (r *selfRoutes) clear(c httpapi.Call) error {
 	})
 }
 
+// readQuery reads the query of a request into q, or returns invalid, saying why.
+func readQuery[Q any](c httpapi.Call, q *Q, parameters map[string]func(q *Q, value string) error, names string, invalid *httpapi.Problem) error {
+	u := c.Request().URL
+	if u.ForceQuery {
+		return invalid
+	}
+	if err := parseQuery(q, u.RawQuery, parameters, names); err != nil {
+		return invalid.Saying(err.Error())
+	}
+	return nil
+}
+
 // toolParameters are what a query for tools may have.
 var toolParameters = map[string]func(q *selfservice.ToolQuery, value string) error{
 	"search": func(q *selfservice.ToolQuery, value string) error { return setText(&q.Search, value) },
@@ -136,13 +148,9 @@ var toolParameters = map[string]func(q *selfservice.ToolQuery, value string) err
 }
 
 func (r *selfRoutes) tools(c httpapi.Call) error {
-	u := c.Request().URL
-	if u.ForceQuery {
-		return problems.ToolsQuery
-	}
 	var q selfservice.ToolQuery
-	if err := parseQuery(&q, u.RawQuery, toolParameters, "search, cursor and limit"); err != nil {
-		return problems.ToolsQuery.Saying(err.Error())
+	if err := readQuery(c, &q, toolParameters, "search, cursor and limit", problems.ToolsQuery); err != nil {
+		return err
 	}
 	return answer(c, http.StatusOK, func(of route.Backend) (selfservice.Tools, error) {
 		return r.self.Tools(c.Request().Context(), of, q)
@@ -180,13 +188,9 @@ func (r *selfRoutes) disconnect(c httpapi.Call) error {
 }
 
 func (r *selfRoutes) usage(c httpapi.Call) error {
-	u := c.Request().URL
-	if u.ForceQuery {
-		return problems.UsageQuery
-	}
 	var q analyticsQuery
-	if err := parseQuery(&q, u.RawQuery, usageParameters, "from, to, step and top"); err != nil {
-		return problems.UsageQuery.Saying(err.Error())
+	if err := readQuery(c, &q, usageParameters, "from, to, step and top", problems.UsageQuery); err != nil {
+		return err
 	}
 	return answer(c, http.StatusOK, func(of route.Backend) (selfservice.Usage, error) {
 		return r.self.Usage(c.Request().Context(), of, selfservice.UsageQuery{From: q.From, To: q.To, Step: q.step, Top: q.Top})
@@ -194,13 +198,9 @@ func (r *selfRoutes) usage(c httpapi.Call) error {
 }
 
 func (r *selfRoutes) activity(c httpapi.Call) error {
-	u := c.Request().URL
-	if u.ForceQuery {
-		return problems.ActivityQuery
-	}
 	q := audit.Query{Limit: audit.DefaultPage}
-	if err := parseQuery(&q, u.RawQuery, activityParameters, "server, tool, status, from, to, cursor and limit"); err != nil {
-		return problems.ActivityQuery.Saying(err.Error())
+	if err := readQuery(c, &q, activityParameters, "server, tool, status, from, to, cursor and limit", problems.ActivityQuery); err != nil {
+		return err
 	}
 	return answer(c, http.StatusOK, func(of route.Backend) (selfservice.Activity, error) {
 		return r.self.Activity(c.Request().Context(), of, q)
