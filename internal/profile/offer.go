@@ -20,7 +20,7 @@ const maxOffer = 1024
 
 // Offered returns what an entry of a profile offers, as a user asks for it and an
 // administrator approves it: where the server comes from, in whatever version and with
-// whatever settings. An approval of one offer is none of another.
+// whatever settings. An approval of one offer does not count for another one.
 func (s Sharing) Offered(entry v1alpha1.ProfileServer) string {
 	switch {
 	case entry.Recipe != nil:

@@ -66,7 +66,7 @@ func verifyKey(t *route.Table, presented string, asked v1alpha1.UserID, now time
 	return Principal{User: holder.User, BridgeUID: bridgeUID(t, holder.User), KeyID: key.ID, hash: holder.Hash, keyEnds: holder.ExpiresAt}, err
 }
 
-// bridgeUID returns the UID of a user's HostedBridge, empty if there is none.
+// bridgeUID returns the UID of a user's HostedBridge, empty for a user without one.
 func bridgeUID(t *route.Table, user v1alpha1.UserID) types.UID {
 	b, _ := t.Lookup(user)
 	return b.BridgeUID

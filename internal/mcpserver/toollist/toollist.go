@@ -34,7 +34,7 @@ type List struct {
 	Tools []Tool `json:"tools"`
 	// More means that there are more tools than MaxTools.
 	More bool `json:"more,omitempty"`
-	// Next is the position of the first tool after a page, 0 if there is none.
+	// Next is the position of the first tool after a page, 0 on the last page.
 	Next int `json:"-"`
 }
 
