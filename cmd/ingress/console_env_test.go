@@ -129,6 +129,64 @@ func TestTheConsoleWritesWhatItsUserMay(t *testing.T) {
 	})
 }
 
+// TestALogoutEndsTheSessionAtEachReplica copies the cookies of a user and of an administrator,
+// who log out at one replica, and looks at the other, also after it has started again.
+func TestALogoutEndsTheSessionAtEachReplica(t *testing.T) {
+	t.Parallel()
+	first, second := startTwo(t, "--login-requests-per-second=0")
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: first.namespace}}
+	testenv.ExpectApplied(t, first.client, b)
+	user := string(b.User())
+	key := applyKey(t, first.client, keyRequest{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"})
+	for _, i := range []*installation{first, second} {
+		i.await("the key", func() bool {
+			status, _ := i.call(http.MethodGet, "/u/"+user+"/health", key.Key)
+			return status == http.StatusOK
+		})
+	}
+	owner := &consoleVisitor{t, "http://" + first.public, must.Value(cookiejar.New(nil))(t)}
+	if status, page := owner.submit("/login", "/login", "key", key.Key, "next", "/connect"); status != http.StatusOK {
+		t.Fatalf("log in: %d %s", status, page)
+	}
+	administrator := administratorOf(t, first)
+	copied := func(of *consoleVisitor) *consoleVisitor {
+		jar, at := must.Value(cookiejar.New(nil))(t), must.Value(url.Parse(of.base))(t)
+		jar.SetCookies(at, of.jar.Cookies(at))
+		return &consoleVisitor{t, "http://" + second.public, jar}
+	}
+	for what, tt := range map[string]struct {
+		of                        *consoleVisitor
+		page, logout, shown, said string
+	}{
+		"a user":           {owner, "/connect", "/logout", "Log out", "You are logged out in all browsers"},
+		"an administrator": {administrator, "/console", "/console/logout", "Log out", "You are logged out"},
+	} {
+		thief := copied(tt.of)
+		if status, page := thief.send(http.MethodGet, tt.page, nil); status != http.StatusOK || !strings.Contains(page, tt.shown) {
+			t.Fatalf("%s: before the logout: %d %s", what, status, page)
+		}
+		stolen := copied(thief)
+		if status, page := tt.of.submit(tt.page, tt.logout); status != http.StatusOK || !strings.Contains(page, tt.said) {
+			t.Fatalf("%s: log out: %d %s", what, status, page)
+		}
+		second.await("the end of the copied session", func() bool {
+			_, page := thief.send(http.MethodGet, tt.page, nil)
+			return strings.Contains(page, "Your session ended")
+		})
+		second.end()
+		second.launch()
+		second.await("readiness", second.ready)
+		stolen.base = "http://" + second.public
+		second.await("the ends of sessions after a start", func() bool {
+			status, _ := stolen.send(http.MethodGet, tt.page, nil)
+			return status != http.StatusServiceUnavailable
+		})
+		if _, page := stolen.send(http.MethodGet, tt.page, nil); strings.Contains(page, tt.shown) {
+			t.Errorf("%s: a replica that has started opens the copied session", what)
+		}
+	}
+}
+
 // TestTheConsoleOfAdministratorsWakesABridge holds that the API server takes what the page
 // writes, which the operator then reads.
 func TestTheConsoleOfAdministratorsWakesABridge(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/userconsole"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogapi"
+	"github.com/hostedbridge/hostedbridge/internal/console/session"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
@@ -108,20 +109,25 @@ func requestsFeature(c *core, o *options) (httpapi.Feature, error) {
 
 // consoleFeature serves the users' console.
 func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
+	var err error
+	// A minute more than they last: clocks differ.
+	if l.sessions, err = kubestore.NewSessions(c.identity.config, o.Namespace, session.Longest+time.Minute, c.log); err != nil {
+		return httpapi.Feature{}, err
+	}
 	parts := l.consoleParts(c, o)
 	parts.Self, parts.Requests = l.self(c), requestsOn(c, o)
-	var err error
 	if l.console, err = o.Console.Open(parts); err != nil {
 		return httpapi.Feature{}, err
 	}
 	f := l.console.Feature()
+	f.Run = l.sessions.Run
 	f.SourceRate, f.TooManyFromSource = o.Ingress.LoginRequests, problems.TooManyLogins
 	return f, nil
 }
 
 // consoleParts returns what both consoles stand on.
 func (l *logins) consoleParts(c *core, o *options) userconsole.Parts {
-	parts := userconsole.Parts{Signer: &c.identity.login, Keys: &c.identity.login, BaseURL: o.Catalog.URL, Server: l.server, Log: c.log}
+	parts := userconsole.Parts{Signer: &c.identity.login, Keys: &c.identity.login, Ends: l.sessions, BaseURL: o.Catalog.URL, Server: l.server, Log: c.log}
 	if l.oauth != nil {
 		parts.BaseURL, parts.Name = l.oauth.PublicURL, l.oauth.Name
 	}

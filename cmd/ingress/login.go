@@ -61,6 +61,8 @@ type logins struct {
 	shared *management.SharedOptions
 	// console is the users' console, once its feature is made; nil for none.
 	console *console.Console
+	// sessions are the ends of sessions of both consoles.
+	sessions *kubestore.Sessions
 	// These are what administrators see and do, and their console, once it is made.
 	administration *management.Administration
 	administrators *admin.Console

@@ -7,9 +7,11 @@ package main
 
 import (
 	"net"
+	"net/http/cookiejar"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -27,7 +29,7 @@ func TestFromCreationToACallInNamespacedMode(t *testing.T) {
 	c := p.Client()
 	// It was there first, and has the user id of the one that is looked after.
 	other := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Elsewhere, Name: "alice"}}
-	testenv.ExpectApplied(t, c, other)
+	testenv.ExpectApplied(t, c, other, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-sessions"}})
 	foreign := applyKey(t, c, keyRequest{User: "alice", Name: "alice", Namespace: testenv.Elsewhere, Output: "text"}).Key
 
 	i := startAt(t, c, kubeconfig, l.Addr().(*net.TCPAddr).Port, "--namespace="+testenv.System, "--watch-namespaces="+testenv.Tenants+","+testenv.Trials)
@@ -53,6 +55,13 @@ func TestFromCreationToACallInNamespacedMode(t *testing.T) {
 	testenv.ExpectExists(t, c, other)
 	if other.Status.Servers != "" || other.Status.LastActivityTime != nil {
 		t.Errorf("the status of a bridge elsewhere is %+v", other.Status)
+	}
+	v := &consoleVisitor{t, "http://" + i.public, must.Value(cookiejar.New(nil))(t)}
+	if status, page := v.submit("/login", "/login", "key", key, "next", "/connect"); status != 200 {
+		t.Errorf("log in: %d %s", status, page)
+	}
+	if status, page := v.submit("/connect", "/logout"); status != 200 || !strings.Contains(page, "You are logged out in all browsers") {
+		t.Errorf("log out: %d %s", status, page)
 	}
 	// Contact with all informers: the routes count as confirmed.
 	if log := i.log.String(); strings.Contains(log, "forbidden") || strings.Contains(log, "does not tell of changes") || strings.Contains(log, "out of date") {

@@ -66,6 +66,7 @@ func startAt(t *testing.T, c client.Client, kubeconfig string, bridgePort int, f
 	}
 	i := &installation{t: t, client: c, authority: authority, secrets: &secretsSeen{}}
 	i.namespace = testenv.Namespace(t, i.client)
+	testenv.ExpectApplied(t, i.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "hosted-bridge-sessions"}})
 	token := filepath.Join(t.TempDir(), "token")
 	must.Succeed(t, os.WriteFile(token, []byte("token"), 0o600))
 	i.options, err = parseOptions(append([]string{

@@ -5,6 +5,7 @@ package console
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -40,7 +41,7 @@ func (d *door) homeOrWelcome(v *visit) error {
 // whyTexts say why a person has to log in again.
 var whyTexts = map[string]string{
 	"ended": "Your session ended. Log in to return to this page.",
-	"out":   "You are logged out in this browser.",
+	"out":   "You are logged out in all browsers.",
 }
 
 // loginForm is the page on which a person logs in.
@@ -109,9 +110,20 @@ func (d *door) keyRefused(v *visit, err error) error {
 	return d.showLogin(v, "login", p.Status, page)
 }
 
-// logOut ends the session in this browser.
+// errNotEnded is for a person whose session ended in this browser alone.
+var errNotEnded = httpapi.New(http.StatusServiceUnavailable, "session_not_ended",
+	"You are logged out in this browser. The API server did not answer, so a copy of this session may go on for up to eight hours. "+
+		"To end all your sessions, log in and log out again in a minute.")
+
+// logOut ends the person's sessions, in this browser also if others cannot be ended now.
 func (d *door) logOut(v *visit) error {
 	v.cookies.RemoveSession(v.Writer())
+	if err := d.Sessions.End(v.Request().Context(), *v.session); err != nil {
+		return fmt.Errorf("%w: %w", errNotEnded, err)
+	}
+	if err := v.Audit(httpapi.Act{Self: true, Name: "console.logout", User: string(v.user())}); err != nil {
+		return err
+	}
 	v.redirect(pathLogin + "?why=out")
 	return nil
 }

@@ -217,9 +217,9 @@ func (d *door) awaitBridge(v *visit, who httpapi.Identity) error {
 
 // begin gives the browser the session of a person who has just logged in.
 func (d *door) begin(v *visit, who httpapi.Identity) error {
-	s, err := d.Sessions.Begin(who)
+	s, err := d.Sessions.Begin(session.Session{Identity: who})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errAway, err)
 	}
 	token, life, err := d.Sessions.Issue(v.Request().Context(), s)
 	if err != nil {

@@ -36,7 +36,7 @@ var deeds = map[string]string{
 	"user/servers.choose": "Chose about a server", "user/servers.clear": "Removed a choice about a server",
 	"user/connections.delete": "Disconnected an account",
 	"user/secrets.set":        "Set a secret", "user/secrets.delete": "Deleted a secret",
-	"user/console.login":   "Logged in to the console",
+	"user/console.login": "Logged in to the console", "user/console.logout": "Logged out of the console",
 	"user/requests.create": "Asked for a server", "user/requests.delete": "Withdrew a request",
 	"admin/requests.approve": "Approved a request", "admin/requests.refuse": "Refused a request",
 	"admin/access.set": "Changed who has access", "admin/bridge.wake": "Woke the bridge",

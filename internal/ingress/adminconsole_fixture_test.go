@@ -221,13 +221,13 @@ type administration struct{ *management.Administration }
 
 func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 	t.Helper()
-	w := &adminWorld{consoleWorld: &consoleWorld{self: newFakeSelf()}, access: &fakeAccess{is: map[v1alpha1.UserID]v1alpha1.Access{}}, recipes: &fakeRecipes{}, requests: &fakeRequests{}}
+	w := &adminWorld{consoleWorld: &consoleWorld{self: newFakeSelf(), ends: newFakeEnds()}, access: &fakeAccess{is: map[v1alpha1.UserID]v1alpha1.Access{}}, recipes: &fakeRecipes{}, requests: &fakeRequests{}}
 	authority, err := pki.NewAuthority([32]byte{7})
 	if err != nil {
 		t.Fatal(err)
 	}
 	keys := keybrokerKeys{signing.Of(authority, 1), w.now}
-	sessions := session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Random: rand.Reader, Now: w.now}
+	sessions := session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Ends: w.ends, Random: rand.Reader, Now: w.now}
 	users, err := console.New(console.Options{
 		Name: "Example bridges", Contact: "ask@example.com", Logo: []byte(logoPNG), Log: slog.New(slog.DiscardHandler), Sessions: session.NewKeeper(sessions),
 		Servers: w.self, Keys: w.self, Secrets: w.self, History: w.self, Requests: w.self,

@@ -216,11 +216,36 @@ func (k keybrokerKeys) Keys(context.Context) (jose.JSONWebKeySet, error) {
 	return k.keys.Public(k.now())
 }
 
+// fakeEnds are the ends of sessions, as all replicas know them.
+type fakeEnds struct {
+	mu   sync.Mutex
+	at   map[string]time.Time
+	fail error
+}
+
+func newFakeEnds() *fakeEnds { return &fakeEnds{at: map[string]time.Time{}} }
+
+func (f *fakeEnds) EndedAt(owner string) (time.Time, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.at[owner], nil
+}
+
+func (f *fakeEnds) End(_ context.Context, owner string, at time.Time) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail == nil {
+		f.at[owner] = at
+	}
+	return f.fail
+}
+
 // consoleWorld is a world with the console, whose clock for sessions the test has.
 type consoleWorld struct {
 	*world
 
 	self *fakeSelf
+	ends *fakeEnds
 	// pages are the routes of the console.
 	pages      []httpapi.Route
 	alice, bob string
@@ -248,7 +273,7 @@ func (w *consoleWorld) wait(d time.Duration) {
 
 func newConsoleWorld(t *testing.T, more ...func(*console.Options)) *consoleWorld {
 	t.Helper()
-	cw := &consoleWorld{self: newFakeSelf()}
+	cw := &consoleWorld{self: newFakeSelf(), ends: newFakeEnds()}
 	authority, err := pki.NewAuthority([32]byte{7})
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +281,7 @@ func newConsoleWorld(t *testing.T, more ...func(*console.Options)) *consoleWorld
 	keys := keybrokerKeys{signing.Of(authority, 1), cw.now}
 	o := console.Options{
 		Name: "Example bridges", Contact: "ask@example.com", Log: slog.New(slog.DiscardHandler),
-		Sessions: session.NewKeeper(session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Random: rand.Reader, Now: cw.now}),
+		Sessions: session.NewKeeper(session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Ends: cw.ends, Random: rand.Reader, Now: cw.now}),
 		Ended:    func(context.Context, v1alpha1.UserID, time.Time) (bool, error) { return cw.ended.Load(), nil },
 		Servers:  cw.self, Keys: cw.self, Secrets: cw.self, History: cw.self, Requests: cw.self,
 	}

@@ -51,7 +51,7 @@ func OpenAdministrators(p AdministratorParts) (*admin.Console, error) {
 		Catalog: knownCatalog{p.Catalog}, Profiles: noProfiles, Health: p.health, Log: p.Log,
 		Sessions: session.NewKeeper(session.Options{
 			Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Of: session.OfAdministrators, Longest: admin.Longest,
-			Signer: p.Signer, Keys: p.Keys, Random: rand.Reader, Now: time.Now,
+			Signer: p.Signer, Keys: p.Keys, Ends: p.Ends, Random: rand.Reader, Now: time.Now,
 		}),
 	}
 	if p.Server != nil && p.Server.Administers() {

@@ -68,6 +68,8 @@ type Parts struct {
 	// Signer signs sessions by keys of which Keys has the public halves.
 	Signer flow.Signer
 	Keys   flow.KeySet
+	// Ends are when sessions were ended before their time.
+	Ends session.Ends
 	// BaseURL is where users reach the installation, and Name what it is called if the
 	// options do not say.
 	BaseURL, Name string
@@ -110,7 +112,7 @@ func (o *Options) Open(p Parts) (*console.Console, error) {
 	}
 	made := console.Options{Patience: changePatience, Name: cmp.Or(o.Name, p.Name), Contact: o.Contact, Logo: logo, BaseURL: p.BaseURL, Log: p.Log,
 		Servers: p.Self, Keys: p.Self, Secrets: p.Self, History: p.Self, Requests: p.Requests,
-		Sessions: session.NewKeeper(session.Options{Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Signer: p.Signer, Keys: p.Keys, Random: rand.Reader, Now: time.Now})}
+		Sessions: session.NewKeeper(session.Options{Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Signer: p.Signer, Keys: p.Keys, Ends: p.Ends, Random: rand.Reader, Now: time.Now})}
 	if p.Server != nil {
 		made.Login, made.Ended = authserver.ConsolePath, p.Server.LoginEnded
 	}

@@ -5,6 +5,7 @@ package admin
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -29,7 +30,7 @@ type loginPage struct {
 // whyTexts say why an administrator has to log in again.
 var whyTexts = map[string]string{
 	"ended": "Your session ended. Sessions of administrators last an hour. Log in to return to this page.",
-	"out":   "You are logged out in this browser.",
+	"out":   "You are logged out.",
 }
 
 // loginForm is the page on which an administrator logs in.
@@ -95,9 +96,19 @@ func (d *door) keyRefused(v *visit, err error) error {
 	return d.showLogin(v, p.Status, page)
 }
 
-// logOut ends the session in this browser.
+// errNotEnded is for an administrator whose session ended in this browser alone.
+var errNotEnded = httpapi.New(http.StatusServiceUnavailable, "session_not_ended",
+	"You are logged out in this browser. The API server did not answer, so a copy of this session may go on until an hour after its login.")
+
+// logOut ends the session, in this browser also if its copies cannot be ended now.
 func (d *door) logOut(v *visit) error {
 	v.cookies.RemoveSession(v.Writer())
+	if err := d.Sessions.End(v.Request().Context(), *v.session); err != nil {
+		return fmt.Errorf("%w: %w", errNotEnded, err)
+	}
+	if err := v.Audit(httpapi.Act{Name: "console.logout"}); err != nil {
+		return err
+	}
 	console.Redirect(v.Writer(), pathLogin+"?why=out")
 	return nil
 }

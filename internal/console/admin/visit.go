@@ -120,11 +120,10 @@ func (c *Console) Begin(call httpapi.Call, who httpapi.Administrator, next strin
 }
 
 func (d *door) begin(v *visit, who httpapi.Administrator, next string) error {
-	s, err := d.Sessions.Begin(httpapi.Identity{Since: who.Since})
+	s, err := d.Sessions.Begin(session.Session{Identity: httpapi.Identity{Since: who.Since}, Administrator: &who})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", console.ErrAway, err)
 	}
-	s.Administrator = &who
 	token, life, err := d.Sessions.Issue(v.Request().Context(), s)
 	if err != nil {
 		return fmt.Errorf("%w: %w", console.ErrAway, err)

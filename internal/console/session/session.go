@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package session keeps the sessions of the console in people's browsers. A session is
-// a short-lived token in a cookie, signed by the keybroker, so that replicas share no state
-// and an ingress that is taken over keeps no key by which it could make sessions later.
+// a short-lived token in a cookie, signed by the keybroker, so that an ingress that is taken
+// over keeps no key by which it could make sessions later. Replicas share only whose sessions
+// were ended, and when.
 //
 // A session names a person and gives no access by itself: what the person may use is
 // looked up at each request.
@@ -47,8 +48,8 @@ const (
 var (
 	// ErrNone says that there is no session, or that it has ended.
 	ErrNone = errors.New("no session")
-	// ErrAway says that the keybroker's keys are not known.
-	ErrAway = errors.New("the keys of sessions are not known")
+	// ErrAway says that the keybroker's keys, or the ends of sessions, are not known.
+	ErrAway = errors.New("the keys or the ends of sessions are not known")
 )
 
 // Session is a person's session.
@@ -59,8 +60,42 @@ type Session struct {
 	Administrator *httpapi.Administrator `json:"administrator,omitempty"`
 	// CSRF is the secret that a form of this session must repeat.
 	CSRF string `json:"csrf"`
+	// Begun is when the session began, later than the last end of the person's sessions
+	// also if another replica's clock said when that was.
+	Begun time.Time `json:"begun"`
 	// issued is when the token was signed.
 	issued time.Time
+}
+
+// owner returns whose sessions end together, as a text that names nobody: those of a person,
+// or of a user by any key. Others may use the admin key too, so that each of its sessions ends
+// by itself.
+func (s *Session) owner() string {
+	var of string
+	switch a := s.Administrator; {
+	case a != nil && a.Subject == nil:
+		of = "administrator by key " + s.CSRF
+	case a != nil:
+		of = "administrator " + a.Subject.String()
+	case s.Subject != nil:
+		of = "person " + s.Subject.String()
+	default:
+		of = "user " + string(s.User)
+	}
+	return flow.Hash(of)[:ownerLength]
+}
+
+// ownerLength is in characters of base64: 96 bits, since a second owner of the same text
+// would only have to log in again.
+const ownerLength = 16
+
+// Ends are when sessions were ended before their time, as all replicas know it.
+type Ends interface {
+	// EndedAt returns when the sessions of an owner were last ended, zero for never. An error
+	// means that it is not known.
+	EndedAt(owner string) (time.Time, error)
+	// End ends the sessions of an owner that began until then.
+	End(ctx context.Context, owner string, at time.Time) error
 }
 
 // Options are what a Keeper stands on.
@@ -74,6 +109,7 @@ type Options struct {
 	Longest time.Duration
 	Signer  flow.Signer
 	Keys    flow.KeySet
+	Ends    Ends
 	Random  io.Reader
 	Now     func() time.Time
 }
@@ -119,13 +155,31 @@ const subject = "console"
 // audience returns the audience of sessions.
 func (k *Keeper) audience() string { return k.Issuer + "/#" + string(k.Of) }
 
-// Begin returns the session of a person who has just logged in.
-func (k *Keeper) Begin(who httpapi.Identity) (Session, error) {
-	secret, err := flow.NewSecret(k.Random)
-	if err != nil {
+// Begin returns the session of a person who has just logged in. of has who that is. Its
+// error may be ErrAway.
+func (k *Keeper) Begin(of Session) (Session, error) {
+	var err error
+	if of.CSRF, err = flow.NewSecret(k.Random); err != nil {
 		return Session{}, err
 	}
-	return Session{Identity: who, CSRF: secret}, nil
+	ended, err := k.Ends.EndedAt(of.owner())
+	if err != nil {
+		return Session{}, fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	if of.Begun = k.Now(); !of.Begun.After(ended) {
+		of.Begun = ended.Add(1)
+	}
+	return of, nil
+}
+
+// End ends a session on all replicas, with its copies and, if a person is its owner, their
+// others. If it returns an error, copies may go on.
+func (k *Keeper) End(ctx context.Context, s Session) error {
+	at := k.Now().Add(leeway)
+	if s.Begun.After(at) {
+		at = s.Begun
+	}
+	return k.Ends.End(ctx, s.owner(), at)
 }
 
 // Issue returns the token of a session, good until it has been idle for long, and how long
@@ -168,6 +222,13 @@ func (k *Keeper) Open(ctx context.Context, token string) (Session, error) {
 	}
 	var c claims
 	if err := json.Unmarshal(payload, &c); err != nil || !k.isCurrent(&c) {
+		return Session{}, ErrNone
+	}
+	ended, err := k.Ends.EndedAt(c.Session.owner())
+	switch {
+	case err != nil:
+		return Session{}, fmt.Errorf("%w: %w", ErrAway, err)
+	case !ended.IsZero() && !c.Session.Begun.After(ended):
 		return Session{}, ErrNone
 	}
 	c.Session.issued = time.Unix(c.Issued, 0)

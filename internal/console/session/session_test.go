@@ -48,6 +48,21 @@ func (k *keybroker) Keys(context.Context) (jose.JSONWebKeySet, error) {
 	return k.keys.Public(k.now())
 }
 
+// ends are known at once.
+type ends struct {
+	at  map[string]time.Time
+	err error
+}
+
+func (e *ends) EndedAt(owner string) (time.Time, error) { return e.at[owner], e.err }
+
+func (e *ends) End(_ context.Context, owner string, at time.Time) error {
+	if e.err == nil {
+		e.at[owner] = at
+	}
+	return e.err
+}
+
 // clock is a time that tests move.
 type clock struct{ at time.Time }
 
@@ -58,14 +73,14 @@ func newKeeper(t *testing.T, issuer string, secret byte) (*Keeper, *keybroker, *
 	authority := must.Value(pki.NewAuthority([32]byte{secret}))(t)
 	c := &clock{time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)}
 	k := &keybroker{keys: signing.Of(authority, 1), now: c.now}
-	return NewKeeper(Options{Issuer: issuer, Signer: k, Keys: k, Random: rand.Reader, Now: c.now}), k, c
+	return NewKeeper(Options{Issuer: issuer, Signer: k, Keys: k, Ends: &ends{at: map[string]time.Time{}}, Random: rand.Reader, Now: c.now}), k, c
 }
 
 const issuer = "https://bridges.example.com"
 
 func issue(t *testing.T, k *Keeper) string {
 	t.Helper()
-	s := must.Value(k.Begin(httpapi.Identity{User: "alice", KeyID: "abcdefgh", KeyDigest: "digest", Since: k.Now()}))(t)
+	s := must.Value(k.Begin(Session{Identity: httpapi.Identity{User: "alice", KeyID: "abcdefgh", KeyDigest: "digest", Since: k.Now()}}))(t)
 	token, life, err := k.Issue(context.Background(), s)
 	if err != nil || life != Idle {
 		t.Fatalf("%v %v", life, err)
@@ -161,11 +176,10 @@ func TestUnknownKeysAreNotAskedForEachTime(t *testing.T) {
 
 func TestASessionOfAnotherKindIsNone(t *testing.T) {
 	users, k, c := newKeeper(t, issuer, 1)
-	administrators := NewKeeper(Options{Issuer: issuer, Of: OfAdministrators, Longest: time.Hour, Signer: k, Keys: k, Random: rand.Reader, Now: c.now})
+	administrators := NewKeeper(Options{Issuer: issuer, Of: OfAdministrators, Longest: time.Hour, Signer: k, Keys: k, Ends: users.Ends, Random: rand.Reader, Now: c.now})
 	key := oauth.KeyOf("https://idp.example", "ann")
 	who := httpapi.Administrator{Subject: &key, Roles: []oauth.Role{oauth.RoleAuditor}, Since: c.now()}
-	s := must.Value(administrators.Begin(httpapi.Identity{Since: who.Since}))(t)
-	s.Administrator = &who
+	s := must.Value(administrators.Begin(Session{Identity: httpapi.Identity{Since: who.Since}, Administrator: &who}))(t)
 	token, life, err := administrators.Issue(t.Context(), s)
 	if err != nil || life != time.Hour {
 		t.Fatalf("%v %v", life, err)
@@ -185,6 +199,75 @@ func TestASessionOfAnotherKindIsNone(t *testing.T) {
 	}
 	if _, err := administrators.Open(t.Context(), token); !errors.Is(err, ErrNone) {
 		t.Errorf("a session is opened after its end: %v", err)
+	}
+}
+
+// person is a session of a person, by the name of the login, or of a user by a key.
+func person(k *Keeper, name string) Session {
+	of := Session{Identity: httpapi.Identity{User: "team", KeyID: "abcdefgh", Since: k.Now()}}
+	if name != "" {
+		key := oauth.KeyOf("https://idp.example", name)
+		of.Identity = httpapi.Identity{User: "team", Subject: &key, Since: k.Now()}
+	}
+	return of
+}
+
+func TestEndedSessionsStayEnded(t *testing.T) {
+	k, _, c := newKeeper(t, issuer, 1)
+	opens := func(s Session) bool {
+		t.Helper()
+		token, _ := must.Values(k.Issue(t.Context(), s))(t)
+		_, err := k.Open(t.Context(), token)
+		return err == nil
+	}
+	ann, elsewhere, ben, key := must.Value(k.Begin(person(k, "ann")))(t), must.Value(k.Begin(person(k, "ann")))(t), must.Value(k.Begin(person(k, "ben")))(t), must.Value(k.Begin(person(k, "")))(t)
+	c.at = c.at.Add(-20 * time.Second) // The clock of the replica at which she logs out.
+	must.Succeed(t, k.End(t.Context(), ann))
+	if opens(ann) || opens(elsewhere) {
+		t.Error("a session of a person who has logged out goes on")
+	}
+	if !opens(ben) || !opens(key) {
+		t.Error("a session of another person of the bridge has ended")
+	}
+	later := must.Value(k.Begin(person(k, "ann")))(t)
+	if !opens(later) || opens(ann) {
+		t.Error("a login after it begins no session, or continues the former one")
+	}
+	for range 10 {
+		must.Succeed(t, k.End(t.Context(), later))
+		later = must.Value(k.Begin(person(k, "ann")))(t)
+	}
+	if ahead := later.Begun.Sub(c.now()); ahead > leeway+time.Second {
+		t.Errorf("a session begins %v from now", ahead)
+	}
+}
+
+func TestASessionByTheAdminKeyEndsAlone(t *testing.T) {
+	k, _, _ := newKeeper(t, issuer, 1)
+	of := Session{Administrator: &httpapi.Administrator{KeyDigest: "digest", Since: k.Now()}}
+	one, other := must.Value(k.Begin(of))(t), must.Value(k.Begin(of))(t)
+	must.Succeed(t, k.End(t.Context(), one))
+	for s, goesOn := range map[*Session]bool{&one: false, &other: true} {
+		s.Since = k.Now()
+		token, _ := must.Values(k.Issue(t.Context(), *s))(t)
+		if _, err := k.Open(t.Context(), token); (err == nil) != goesOn {
+			t.Errorf("goes on %v: %v", goesOn, err)
+		}
+	}
+}
+
+func TestNoSessionIsOpenedWhileItsEndIsNotKnown(t *testing.T) {
+	k, _, _ := newKeeper(t, issuer, 1)
+	token := issue(t, k)
+	k.Ends.(*ends).err = errAway
+	if _, err := k.Open(t.Context(), token); !errors.Is(err, ErrAway) {
+		t.Errorf("a session is opened: %v", err)
+	}
+	if _, err := k.Begin(person(k, "")); !errors.Is(err, ErrAway) {
+		t.Errorf("a session begins: %v", err)
+	}
+	if err := k.End(t.Context(), person(k, "")); err == nil {
+		t.Error("a session is said to have ended")
 	}
 }
 
