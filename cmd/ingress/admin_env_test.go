@@ -153,7 +153,7 @@ func (i *installation) expectActs(b *v1alpha1.HostedBridge, want ...string) {
 // ringOf returns a keyring, and a bridge to make keys for.
 func ringOf(t *testing.T, c client.Client) (*kubestore.Keys, *v1alpha1.HostedBridge, userkey.Bridge) {
 	t.Helper()
-	ring := kubestore.NewKeys(c, rand.Reader, time.Now)
+	ring := kubestore.NewKeys(c, rand.Reader)
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t, c), Name: "alice"}}
 	b.Spec.UserID = v1alpha1.UserID(b.Namespace)
 	testenv.ExpectApplied(t, c, b)
@@ -166,7 +166,7 @@ func TestAKeyDoesNotBringABridgeBack(t *testing.T) {
 	t.Parallel()
 	c := testenv.Client(t)
 	ring, b, of := ringOf(t, c)
-	minted := must.Value(ring.Create(t.Context(), of, "", 0))(t)
+	minted := must.Value(ring.Create(t.Context(), of, "", time.Time{}))(t)
 	if err := ring.Revoke(t.Context(), of, "nobodys0"); !errors.Is(err, userkey.ErrNoKey) {
 		t.Errorf("revoking a key that is not there: %v", err)
 	}
@@ -185,7 +185,7 @@ func TestAKeyDoesNotBringABridgeBack(t *testing.T) {
 func expectNoBridge(t *testing.T, ring *kubestore.Keys, of userkey.Bridge, id string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	if _, err := ring.Create(ctx, of, "", 0); !errors.Is(err, userkey.ErrNoBridge) {
+	if _, err := ring.Create(ctx, of, "", time.Time{}); !errors.Is(err, userkey.ErrNoBridge) {
 		t.Errorf("create: %v", err)
 	}
 	if _, err := ring.List(ctx, of); !errors.Is(err, userkey.ErrNoBridge) {
@@ -202,17 +202,17 @@ func TestABridgeTakesSoManyKeysAndNoMore(t *testing.T) {
 	var last *userkey.Minted
 	var err error
 	for range userkey.MaxKeys {
-		if last, err = ring.Create(t.Context(), of, "", time.Hour); err != nil {
+		if last, err = ring.Create(t.Context(), of, "", time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := ring.Create(t.Context(), of, "", 0); !errors.Is(err, userkey.ErrTooMany) {
+	if _, err := ring.Create(t.Context(), of, "", time.Time{}); !errors.Is(err, userkey.ErrTooMany) {
 		t.Errorf("one key too many: %v", err)
 	}
 	if err := ring.Revoke(t.Context(), of, last.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := ring.Create(t.Context(), of, "", 0); err != nil {
+	if _, err := ring.Create(t.Context(), of, "", time.Time{}); err != nil {
 		t.Errorf("a key in place of another: %v", err)
 	}
 }

@@ -71,7 +71,7 @@ func (l *logins) selfFeature(c *core, _ *options) (httpapi.Feature, error) {
 func (l *logins) self(c *core) *management.Self {
 	options := management.SelfOptions{
 		Bridge: c.routes.KnownBridge, Reports: c.prober, Last: c.status.LastReport, ListTools: c.bridges.Tools,
-		Keys: kubestore.NewKeys(c.cluster, rand.Reader, time.Now), Choices: &kubestore.Choices{Client: c.cluster}, Secrets: &c.identity.secrets,
+		Keys: kubestore.NewKeys(c.cluster, rand.Reader), Choices: &kubestore.Choices{Client: c.cluster}, Secrets: &c.identity.secrets,
 		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.audit.search(), RecipeText: c.recipeText,
 	}
 	if l.server != nil {
@@ -136,7 +136,7 @@ func (l *logins) consoleParts(c *core, o *options) userconsole.Parts {
 
 // adminFeature serves administrators.
 func (l *logins) adminFeature(c *core, o *options) (httpapi.Feature, error) {
-	keys := kubestore.NewKeys(c.cluster, rand.Reader, time.Now)
+	keys := kubestore.NewKeys(c.cluster, rand.Reader)
 	leaving := &kubestore.Leaving{
 		Client: c.cluster, Namespace: o.Namespace, Known: c.routes, Keys: keys, Requests: requestsOf(c, o), Note: c.audit.sink.Write, Now: time.Now, Log: c.log,
 	}

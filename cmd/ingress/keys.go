@@ -88,8 +88,9 @@ func (k *keyRequest) mint(random io.Reader, now time.Time) (*userkey.Minted, err
 		return nil, fmt.Errorf("--expires: %w", err)
 	}
 	return userkey.Mint(random, userkey.Request{
-		User: v1alpha1.UserID(k.User), Bridge: types.NamespacedName{Namespace: k.Namespace, Name: k.Name}, Name: k.Label, Lifetime: lifetime,
-	}, now)
+		User: v1alpha1.UserID(k.User), Bridge: types.NamespacedName{Namespace: k.Namespace, Name: k.Name}, Name: k.Label,
+		ExpiresAt: userkey.Expiry(now, lifetime),
+	})
 }
 
 func (k *keyRequest) validate() error {

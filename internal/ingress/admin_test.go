@@ -96,7 +96,7 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 		t.Errorf("made %+v: %v", key, err)
 	}
 	got = w.do(w.request("GET", keysOfAlice, adminKey, ""))
-	if want := `{"keys":[{"id":"` + made.ID + `","name":"laptop"}],"limit":32}`; got.status != http.StatusOK || got.body != want {
+	if want := `{"keys":[{"id":"` + made.ID + `","name":"laptop","expiresAt":"` + made.ExpiresAt.Format(time.RFC3339) + `"}],"limit":32}`; got.status != http.StatusOK || got.body != want {
 		t.Errorf("list: %d %s, want %s", got.status, got.body, want)
 	}
 	if got = w.do(w.request("DELETE", keysOfAlice+"/"+made.ID, adminKey, "")); got.status != http.StatusNoContent || got.body != "" {

@@ -43,18 +43,29 @@ func (f *fakeKeys) done(ctx context.Context) error {
 	return f.during(ctx)
 }
 
-func (f *fakeKeys) Create(ctx context.Context, of userkey.Bridge, name string, lifetime time.Duration) (*userkey.Minted, error) {
+func (f *fakeKeys) Create(ctx context.Context, of userkey.Bridge, name string, expiresAt time.Time) (*userkey.Minted, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return nil, f.err
 	}
-	m, err := userkey.Mint(rand.Reader, userkey.Request{User: v1alpha1.UserID(of.Name), Bridge: of.NamespacedName, Name: name, Lifetime: lifetime}, time.Now())
+	m, err := userkey.Mint(rand.Reader, userkey.Request{User: v1alpha1.UserID(of.Name), Bridge: of.NamespacedName, Name: name, ExpiresAt: expiresAt})
 	if err != nil {
 		return nil, err
 	}
-	f.keys[of.UID] = append(f.keys[of.UID], userkey.Info{ID: m.ID, Name: name})
+	made := userkey.Info{ID: m.ID, Name: name}
+	if !m.ExpiresAt.IsZero() {
+		made.ExpiresAt = &m.ExpiresAt
+	}
+	f.keys[of.UID] = append(f.keys[of.UID], made)
 	return m, f.done(ctx)
+}
+
+// made returns the keys of alice.
+func (f *fakeKeys) made() []userkey.Info {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.keys["uid-alice"])
 }
 
 func (f *fakeKeys) List(_ context.Context, of userkey.Bridge) ([]userkey.Info, error) {

@@ -38,8 +38,8 @@ type Request struct {
 	Bridge types.NamespacedName
 	// Name says what the key is for. It may be empty.
 	Name string
-	// Lifetime is how long the key is valid; 0 means until it is removed.
-	Lifetime time.Duration
+	// ExpiresAt is when the key stops working; zero means not before it is removed.
+	ExpiresAt time.Time
 }
 
 // Minted is a new key. Its JSON is read by scripts.
@@ -61,7 +61,7 @@ type Minted struct {
 
 // Mint returns a new key. Its error comes from random or from the request's
 // user or name.
-func Mint(random io.Reader, r Request, now time.Time) (*Minted, error) {
+func Mint(random io.Reader, r Request) (*Minted, error) {
 	if _, err := v1alpha1.ParseUserID(string(r.User)); err != nil {
 		return nil, fmt.Errorf("mint key: %w", err)
 	}
@@ -77,8 +77,8 @@ func Mint(random io.Reader, r Request, now time.Time) (*Minted, error) {
 	if r.Name != "" {
 		entry.WithName(r.Name)
 	}
-	if r.Lifetime > 0 {
-		m.ExpiresAt = now.Add(r.Lifetime).UTC().Truncate(time.Second)
+	if !r.ExpiresAt.IsZero() {
+		m.ExpiresAt = r.ExpiresAt.UTC().Truncate(time.Second)
 		entry.WithExpiresAt(metav1.NewTime(m.ExpiresAt))
 	}
 	m.Patch = v1alpha1ac.HostedBridge(r.Bridge.Name, r.Bridge.Namespace).
@@ -162,4 +162,12 @@ func ParseLifetime(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is not a lifetime such as 90d or 12h", s)
 	}
 	return lifetime, nil
+}
+
+// Expiry returns when a key of that lifetime expires that is made now, zero for no lifetime.
+func Expiry(now time.Time, lifetime time.Duration) time.Time {
+	if lifetime == 0 {
+		return time.Time{}
+	}
+	return now.Add(lifetime)
 }

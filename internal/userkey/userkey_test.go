@@ -25,11 +25,11 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 500, time.UTC)
 
 func mint(t *testing.T, r Request) *Minted {
 	t.Helper()
-	return must.Value(Mint(bytes.NewReader(bytes.Repeat([]byte{7, 99, 200}, 100)), r, now))(t)
+	return must.Value(Mint(bytes.NewReader(bytes.Repeat([]byte{7, 99, 200}, 100)), r))(t)
 }
 
 func TestAMintedKeyIsInItsPatchOnlyByItsHash(t *testing.T) {
-	m := mint(t, Request{User: "alice", Bridge: types.NamespacedName{Namespace: "tenants", Name: "alice"}, Name: "laptop", Lifetime: 36 * time.Hour})
+	m := mint(t, Request{User: "alice", Bridge: types.NamespacedName{Namespace: "tenants", Name: "alice"}, Name: "laptop", ExpiresAt: Expiry(now, 36*time.Hour)})
 	patch := must.Value(json.Marshal(m.Patch))(t)
 	want := `{"kind":"HostedBridge","apiVersion":"hostedbridge.dev/v1alpha1","metadata":{"name":"alice","namespace":"tenants"},` +
 		`"spec":{"apiKeys":[{"id":"` + m.ID + `","hash":"` + apikey.HashFor("alice", m.Key).String() + `","expiresAt":"2026-03-03T00:00:00Z","name":"laptop"}]}}`
@@ -82,14 +82,14 @@ func TestNamesOfKeys(t *testing.T) {
 			t.Errorf("CheckName(%q) = %v", name, err)
 		}
 	}
-	if _, err := Mint(strings.NewReader(""), Request{User: "alice", Name: "a/b"}, now); !errors.Is(err, errName) {
+	if _, err := Mint(strings.NewReader(""), Request{User: "alice", Name: "a/b"}); !errors.Is(err, errName) {
 		t.Errorf("a key of a bad name: %v", err)
 	}
 }
 
 func TestAKeyIsMintedForAUser(t *testing.T) {
 	for _, user := range []v1alpha1.UserID{"", "Alice", "alice:bob"} {
-		if m, err := Mint(rand.Reader, Request{User: user, Bridge: types.NamespacedName{Name: "alice"}}, now); err == nil {
+		if m, err := Mint(rand.Reader, Request{User: user, Bridge: types.NamespacedName{Name: "alice"}}); err == nil {
 			t.Errorf("a key is minted for %q, with the hash %s", user, m.Hash)
 		}
 	}

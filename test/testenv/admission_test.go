@@ -294,7 +294,8 @@ func TestTheIngressSaysOfPeopleWhatItMaySay(t *testing.T) {
 	}
 }
 
-// TestTheIngressMakesGroupsOfOneFormOfName tries others, and to change what holds a group.
+// TestTheIngressMakesGroupsOfOneFormOfName tries others, to change what holds a group, and to
+// change and delete a group of a manifest.
 func TestTheIngressMakesGroupsOfOneFormOfName(t *testing.T) {
 	c := testenv.Client(t)
 	testenv.ExpectInstalled(t, c, admission, testenv.Namespace(t, c))
@@ -328,6 +329,12 @@ func TestTheIngressMakesGroupsOfOneFormOfName(t *testing.T) {
 	changed.Spec.Members = []string{"d-x-1"}
 	if err := ingress.Patch(t.Context(), changed, client.MergeFrom(manifest), client.DryRunAll); !refused(err) {
 		t.Errorf("a member of a group that a manifest made: %v", err)
+	}
+	if err := ingress.Delete(t.Context(), manifest, client.DryRunAll); !refused(err) {
+		t.Errorf("a deletion of a group that a manifest made: %v", err)
+	}
+	if err := ingress.Delete(t.Context(), g, client.DryRunAll); err != nil {
+		t.Errorf("a deletion: %v", err)
 	}
 	changed = g.DeepCopy()
 	changed.Spec.Members = []string{"d-x-1"}

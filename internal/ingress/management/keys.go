@@ -29,7 +29,7 @@ const MaxKeyRequest = 4 << 10
 // package userkey has are of the API server. An act of which nobody knows what
 // became of it ends with a *userkey.UnsureError.
 type UserKeys interface {
-	Create(ctx context.Context, of userkey.Bridge, name string, lifetime time.Duration) (*userkey.Minted, error)
+	Create(ctx context.Context, of userkey.Bridge, name string, expiresAt time.Time) (*userkey.Minted, error)
 	List(ctx context.Context, of userkey.Bridge) ([]userkey.Info, error)
 	Revoke(ctx context.Context, of userkey.Bridge, id string) error
 }
@@ -46,7 +46,7 @@ func (a *Administration) createKey(c httpapi.Call) error {
 	}
 	ctx, cancel := actContext(c)
 	defer cancel()
-	minted, err := a.o.Keys.Create(ctx, of, name, lifetime)
+	minted, err := a.o.Keys.Create(ctx, of, name, userkey.Expiry(time.Now(), lifetime))
 	if err != nil {
 		return actFailed(c, "keys.create", err)
 	}

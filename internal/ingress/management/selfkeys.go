@@ -34,14 +34,14 @@ func (s *Self) CreateKey(ctx context.Context, by selfservice.Actor, of route.Bac
 	if err := userkey.CheckName(name); err != nil {
 		return selfservice.CreatedKey{}, problems.KeyRequest.Saying(err.Error())
 	}
-	lifetime, err := lifetimeWithin(lifetime, by.KeyEnds(), time.Now())
+	expiresAt, err := expiryBy(by.KeyEnds(), userkey.Expiry(time.Now(), lifetime))
 	if err != nil {
 		return selfservice.CreatedKey{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
 	defer cancel()
 	act := httpapi.Act{Self: true, Name: "keys.create", User: string(of.User)}
-	minted, err := s.o.Keys.Create(ctx, bridgeOfKeys(of), name, lifetime)
+	minted, err := s.o.Keys.Create(ctx, bridgeOfKeys(of), name, expiresAt)
 	if err != nil {
 		return selfservice.CreatedKey{}, keyActFailed(by, act, err)
 	}
@@ -52,16 +52,16 @@ func (s *Self) CreateKey(ctx context.Context, by selfservice.Actor, of route.Bac
 	return selfservice.CreatedKeyOf(minted, name, time.Now()), nil
 }
 
-// lifetimeWithin returns the lifetime of a key that is made with a key of that end, zero for
-// none: no key outlives the one that made it, or it would be good for ever by its heirs.
-func lifetimeWithin(asked time.Duration, ends, now time.Time) (time.Duration, error) {
-	switch left := ends.Sub(now); {
-	case ends.IsZero():
+// expiryBy returns when a key expires that is made with a key that expires at makers, zero for
+// never: no key outlives the one that made it, or whoever had one for a time kept access.
+func expiryBy(makers, asked time.Time) (time.Time, error) {
+	switch {
+	case makers.IsZero():
 		return asked, nil
-	case asked == 0:
-		return max(left, time.Second), nil
-	case asked > left:
-		return 0, problems.KeyRequest.Saying("Your key ends at " + ends.UTC().Format(time.RFC3339) +
+	case asked.IsZero():
+		return makers, nil
+	case asked.After(makers):
+		return time.Time{}, problems.KeyRequest.Saying("Your key ends at " + makers.UTC().Format(time.RFC3339) +
 			", and a key that it makes ends then at the latest: ask for a shorter time, or leave out expires. An administrator makes keys that are good for longer.")
 	}
 	return asked, nil

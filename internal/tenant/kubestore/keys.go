@@ -34,13 +34,12 @@ const timeout = 10 * time.Second
 type Keys struct {
 	client client.Client
 	random io.Reader
-	now    func() time.Time
 }
 
 // NewKeys returns the keyring of the client's cluster. The client's scheme has the
 // API's types.
-func NewKeys(c client.Client, random io.Reader, now func() time.Time) *Keys {
-	return &Keys{client: c, random: random, now: now}
+func NewKeys(c client.Client, random io.Reader) *Keys {
+	return &Keys{client: c, random: random}
 }
 
 // List returns the public part of the bridge's keys.
@@ -57,7 +56,7 @@ func (k *Keys) List(ctx context.Context, of userkey.Bridge) ([]userkey.Info, err
 // Create adds a new key. The key itself is in the answer and nowhere else. Its
 // errors are userkey.ErrNoBridge, userkey.ErrTooMany or the API server's, in a
 // *userkey.UnsureError if the key may exist.
-func (k *Keys) Create(ctx context.Context, of userkey.Bridge, name string, lifetime time.Duration) (*userkey.Minted, error) {
+func (k *Keys) Create(ctx context.Context, of userkey.Bridge, name string, expiresAt time.Time) (*userkey.Minted, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	b, err := k.get(ctx, of)
@@ -67,7 +66,7 @@ func (k *Keys) Create(ctx context.Context, of userkey.Bridge, name string, lifet
 	if len(b.Spec.APIKeys) >= userkey.MaxKeys {
 		return nil, userkey.ErrTooMany
 	}
-	minted, err := userkey.Mint(k.random, userkey.Request{User: b.User(), Bridge: of.NamespacedName, Name: name, Lifetime: lifetime}, k.now())
+	minted, err := userkey.Mint(k.random, userkey.Request{User: b.User(), Bridge: of.NamespacedName, Name: name, ExpiresAt: expiresAt})
 	if err != nil {
 		return nil, err
 	}

@@ -81,8 +81,8 @@ func TestWhatARefusalSaysOfAnAct(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &server{bridge: keysOf(userkey.Manager("k1")), patch: func(*v1alpha1.HostedBridge) error { return tt.err }}
-			ring := &Keys{client: s, random: rand.Reader, now: time.Now}
-			_, created := ring.Create(t.Context(), of(s.bridge), "", 0)
+			ring := &Keys{client: s, random: rand.Reader}
+			_, created := ring.Create(t.Context(), of(s.bridge), "", time.Time{})
 			for act, err := range map[string]error{"create": created, "revoke": ring.Revoke(t.Context(), of(s.bridge), "k1")} {
 				for _, known := range []error{userkey.ErrTooMany, userkey.ErrNoBridge, userkey.ErrNoKey} {
 					if errors.Is(err, known) != errors.Is(tt.is, known) {
@@ -115,7 +115,7 @@ func TestAKeyThatMovesInTheListIsRevoked(t *testing.T) {
 		b.Spec.APIKeys = nil
 		return nil
 	}
-	ring := &Keys{client: s, random: rand.Reader, now: time.Now}
+	ring := &Keys{client: s, random: rand.Reader}
 	if err := ring.Revoke(t.Context(), of(s.bridge), "k1"); err != nil || patches != 2 {
 		t.Errorf("after %d patches: %v", patches, err)
 	}
@@ -127,7 +127,7 @@ func TestAKeyThatSomebodyTakesHoldOfMeanwhile(t *testing.T) {
 		*b = keysOf("kubectl")
 		return nil
 	}}
-	ring := &Keys{client: s, random: rand.Reader, now: time.Now}
+	ring := &Keys{client: s, random: rand.Reader}
 	err := ring.Revoke(t.Context(), of(s.bridge), "k1")
 	managed, isManaged := errors.AsType[*userkey.ManagedError](err)
 	if unsure, ok := errors.AsType[*userkey.UnsureError](err); !ok || unsure.KeyID != "k1" || !isManaged || managed.By[0] != "kubectl" {
