@@ -35,16 +35,24 @@ func (r *Reconciler) retainedUntil(ctx context.Context, b *v1alpha1.HostedBridge
 	}
 	until, end := listing.RetainedUntil, now.Add(r.Settings.Retention).Truncate(time.Second)
 	stored := len(listing.Entries) > 0 || !until.IsZero()
-	if said := b.Status.Secrets; !stored && said != nil && said.RetainedUntil != nil {
-		until = said.RetainedUntil.Time // There is nothing that it could end early.
+	if !stored {
+		until = saidRetainedUntil(b) // There is nothing that it could end early.
 	}
-	if until.IsZero() || until.After(end) {
-		until = end
-		if stored {
-			err = r.Store.Retain(ctx, reference(b), until)
-		}
+	if !until.IsZero() && !until.After(end) {
+		return new(metav1.NewTime(until)), nil
 	}
-	return new(metav1.NewTime(until)), err
+	if !stored {
+		return new(metav1.NewTime(end)), nil
+	}
+	return new(metav1.NewTime(end)), r.Store.Retain(ctx, reference(b), end)
+}
+
+// saidRetainedUntil returns what the status says, zero for nothing.
+func saidRetainedUntil(b *v1alpha1.HostedBridge) time.Time {
+	if said := b.Status.Secrets; said != nil && said.RetainedUntil != nil {
+		return said.RetainedUntil.Time
+	}
+	return time.Time{}
 }
 
 // destroy destroys the secrets of a bridge whose users are offboarded. From then on nothing

@@ -61,13 +61,6 @@ func (f *fakeKeys) Create(ctx context.Context, of userkey.Bridge, name string, e
 	return m, f.done(ctx)
 }
 
-// made returns the keys of alice.
-func (f *fakeKeys) made() []userkey.Info {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.keys["uid-alice"])
-}
-
 func (f *fakeKeys) List(_ context.Context, of userkey.Bridge) ([]userkey.Info, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

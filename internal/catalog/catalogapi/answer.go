@@ -47,7 +47,7 @@ func (p page) write(c httpapi.Call) error {
 	h.Set("Content-Length", strconv.Itoa(size))
 	for _, piece := range p.body {
 		if _, err := w.Write(piece); err != nil {
-			return nil // A client that closed the connection reads no more of it.
+			return nil //nolint:nilerr // A client that closed the connection reads no more of it.
 		}
 	}
 	return nil

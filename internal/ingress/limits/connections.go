@@ -35,7 +35,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 		if err != nil || l.mayBeMany(peer.Addr().Unmap()) {
-			return conn, nil
+			return conn, nil //nolint:nilerr // A peer without an address has no source to count.
 		}
 		place := l.connections.For(peer.Addr())
 		if place.Reserve(1) == nil {

@@ -141,11 +141,11 @@ func parseQuery[Q any](q *Q, raw string, parameters map[string]func(q *Q, value 
 
 // numberUpTo reads a number from 1 to most.
 func numberUpTo(value string, most int) (int, error) {
-	n, err := strconv.ParseUint(value, 10, 16)
-	if err != nil || n < 1 || n > uint64(most) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > most || value[0] == '+' {
 		return 0, fmt.Errorf("it must be a number from 1 to %d", most)
 	}
-	return int(n), nil
+	return n, nil
 }
 
 // setName takes what can be a name in an entry.
