@@ -33,6 +33,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BridgeRequest{}, &BridgeRequestList{},
 		&CatalogRecipe{}, &CatalogRecipeList{},
 		&CatalogPublisher{}, &CatalogPublisherList{},
+		&ProgramBundle{}, &ProgramBundleList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

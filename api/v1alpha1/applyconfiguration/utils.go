@@ -49,6 +49,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BridgeRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BridgeRequestSpec"):
 		return &apiv1alpha1.BridgeRequestSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BundledProgram"):
+		return &apiv1alpha1.BundledProgramApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogPublisher"):
 		return &apiv1alpha1.CatalogPublisherApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogPublisherSpec"):
@@ -111,6 +113,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ProfileUseApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ProfileVariable"):
 		return &apiv1alpha1.ProfileVariableApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProgramBundle"):
+		return &apiv1alpha1.ProgramBundleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProgramBundleSpec"):
+		return &apiv1alpha1.ProgramBundleSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProgramBundleStatus"):
+		return &apiv1alpha1.ProgramBundleStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PublisherKey"):
 		return &apiv1alpha1.PublisherKeyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PublisherKeyStatus"):

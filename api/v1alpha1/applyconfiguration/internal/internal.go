@@ -321,6 +321,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: user
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.UserID
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BundledProgram
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: path
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.CatalogPublisher
   map:
     fields:
@@ -1074,6 +1083,97 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: value
       type:
         scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProgramBundle
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProgramBundleSpec
+    - name: status
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProgramBundleStatus
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProgramBundleSpec
+  map:
+    fields:
+    - name: architecture
+      type:
+        scalar: string
+    - name: image
+      type:
+        scalar: string
+    - name: installScripts
+      type:
+        scalar: boolean
+    - name: method
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.InstallMethod
+    - name: package
+      type:
+        scalar: string
+    - name: version
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProgramBundleStatus
+  map:
+    fields:
+    - name: attempts
+      type:
+        scalar: numeric
+    - name: bridges
+      type:
+        scalar: numeric
+    - name: bytes
+      type:
+        scalar: numeric
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: digest
+      type:
+        scalar: string
+    - name: packages
+      type:
+        scalar: numeric
+    - name: program
+      type:
+        scalar: string
+    - name: programs
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.BundledProgram
+          elementRelationship: associative
+          keys:
+          - name
+    - name: retryTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: scripts
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: size
+      type:
+        scalar: string
+    - name: unusedSince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.PublisherKey
   map:
     fields:
