@@ -1,0 +1,32 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+// Code is why there is no bundle. A code never changes its meaning.
+type Code string
+
+const (
+	// PackageNotFound means that the registry has no package of this name.
+	PackageNotFound Code = "PackageNotFound"
+	// VersionNotFound means that the registry has no such version of a package, or
+	// has it no more.
+	VersionNotFound Code = "VersionNotFound"
+	// NodeTooOld means that a package needs another version of Node.
+	NodeTooOld Code = "NodeTooOld"
+	// NoProgram means that the package has no program to start.
+	NoProgram Code = "NoProgram"
+	// SeveralPrograms means that the package has several programs, and none with
+	// its own name.
+	SeveralPrograms Code = "SeveralPrograms"
+	// TooLarge means that the tree has more bytes or files than a bundle may have.
+	TooLarge Code = "TooLarge"
+	// BadTree means that the tree has what a bundle may not have, such as a link
+	// that leads outside.
+	BadTree Code = "BadTree"
+	// RegistryUnreachable means that the registry did not answer, or its
+	// certificate is not trusted.
+	RegistryUnreachable Code = "RegistryUnreachable"
+	// InstallFailed is anything else that npm ended with.
+	InstallFailed Code = "InstallFailed"
+)
