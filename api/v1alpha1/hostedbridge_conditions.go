@@ -88,6 +88,10 @@ const (
 	// names, are out of service because the installation has no image for their
 	// programs. Accepted is True.
 	ReasonRuntimesMissing = "RuntimesMissing"
+	// ReasonProgramsNotInstalled: the spec is taken, and servers, which the message
+	// names, are out of service because their packages could not be installed.
+	// Accepted is True.
+	ReasonProgramsNotInstalled = "ProgramsNotInstalled"
 	// ReasonKeysShared: the spec is taken, and keys, which the message names, are
 	// refused where the URL names no user, since a HostedBridge of another user has
 	// their hashes too. Both bridges say so; the message has the command that makes

@@ -41,6 +41,9 @@ type Options struct {
 	// TerminationLog is the container's termination message file, in which the
 	// process notes the server that most likely ends it. Empty notes nothing.
 	TerminationLog string
+	// BundlesURL is where the installation's store has the files of programs, and BundlesFolder
+	// the folder in which programs find them. Both are empty for a pod that needs none.
+	BundlesURL, BundlesFolder string
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
 
@@ -81,6 +84,8 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight may take to end on SIGTERM")
 	fs.StringVar(&o.ConfigFile, "config-file", o.ConfigFile, "file with the bridge's configuration, which is read again when it changes")
 	fs.StringVar(&o.TerminationLog, "termination-log", o.TerminationLog, "container's termination message file, to note in it the server that most likely ends the process; empty for none")
+	fs.StringVar(&o.BundlesURL, "bundles-url", o.BundlesURL, "URL at which the installation's store has the bundles of programs; empty for none")
+	fs.StringVar(&o.BundlesFolder, "bundles-folder", o.BundlesFolder, "folder into which bundles are fetched; the containers of programs mount it for reading")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
 
@@ -105,6 +110,9 @@ func (o *Options) Validate() error {
 	}
 	if o.DrainDelay < 0 || o.DrainTimeout < 0 {
 		errs = append(errs, errors.New("--drain-delay and --drain-timeout must not be negative"))
+	}
+	if (o.BundlesURL == "") != (o.BundlesFolder == "") {
+		errs = append(errs, errors.New("--bundles-url and --bundles-folder go together: give both or none"))
 	}
 	if err := o.level.UnmarshalText([]byte(o.LogLevel)); err != nil {
 		errs = append(errs, fmt.Errorf("--log-level %.20q must be debug, info, warn or error", o.LogLevel))

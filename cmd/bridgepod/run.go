@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,8 +17,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/bundles"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/process"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/suspects"
+	"github.com/hostedbridge/hostedbridge/internal/bundle/bundleclient"
 	"github.com/hostedbridge/hostedbridge/internal/cgroup"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
@@ -77,7 +81,13 @@ func (p *pod) serve(ctx context.Context, public, probes net.Listener) error {
 	defer stopTraces()
 	suspected, forget := p.watchSuspects()
 	defer forget()
-	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log, SaveSecret: keeper.save, Tracer: tracer, Suspects: suspected, Memory: process.UsableMemory()})
+	fetch, err := p.fetchBundle()
+	if err != nil {
+		return err
+	}
+	b := bridge.New(base, p.options.config, bridge.Options{
+		Log: p.log, SaveSecret: keeper.save, Tracer: tracer, Suspects: suspected, Memory: process.UsableMemory(), FetchBundle: fetch,
+	})
 	keeper.use, keeper.useKeys = b.UseSecrets, b.UseSessionKeys
 	p.ready.certificate, p.ready.secrets = p.source.Ready, keeper.ready
 	errorLog := slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)
@@ -104,6 +114,18 @@ func (p *pod) serve(ctx context.Context, public, probes net.Listener) error {
 		return errors.Join(front.Close(), kubelet.Close())
 	})
 	return group.Wait()
+}
+
+// fetchBundle returns what fetches the files of programs, nil for a pod that needs none.
+func (p *pod) fetchBundle() (credential.FetchBundle, error) {
+	if p.options.BundlesURL == "" {
+		return nil, nil
+	}
+	store, err := bundleclient.New(p.options.BundlesURL, func() *tls.Config { return p.source.ClientTLS(pki.StoreURI()) })
+	if err != nil {
+		return nil, fmt.Errorf("--bundles-url: %w", err)
+	}
+	return bundles.New(store, p.options.BundlesFolder, p.log).Fetch, nil
 }
 
 // watchSuspects has the server noted that most likely ends the process if it

@@ -67,6 +67,8 @@ type Options struct {
 	MinIdleTimeout time.Duration
 	// MaxWaking is how many bridges may start at once because they were called.
 	MaxWaking int
+	// Bundles are how programs are installed.
+	Bundles BundleOptions
 	// Isolation is how the network keeps tenants apart.
 	Isolation IsolationOptions
 	// LeaderElect lets one of several replicas act.
@@ -90,6 +92,7 @@ func Defaults() Options {
 		// know neither who waits nor in which order.
 		MaxWaking:     32,
 		Isolation:     isolationDefaults(),
+		Bundles:       bundleDefaults(),
 		LeaderElect:   true,
 		ProbeListen:   ":8081",
 		MetricsListen: ":8082",
@@ -117,6 +120,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.OnboardingProfile, "onboarding-profile", o.OnboardingProfile, "YAML file with the BridgeProfile, without a name, that the operator makes for the HostedBridges of first logins, under the name onboarding. Without it, the operator deletes the one that it made")
 	fs.DurationVar(&o.MinIdleTimeout, "min-idle-timeout", o.MinIdleTimeout, "shortest spec.idleTimeout that takes effect; it replaces a shorter one")
 	fs.IntVar(&o.MaxWaking, "max-waking", o.MaxWaking, "how many bridges may start at the same time because of a call; others wait for their turn; 0 means no limit")
+	o.Bundles.registerFlags(fs)
 	o.Isolation.registerFlags(fs)
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect a leader, so that only one of several replicas acts")
 	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz and /readyz")
@@ -137,6 +141,7 @@ func (o *Options) Validate() error {
 		o.WatchNamespaces.Validate(),
 		notNegative("min-idle-timeout", o.MinIdleTimeout),
 		notNegative("max-waking", o.MaxWaking),
+		o.Bundles.validate(),
 		o.Isolation.validate(),
 		absoluteURL("base-url", o.BaseURL, "http", "https"),
 		optionalURL("login-url", o.LoginURL, "http", "https"),

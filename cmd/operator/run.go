@@ -28,6 +28,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
 	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
+	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
 	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/netguard"
@@ -66,6 +67,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 				RuntimeEnv: o.RuntimeEnv, RuntimeAuthorities: o.RuntimeAuthorities,
 				Egress: o.egress(os.Getenv("KUBERNETES_SERVICE_HOST")), OTLPEndpoint: o.BridgeOTLPEndpoint,
 				PriorityClass: o.BridgePriorityClass, LoginURL: o.LoginURL,
+				Bundling: o.bundling(), BundlesURL: o.Bundles.StoreURL,
 			},
 			BaseURL:   o.BaseURL,
 			Namespace: o.Namespace,
@@ -104,7 +106,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	return nil
 }
 
-// setUpOthers adds the controllers of recipes, profiles, people and groups.
+// setUpOthers adds the controllers of recipes, profiles, people, groups and bundles.
 func setUpOthers(ctx context.Context, m ctrl.Manager, o Options, tiers quota.Tiers, canRun *resolve.Hosting) error {
 	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Hosting: canRun}
 	profiles := &bridgeprofile.Reconciler{
@@ -112,7 +114,7 @@ func setUpOthers(ctx context.Context, m ctrl.Manager, o Options, tiers quota.Tie
 	}
 	persons := &bridgeperson.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Namespace: o.Namespace}
 	groups := &bridgegroup.Reconciler{Client: m.GetClient(), Namespace: o.Namespace}
-	return errors.Join(recipes.Setup(ctx, m), profiles.Setup(m), persons.Setup(m), groups.Setup(ctx, m))
+	return errors.Join(recipes.Setup(ctx, m), profiles.Setup(m), persons.Setup(m), groups.Setup(ctx, m), setUpBundles(m, o))
 }
 
 // setUpOnboarding adds what keeps the profile of first logins.
@@ -148,6 +150,7 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 	maps.Copy(caches.ByObject, catalogrecipe.CacheOptions(o.catalog()))
 	maps.Copy(caches.ByObject, bridgeprofile.CacheOptions(o.Namespace))
 	maps.Copy(caches.ByObject, bridgegroup.CacheOptions(o.Namespace))
+	maps.Copy(caches.ByObject, programbundle.CacheOptions(o.Namespace))
 	maps.Copy(caches.ByObject, tenantnamespace.CacheOptions())
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,

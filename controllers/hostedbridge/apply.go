@@ -78,7 +78,7 @@ func (r *Reconciler) tell(ctx context.Context, o plan.Observed, p plan.Plan, out
 	if p.Action != plan.Run || out.Workload == nil {
 		return nil // No pod is to have it, and it may not even be a configuration.
 	}
-	digest, err := desired.Digest(o.Bridge, r.Settings.Settings)
+	digest, err := desired.Digest(o.Bridge, p, r.Settings.Settings)
 	if err != nil {
 		return err
 	}

@@ -127,6 +127,9 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	observed = observed.AfterTerminations(now)
 	b = observed.Bridge
 	p := plan.Decide(observed, now)
+	if err := r.Settings.bundler(r.Client).create(ctx, b, p); err != nil {
+		return ctrl.Result{}, err
+	}
 	outcome, err := r.apply(ctx, b, p)
 	if err != nil && outcome.Failed == (plan.Finding{}) {
 		return ctrl.Result{}, err // The API server did not answer, so there is nothing to report in a status.

@@ -24,6 +24,8 @@ const (
 	indexWaking = "waking"
 	// indexRecipe finds HostedBridges by the recipes that they name.
 	indexRecipe = "recipe"
+	// indexPackage finds HostedBridges by the packages that their programs are of.
+	indexPackage = "package"
 	// indexKey finds HostedBridges by the keys that others can have too.
 	indexKey = "key"
 	// indexPerson finds HostedBridges, and indexPersonKey BridgePersons, by the keys of
@@ -60,6 +62,7 @@ func Indexes() []Index {
 			return []string{isWaking}
 		}},
 		{&v1alpha1.HostedBridge{}, indexRecipe, func(o client.Object) []string { return recipeUses(o.(*v1alpha1.HostedBridge)) }},
+		{&v1alpha1.HostedBridge{}, indexPackage, func(o client.Object) []string { return packages(o.(*v1alpha1.HostedBridge)) }},
 		{&v1alpha1.HostedBridge{}, indexPerson, func(o client.Object) []string { return personKeys(o.(*v1alpha1.HostedBridge)) }},
 		{&v1alpha1.BridgePerson{}, indexPersonKey, func(o client.Object) []string { return keysOfPerson(o.(*v1alpha1.BridgePerson)) }},
 		{&v1alpha1.BridgeRequest{}, indexRequestUser, func(o client.Object) []string { return []string{string(o.(*v1alpha1.BridgeRequest).Spec.User)} }},

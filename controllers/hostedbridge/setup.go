@@ -52,6 +52,7 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(events.everyBridge), initiallist.Skip(events.trustChanged())).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(events.everyBridge), initiallist.Skip(keybrokerChanged())).
 		Watches(&v1alpha1.CatalogRecipe{}, events.enqueueUsersOfRecipe(), initiallist.Skip()).
+		Watches(&v1alpha1.ProgramBundle{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfBundle), initiallist.Skip()).
 		Watches(&v1alpha1.BridgePerson{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfPerson), initiallist.Skip(personChanged())).
 		Watches(&v1alpha1.SharedServer{}, events.enqueueSharing(), initiallist.Skip()).
 		Watches(&v1alpha1.BridgeRequest{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfRequest), initiallist.Skip(approvalChanged())).

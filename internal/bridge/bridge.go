@@ -73,6 +73,10 @@ type Options struct {
 	// Suspects, if set, records which server most likely ends the process if it ends now.
 	Suspects *suspects.Watch
 
+	// FetchBundle returns when the files of a program are there that the installation keeps. It is
+	// nil where programs have their own.
+	FetchBundle credential.FetchBundle
+
 	// Tracer starts a span for each request of a client. If it is nil, the bridge creates no spans
 	// and only passes on the client's trace.
 	Tracer trace.Tracer

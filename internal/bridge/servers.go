@@ -113,6 +113,9 @@ func (v *serverSet) newServerOf(s mcpserver.Server) *upstream.Server {
 	if runs == nil {
 		runs = credential.RunProgram
 	}
+	if fetch := v.bridge.options.FetchBundle; fetch != nil {
+		runs = runs.AfterFetch(fetch)
+	}
 	watch := v.bridge.options.Suspects
 	counted := func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
 		return watch.Program(s.Name, runs(p, l, log))

@@ -37,6 +37,9 @@ type Settings struct {
 	LoginURL string
 	// KeybrokerURL is where a bridge reaches the keybroker.
 	KeybrokerURL string
+	// Bundling is how programs are installed, and BundlesURL where a bridge fetches bundles.
+	Bundling   plan.Bundling
+	BundlesURL string
 }
 
 // Lacking returns the methods of install for which there is no image.
@@ -67,7 +70,7 @@ func Objects(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.Apply
 		b.Spec.Servers = nil
 		return withWorkload(objects, b, p, s)
 	}
-	told, err := configMap(b, s)
+	told, err := configMap(b, p, s)
 	if err != nil {
 		return nil, err
 	}

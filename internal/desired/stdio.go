@@ -28,6 +28,12 @@ const (
 	dataPrefix  = "data-"
 	filesFolder = "/hosted-bridge-files"
 
+	// bundlesName is the volume with the bundles of the pod's programs. The bridge fetches
+	// them into it, and programs read it alone.
+	bundlesName = "bundles"
+	// bridgeBundles is where the bridge's container has it.
+	bridgeBundles = "/var/run/hosted-bridge/bundles"
+
 	// shimName is the init container that copies the shim of the bridge's image,
 	// shimProgram, into the volume of the same name. shimFolder is where servers'
 	// containers have that volume.
@@ -62,6 +68,14 @@ var (
 		corev1.ResourceCPU:    resource.MustParse("10m"),
 		corev1.ResourceMemory: resource.MustParse("128Mi"),
 	}
+	// bundledRequests are what an idle program of Node.js uses that is started from a bundle:
+	// 20 to 160 MB, half of them less than 60, and the shim 5.
+	bundledRequests = corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("10m"),
+		corev1.ResourceMemory: resource.MustParse("64Mi"),
+	}
+	// bundlesLimit has room for the bundles of some servers, the largest of which have 400 MB.
+	bundlesLimit = resource.MustParse("4Gi")
 	// serverLimits have room for an install, which takes 160 MB for a small
 	// server, and for a server that works.
 	serverLimits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
@@ -116,6 +130,30 @@ func addStdio(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge
 			mount(stdioPrefix+server.Name, plan.StdioFolder+"/"+server.Name).WithReadOnly(true))
 		addStorage(spec, b, server)
 	}
+	addBundles(spec, servers, s)
+}
+
+// addBundles gives the bridge and the containers of the servers a volume for bundles, if a
+// program of the pod is started from one. Which bundle that is changes no pod.
+func addBundles(spec *corev1ac.PodSpecApplyConfiguration, servers []plan.Server, s Settings) {
+	if !slices.ContainsFunc(servers, s.bundled) {
+		return
+	}
+	spec.WithVolumes(emptyDir(bundlesName, "", bundlesLimit))
+	bridge := &spec.Containers[0]
+	bridge.WithVolumeMounts(mount(bundlesName, bridgeBundles)).
+		WithArgs("--bundles-url="+s.BundlesURL, "--bundles-folder="+bridgeBundles)
+	for i, server := range servers {
+		if s.bundled(server) {
+			spec.Containers[i+1].WithVolumeMounts(mount(bundlesName, plan.BundlesFolder).WithReadOnly(true))
+		}
+	}
+}
+
+// bundled reports whether a server's program is started from a bundle.
+func (s Settings) bundled(server plan.Server) bool {
+	_, ok := s.Bundling.Of(server)
+	return ok
 }
 
 // addStorage gives the last container of the pod, which is the server's, the
@@ -167,13 +205,17 @@ func claims(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) []runtime.ApplyCo
 // serverContainer has no startup probe: the shim listens at once, and starts
 // the program when the bridge connects.
 func serverContainer(server plan.Server, s Settings) *corev1ac.ContainerApplyConfiguration {
+	requests := serverRequests
+	if s.bundled(server) {
+		requests = bundledRequests
+	}
 	return corev1ac.Container().
 		WithName(stdioPrefix+server.Name).
 		WithImage(serverImage(server, s)).
 		WithCommand(shimFile, "--socket="+plan.StdioFolder+"/"+plan.StdioSocket,
 			"--server="+server.Name, "--files="+filesFolder).
 		WithCommand(runtimeFlags(server, s)...).
-		WithResources(withDefaults(server.Resources, serverRequests, serverLimits)).
+		WithResources(withDefaults(server.Resources, requests, serverLimits)).
 		WithSecurityContext(restricted()).
 		WithVolumeMounts(
 			mount(shimName, shimFolder).WithReadOnly(true),

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
 
@@ -80,6 +81,17 @@ type Server struct {
 	// Fault says why the server is out of service, in words for users. It is empty for a server in
 	// service. The bridge sends no request to a server with a fault.
 	Fault string `json:"fault,omitempty"`
+	// Pending says that the program of the server is not there yet. It is nil for a server that
+	// can be started.
+	Pending *Pending `json:"pending,omitempty"`
+}
+
+// Pending says what a server waits for.
+type Pending struct {
+	// Reason is a clause in words for users.
+	Reason string `json:"reason"`
+	// Since is when it began, zero if it is not known.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // Kind returns the server's transport.
@@ -111,6 +123,9 @@ type Program struct {
 	Files []File `json:"files,omitempty"`
 	// Dir is the program's working directory.
 	Dir string `json:"dir,omitempty"`
+	// Bundle has the files of the program, which the bridge fetches before it starts the
+	// program. It is nil for a program whose container has them.
+	Bundle *Bundle `json:"bundle,omitempty"`
 	// Storage is the volume that a recipe asks for. The place that hosts the program
 	// provides it; a bridge's configuration does not have it.
 	Storage *Storage `json:"storage,omitempty"`
@@ -359,6 +374,9 @@ func (s Server) validateTransport() error {
 }
 
 func (s Server) validateProgram() error {
+	if err := s.Program.Bundle.validate(); err != nil {
+		return fmt.Errorf("program.%w", err)
+	}
 	for i, text := range s.Program.Command {
 		if err := s.validateText(text, true); err != nil {
 			return fmt.Errorf("program.command[%d]: %w", i, err)

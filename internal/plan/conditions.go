@@ -76,7 +76,7 @@ func accepted(o Observed, p Plan) metav1.Condition {
 	}
 	reason := v1alpha1.ReasonAccepted
 	out, warned := unusable(o.Bridge)
-	without := o.lacking()
+	without, failed := o.lacking(), o.notInstalled()
 	switch {
 	case shared != "":
 		reason = v1alpha1.ReasonKeysShared
@@ -84,8 +84,10 @@ func accepted(o Observed, p Plan) metav1.Condition {
 		reason = v1alpha1.ReasonRecipesUnusable
 	case without != "":
 		reason = v1alpha1.ReasonRuntimesMissing
+	case failed != "":
+		reason = v1alpha1.ReasonProgramsNotInstalled
 	}
-	return isTrue(v1alpha1.ConditionAccepted, reason, "the installation takes the spec"+shared+out+without+warned)
+	return isTrue(v1alpha1.ConditionAccepted, reason, "the installation takes the spec"+shared+out+without+failed+warned)
 }
 
 // available is the message of a workload as it should be.
@@ -195,5 +197,5 @@ func ready(o Observed, p Plan, taken, workload metav1.Condition) metav1.Conditio
 		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended, message)
 	}
 	out, _ := unusable(o.Bridge)
-	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+out+o.lacking()+wanting(o.Bridge)+p.withdrawn(o)+o.failing())
+	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+out+o.lacking()+o.notInstalled()+wanting(o.Bridge)+p.withdrawn(o)+o.failing())
 }

@@ -49,6 +49,8 @@ type Observed struct {
 	// Claims are the PersistentVolumeClaims of servers, also of those that left the
 	// spec.
 	Claims []Claim
+	// Bundles are those of the bridge's programs.
+	Bundles Bundles
 }
 
 // Resolved is what is observed of the bridge's recipes and profiles, beside what its status

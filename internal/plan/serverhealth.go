@@ -56,6 +56,9 @@ func (p Plan) leftOut(o Observed, server string) string {
 	if f := o.lacks(server); f != (Finding{}) {
 		return f.Message
 	}
+	if cause := o.unbundled(server); cause != "" {
+		return cause
+	}
 	for _, outage := range p.out(o) {
 		if outage.Server == server {
 			return outage.Message

@@ -17,6 +17,8 @@ type Fetched struct {
 	Package string
 	// Program is which of its programs is started, empty for the default one.
 	Program string
+	// Args are the arguments of the program.
+	Args []string
 }
 
 var (
@@ -46,12 +48,12 @@ func Fetches(method string, args []string) (Fetched, error) {
 			f.Package += named
 			args = args[words:]
 		case word == "--" && next != "" && next[0] != '-':
-			return f.start(next), nil
+			return f.start(next, args[2:]), nil
 		case strings.HasPrefix(word, "-"):
 			option, _, _ := strings.Cut(word, "=")
 			return Fetched{}, fmt.Errorf("%.40q may not stand before the program: only %s may, once, with the package%s", option, strings.Join(naming[method], " or "), besides(method))
 		default:
-			return f.start(word), nil
+			return f.start(word, args[1:]), nil
 		}
 	}
 	return Fetched{}, errors.New("name no program")
@@ -85,9 +87,10 @@ func isPython(method, option, value string) bool {
 	return method == "uvx" && slices.Contains(pythons, option) && pythonVersion.MatchString(value)
 }
 
-// start notes the first word that is not an option: the package, unless an
-// option names it.
-func (f Fetched) start(word string) Fetched {
+// start notes the first word that is not an option, which is the package unless an
+// option names it, and what follows it.
+func (f Fetched) start(word string, args []string) Fetched {
+	f.Args = args
 	if f.Package == "" {
 		f.Package = word
 	} else {

@@ -1,0 +1,104 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
+	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// BundleOptions are how programs are installed once for all.
+type BundleOptions struct {
+	// StoreURL is where the installation's store keeps bundles. Empty means that each program is
+	// fetched when it starts.
+	StoreURL string
+	// PackerImage is the image that packs what was installed.
+	PackerImage string
+	// Architecture is that of the machines on which programs run.
+	Architecture string
+	// InstallScripts are the packages whose install scripts run.
+	InstallScripts []string
+	// MaxBytes is how much a bundle may have, uncompressed, and MaxInstalls how many are made at
+	// the same time.
+	MaxBytes    int64
+	MaxInstalls int
+	// Retention is how long a bundle is kept that no HostedBridge uses.
+	Retention time.Duration
+}
+
+func bundleDefaults() BundleOptions {
+	return BundleOptions{
+		PackerImage:  "hosted-bridge/ingress:dev",
+		Architecture: runtime.GOARCH,
+		// Twice the largest of the catalog's packages, which have up to 411 MB.
+		MaxBytes: 1 << 30,
+		// An install takes a core for some seconds.
+		MaxInstalls: 4,
+		// Longer than a holiday.
+		Retention: 30 * 24 * time.Hour,
+	}
+}
+
+func (o *BundleOptions) registerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.StoreURL, "bundles-url", o.StoreURL, "URL at which the store keeps the bundles of programs. Without it, each program is fetched from its registry when it starts")
+	fs.StringVar(&o.PackerImage, "packer-image", o.PackerImage, "image of the ingress's program, which packs what a Job has installed")
+	fs.StringVar(&o.Architecture, "bundle-architecture", o.Architecture, "architecture of the machines on which programs run, such as amd64 or arm64")
+	fs.StringArrayVar(&o.InstallScripts, "bundle-install-scripts", o.InstallScripts, "package of npm whose install scripts, and those of its dependencies, run when it is installed; repeat the flag for each package. They run in a Job without any secret")
+	fs.Int64Var(&o.MaxBytes, "bundle-max-bytes", o.MaxBytes, "how many bytes an installed package may have with its dependencies")
+	fs.IntVar(&o.MaxInstalls, "max-installs", o.MaxInstalls, "how many packages are installed at the same time")
+	fs.DurationVar(&o.Retention, "bundle-retention", o.Retention, "how long a bundle is kept that no HostedBridge uses")
+}
+
+// packageName matches the name of a package of npm.
+var packageName = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+
+func (o *BundleOptions) validate() error {
+	errs := []error{optionalURL("bundles-url", o.StoreURL, "https"), notEmpty("packer-image", o.PackerImage), notEmpty("bundle-architecture", o.Architecture)}
+	for _, name := range o.InstallScripts {
+		if !packageName.MatchString(name) {
+			errs = append(errs, fmt.Errorf("--bundle-install-scripts %.80q must be the name of a package without a version, such as @example/server", name))
+		}
+	}
+	if o.MaxBytes < 1 || o.MaxInstalls < 1 || o.Retention <= 0 {
+		errs = append(errs, errors.New("--bundle-max-bytes, --max-installs and --bundle-retention must be greater than 0"))
+	}
+	return errors.Join(errs...)
+}
+
+// bundling returns which programs are started from bundles: none without a store.
+func (o *Options) bundling() plan.Bundling {
+	if o.Bundles.StoreURL == "" {
+		return plan.Bundling{}
+	}
+	return plan.Bundling{Architecture: o.Bundles.Architecture, Image: o.RuntimeImageNode, InstallScripts: o.Bundles.InstallScripts}
+}
+
+// setUpBundles adds the controller of bundles. Without a store it makes none, and those that
+// there are stay as they are.
+func setUpBundles(m ctrl.Manager, o Options) error {
+	if o.Bundles.StoreURL == "" {
+		return nil
+	}
+	bundles := &programbundle.Reconciler{
+		Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder(leaseName), Clock: clock.RealClock{},
+		Settings: programbundle.Settings{
+			Namespace: o.Namespace, PackerImage: o.Bundles.PackerImage, KeybrokerURL: o.KeybrokerURL, StoreURL: o.Bundles.StoreURL,
+			Env: o.RuntimeEnv, Authorities: o.RuntimeAuthorities,
+			MaxBytes: o.Bundles.MaxBytes, MaxJobs: o.Bundles.MaxInstalls, Retention: o.Bundles.Retention,
+		},
+		UsersOf: hostedbridge.UsersOf(m.GetClient()),
+	}
+	return bundles.Setup(m)
+}

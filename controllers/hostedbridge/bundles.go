@@ -1,0 +1,88 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostedbridge
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// bundler looks after the ProgramBundles that bridges need.
+type bundler struct {
+	client    client.Client
+	namespace string
+	bundling  plan.Bundling
+}
+
+func (s Settings) bundler(c client.Client) bundler { return bundler{c, s.Namespace, s.Bundling} }
+
+// observe returns the bundles of a bridge's programs that there are.
+func (b bundler) observe(ctx context.Context, bridge *v1alpha1.HostedBridge) (plan.Bundles, error) {
+	bundles := plan.Bundles{Bundling: b.bundling, Known: map[string]*v1alpha1.ProgramBundle{}}
+	for _, spec := range bundles.Missing(bridge) {
+		name := plan.BundleName(spec)
+		o := &v1alpha1.ProgramBundle{}
+		err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: name}, o, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return bundles, fmt.Errorf("get ProgramBundle %s: %w", name, err)
+		}
+		if o.DeletionTimestamp == nil {
+			bundles.Known[name] = o
+		}
+	}
+	return bundles, nil
+}
+
+// create creates the bundles that an accepted bridge lacks, so that its programs are installed
+// before they are called.
+func (b bundler) create(ctx context.Context, bridge *v1alpha1.HostedBridge, p plan.Plan) error {
+	if p.Rejected != (plan.Finding{}) {
+		return nil
+	}
+	for _, spec := range p.Bundles.Missing(bridge) {
+		name := plan.BundleName(spec)
+		object := bridgeac.ProgramBundle(name, b.namespace).WithSpec(bridgeac.ProgramBundleSpec().
+			WithMethod(spec.Method).WithPackage(spec.Package).WithVersion(spec.Version).
+			WithArchitecture(spec.Architecture).WithImage(spec.Image).WithInstallScripts(spec.InstallScripts))
+		if err := b.client.Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator)); err != nil {
+			return fmt.Errorf("create ProgramBundle %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// bridgesOfBundle maps a ProgramBundle to the HostedBridges whose programs are started from it.
+func (m eventMapper) bridgesOfBundle(ctx context.Context, o client.Object) []reconcile.Request {
+	bundle, ok := o.(*v1alpha1.ProgramBundle)
+	if !ok || bundle.Namespace != m.settings.Namespace {
+		return nil
+	}
+	return m.requests(ctx, client.MatchingFields{indexPackage: plan.PackageOf(bundle.Spec)})
+}
+
+// UsersOf returns what finds the HostedBridges that have a server of a package, in a cache with
+// the indexes of Indexes.
+func UsersOf(reader client.Reader) func(context.Context, v1alpha1.ProgramBundleSpec) ([]v1alpha1.HostedBridge, error) {
+	return func(ctx context.Context, spec v1alpha1.ProgramBundleSpec) ([]v1alpha1.HostedBridge, error) {
+		var list v1alpha1.HostedBridgeList
+		if err := reader.List(ctx, &list, client.MatchingFields{indexPackage: plan.PackageOf(spec)}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list HostedBridges of a package: %w", err)
+		}
+		return list.Items, nil
+	}
+}
+
+// packages returns the values of indexPackage.
+func packages(b *v1alpha1.HostedBridge) []string { return plan.Packages(b.WithEffective()) }

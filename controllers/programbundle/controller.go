@@ -1,0 +1,174 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package programbundle has each ProgramBundle installed by a Job in the installation's
+// namespace, and says in its status what came of it. It deletes those that no HostedBridge
+// has used for a time.
+package programbundle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// Settings are what an installation decides for all of its bundles.
+type Settings struct {
+	// Namespace is the installation's, in which ProgramBundles have an effect.
+	Namespace string
+	// PackerImage is the image of the ingress's program, which packs what was installed.
+	PackerImage string
+	// KeybrokerURL and StoreURL are where it reaches the keybroker and the bundles of the store.
+	KeybrokerURL, StoreURL string
+	// Env are variables of the install, each NAME=VALUE, and Authorities certificate
+	// authorities in PEM that it trusts besides those of Node.js.
+	Env         []string
+	Authorities string
+	// MaxBytes is how much a bundle may have, uncompressed.
+	MaxBytes int64
+	// MaxJobs is how many packages are installed at the same time.
+	MaxJobs int
+	// Retention is how long a bundle is kept that no HostedBridge uses.
+	Retention time.Duration
+}
+
+// Reconciler reconciles one ProgramBundle at a time.
+type Reconciler struct {
+	// Client reads from caches, and writes.
+	Client client.Client
+	// Live reads the pods of Jobs, which no cache holds.
+	Live     client.Reader
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Settings Settings
+	// UsersOf returns the HostedBridges that have a server of the package.
+	UsersOf func(context.Context, v1alpha1.ProgramBundleSpec) ([]v1alpha1.HostedBridge, error)
+}
+
+// Reconcile brings a bundle's Job and its status up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.ProgramBundle) (ctrl.Result, error) {
+	if b.Namespace != r.Settings.Namespace || b.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	o, err := r.observe(ctx, b)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	d := decide(b, o, r.Settings, r.Clock.Now())
+	if d.remove {
+		return ctrl.Result{}, r.remove(ctx, b)
+	}
+	if d.install {
+		if err := r.install(ctx, b); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{RequeueAfter: d.again}, r.applyStatus(ctx, b, d.status)
+}
+
+// observe reads what decisions depend on.
+func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.ProgramBundle) (observed, error) {
+	users, err := r.UsersOf(ctx, b.Spec)
+	if err != nil {
+		return observed{}, err
+	}
+	o := observed{bridges: len(users)}
+	if b.Status.Digest != "" {
+		return o, nil
+	}
+	var jobs batchv1.JobList
+	if err := r.Client.List(ctx, &jobs, client.InNamespace(b.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return o, fmt.Errorf("list Jobs: %w", err)
+	}
+	for i := range jobs.Items {
+		switch job := &jobs.Items[i]; {
+		case job.Name == jobName(b):
+			o.job = job
+		case !ended(job):
+			o.installing++
+		}
+	}
+	if o.job != nil {
+		var pods corev1.PodList
+		if err := r.Live.List(ctx, &pods, client.InNamespace(b.Namespace), client.MatchingLabels{batchv1.JobNameLabel: o.job.Name}); err != nil {
+			return o, fmt.Errorf("list the pods of Job %s: %w", o.job.Name, err)
+		}
+		o.pods = pods.Items
+	}
+	return o, nil
+}
+
+// install creates the Job of the next attempt.
+func (r *Reconciler) install(ctx context.Context, b *v1alpha1.ProgramBundle) error {
+	err := r.Client.Create(ctx, job(b, r.Settings), client.FieldOwner(v1alpha1.FieldOwnerOperator))
+	if err != nil && !apierrors.IsAlreadyExists(err) { // The cache is late.
+		return fmt.Errorf("create Job %s: %w", jobName(b), err)
+	}
+	return nil
+}
+
+// remove deletes a bundle that nobody uses. One that changed since it was read is looked at
+// again first.
+func (r *Reconciler) remove(ctx context.Context, b *v1alpha1.ProgramBundle) error {
+	err := r.Client.Delete(ctx, &v1alpha1.ProgramBundle{ObjectMeta: b.ObjectMeta}, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete ProgramBundle %s: %w", b.Name, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) applyStatus(ctx context.Context, b *v1alpha1.ProgramBundle, s v1alpha1.ProgramBundleStatus) error {
+	if equality.Semantic.DeepEqual(b.Status, s) {
+		return nil
+	}
+	ac := bridgeac.ProgramBundleStatus().WithBridges(s.Bridges).WithConditions(apply.Conditions(s.Conditions)...)
+	ac.UnusedSince, ac.RetryTime = s.UnusedSince, s.RetryTime
+	if s.Attempts > 0 {
+		ac.WithAttempts(s.Attempts)
+	}
+	if s.Digest != "" {
+		ac.WithDigest(s.Digest).WithSize(s.Size).WithBytes(s.Bytes).WithPackages(s.Packages).WithScripts(s.Scripts...).WithProgram(s.Program)
+		for _, p := range s.Programs {
+			ac.WithPrograms(bridgeac.BundledProgram().WithName(p.Name).WithPath(p.Path))
+		}
+	}
+	// With the version that was read, the API server refuses a status about an earlier attempt.
+	object := bridgeac.ProgramBundle(b.Name, b.Namespace).WithResourceVersion(b.ResourceVersion).WithStatus(ac)
+	err := r.Client.Status().Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // The event of the change reconciles the bundle again.
+	}
+	if err != nil {
+		return fmt.Errorf("apply status: %w", err)
+	}
+	r.tell(b, s)
+	return nil
+}
+
+// tell records an event when a package has been installed, or could not be.
+func (r *Reconciler) tell(b *v1alpha1.ProgramBundle, s v1alpha1.ProgramBundleStatus) {
+	now := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+	if now == nil || now.Reason == v1alpha1.ReasonInstalling || s.Attempts == b.Status.Attempts && s.Digest == b.Status.Digest {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if s.Digest == "" {
+		kind = corev1.EventTypeWarning
+	}
+	r.Recorder.Eventf(b, nil, kind, now.Reason, "Install", "%s", plan.Note(now.Message))
+}

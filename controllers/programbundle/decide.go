@@ -1,0 +1,196 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package programbundle
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundle"
+)
+
+const (
+	// firstPause is that after the first failure. Each further one is four times as long, up
+	// to lastPause.
+	firstPause = time.Minute
+	lastPause  = 6 * time.Hour
+	// turnPause is when a bundle is looked at again that waits for other installs.
+	turnPause = 5 * time.Second
+	// maxScripts and maxPrograms are what the API takes.
+	maxScripts  = 16
+	maxPrograms = 64
+	// maxMessage is how much of a failed Job's text a message has, in bytes.
+	maxMessage = 1024
+)
+
+// observed is what decisions depend on.
+type observed struct {
+	// bridges is how many HostedBridges have a server of the package.
+	bridges int
+	// installing is how many other packages are being installed.
+	installing int
+	// job is that of the current attempt, nil for none, and pods are its pods.
+	job  *batchv1.Job
+	pods []corev1.Pod
+}
+
+// decision is what to do about a bundle.
+type decision struct {
+	// remove deletes it, and install creates the Job of the next attempt.
+	remove, install bool
+	status          v1alpha1.ProgramBundleStatus
+	// again is when to decide again although nothing changed; zero means never.
+	again time.Duration
+}
+
+func decide(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) decision {
+	d := decision{status: *b.Status.DeepCopy()}
+	d.use(o.bridges, s.Retention, now)
+	switch {
+	case b.Status.Digest != "" || d.remove:
+	case o.job == nil && b.Status.RetryTime != nil && b.Status.RetryTime.After(now):
+		d.in(b.Status.RetryTime.Sub(now))
+	case o.job == nil && o.bridges == 0:
+		d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, "no HostedBridge has a server of the package", now)
+	case o.job == nil && o.installing >= s.MaxJobs:
+		d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, "the install waits for others to end", now)
+		d.in(turnPause)
+	case o.job == nil:
+		d.install = true
+		d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, "the package is being installed by Job "+jobName(b), now)
+	case !ended(o.job):
+		d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, "the package is being installed by Job "+o.job.Name+waits(o.pods), now)
+	default:
+		d.end(b, outcome(o.job, o.pods), now)
+	}
+	return d
+}
+
+// use notes how many use the bundle, and since when nobody does.
+func (d *decision) use(bridges int, retention time.Duration, now time.Time) {
+	d.status.Bridges = int32(min(bridges, 1<<30)) //nolint:gosec // It is bounded.
+	if bridges > 0 {
+		d.status.UnusedSince = nil
+		return
+	}
+	if d.status.UnusedSince == nil || d.status.UnusedSince.After(now) {
+		d.status.UnusedSince = new(metav1.NewTime(now.Truncate(time.Second)))
+	}
+	left := d.status.UnusedSince.Add(retention).Sub(now)
+	d.remove = left <= 0
+	d.in(left)
+}
+
+// in has the bundle looked at again after a time at the latest.
+func (d *decision) in(wait time.Duration) {
+	if d.again == 0 || wait < d.again {
+		d.again = max(wait, time.Millisecond)
+	}
+}
+
+func (d *decision) ready(b *v1alpha1.ProgramBundle, is metav1.ConditionStatus, reason, message string, now time.Time) {
+	meta.SetStatusCondition(&d.status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: is, Reason: reason, Message: message,
+		ObservedGeneration: b.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+	})
+}
+
+// end notes what came of an attempt.
+func (d *decision) end(b *v1alpha1.ProgramBundle, o bundle.Outcome, now time.Time) {
+	if o.Digest == "" {
+		d.status.Attempts++
+		pause := firstPause
+		for range d.status.Attempts - 1 {
+			pause = min(pause*4, lastPause)
+		}
+		d.status.RetryTime = new(metav1.NewTime(now.Add(pause).Truncate(time.Second)))
+		d.ready(b, metav1.ConditionFalse, string(o.Code), o.Message, now)
+		d.in(pause)
+		return
+	}
+	d.status.Attempts, d.status.RetryTime = 0, nil
+	d.status.Digest, d.status.Bytes = string(o.Digest), o.Size
+	d.status.Size = resource.NewQuantity(roundUp(o.Size), resource.BinarySI).String()
+	d.status.Packages = int32(min(o.Packages, 1<<30)) //nolint:gosec // It is bounded.
+	d.status.Scripts = o.Scripts[:min(len(o.Scripts), maxScripts)]
+	d.status.Program = o.Bin
+	for _, name := range slices.Sorted(maps.Keys(o.Bins)) {
+		if len(d.status.Programs) < maxPrograms {
+			d.status.Programs = append(d.status.Programs, v1alpha1.BundledProgram{Name: name, Path: o.Bins[name]})
+		}
+	}
+	message := fmt.Sprintf("%d packages, %s", d.status.Packages, d.status.Size)
+	if len(o.Scripts) > 0 && !b.Spec.InstallScripts {
+		message += "; install scripts that did not run: " + strings.Join(d.status.Scripts, ", ")
+	}
+	d.ready(b, metav1.ConditionTrue, v1alpha1.ReasonReady, message, now)
+}
+
+// roundUp returns the size in whole mebibytes.
+func roundUp(bytes int64) int64 { return (bytes + 1<<20 - 1) >> 20 << 20 }
+
+// ended reports whether a Job has succeeded or failed.
+func ended(job *batchv1.Job) bool { return endOf(job) != nil }
+
+func endOf(job *batchv1.Job) *batchv1.JobCondition {
+	i := slices.IndexFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
+	})
+	if i < 0 {
+		return nil
+	}
+	return &job.Status.Conditions[i]
+}
+
+// outcome returns what the packer of a Job that has ended wrote last.
+func outcome(job *batchv1.Job, pods []corev1.Pod) bundle.Outcome {
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	said := ""
+	for _, pod := range pods {
+		for _, c := range pod.Status.ContainerStatuses {
+			if c.Name != packContainer || c.State.Terminated == nil {
+				continue
+			}
+			if o, err := bundle.DecodeOutcome([]byte(c.State.Terminated.Message)); err == nil {
+				return o
+			}
+			said = cmp.Or(said, c.State.Terminated.Message)
+		}
+	}
+	why := ""
+	if end := endOf(job); end != nil {
+		why = end.Message
+	}
+	message := fmt.Sprintf("Job %s ended without a result: %s", job.Name, cmp.Or(strings.TrimSpace(said), why, "it says no cause"))
+	return bundle.Outcome{Code: v1alpha1.ReasonInstallFailed, Message: strings.ToValidUTF8(message[:min(len(message), maxMessage)], "")}
+}
+
+// waits says what keeps the pod of a Job from running. It begins with a semicolon, and is empty
+// if nothing is known to.
+func waits(pods []corev1.Pod) string {
+	for _, pod := range pods {
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+				return "; it is not scheduled: " + c.Message
+			}
+		}
+		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
+				return "; container " + c.Name + " waits: " + w.Reason
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,145 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package programbundle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundle"
+)
+
+var (
+	now      = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	settings = Settings{MaxBytes: 1 << 30, MaxJobs: 2, Retention: 24 * time.Hour}
+	digest   = "sha256:" + strings.Repeat("ab", 32)
+)
+
+func unmade() *v1alpha1.ProgramBundle {
+	b := &v1alpha1.ProgramBundle{Spec: v1alpha1.ProgramBundleSpec{
+		Install: v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "server", Version: "1.2.3"}, Architecture: "amd64", Image: "node:1",
+	}}
+	b.Name, b.UID = "server-1-2-3-abcdefghijkl", "0123456789"
+	return b
+}
+
+// finished returns a Job that ended, and its pod with what the packer wrote last.
+func finished(kind batchv1.JobConditionType, wrote string) (*batchv1.Job, []corev1.Pod) {
+	job := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Message: "reached its limit"}}}}
+	job.Name = jobName(unmade())
+	pod := corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
+		{Name: packContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: wrote}}},
+	}}}
+	return job, []corev1.Pod{pod}
+}
+
+func TestWhatIsDoneAboutABundle(t *testing.T) {
+	running := &batchv1.Job{}
+	running.Name = "job"
+	unschedulable := []corev1.Pod{{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no node is large enough"}}}}}
+	made, madePods := finished(batchv1.JobComplete, string(bundle.Outcome{
+		Digest: bundle.Digest(digest), Size: 5 << 20, Packages: 2, Scripts: []string{"built@1.0.0"}, Bins: map[string]string{"server": "node_modules/server/index.js"}, Bin: "server",
+	}.Encode()))
+	refused, refusedPods := finished(batchv1.JobComplete, string(bundle.Outcome{Code: bundle.VersionNotFound, Message: "there is no such version"}.Encode()))
+	broken, brokenPods := finished(batchv1.JobFailed, "the store is away")
+	silent, _ := finished(batchv1.JobFailed, "")
+	failedBefore := func(b *v1alpha1.ProgramBundle) {
+		b.Status.Attempts, b.Status.RetryTime = 1, new(metav1.NewTime(now.Add(time.Minute)))
+	}
+	ready := func(b *v1alpha1.ProgramBundle) { b.Status.Digest = digest }
+	for name, tt := range map[string]struct {
+		change func(*v1alpha1.ProgramBundle)
+		o      observed
+		at     time.Time
+		want   string // what is done, the reason, and when to look again
+		says   string
+	}{
+		"nothing was done yet":               {nil, observed{bridges: 1}, now, "install Installing 0s", "by Job server-1-2-3-abcdefghijkl-01234-1"},
+		"as many as may are being installed": {nil, observed{bridges: 1, installing: 2}, now, " Installing 5s", "waits for others"},
+		"nobody needs it":                    {nil, observed{}, now, " Installing 24h0m0s", "no HostedBridge"},
+		"its Job runs":                       {nil, observed{bridges: 1, job: running}, now, " Installing 0s", "by Job job"},
+		"its pod is not scheduled":           {nil, observed{bridges: 1, job: running, pods: unschedulable}, now, " Installing 0s", "no node is large enough"},
+		"it was installed":                   {nil, observed{bridges: 1, job: made, pods: madePods}, now, " Ready 0s", "2 packages, 5Mi; install scripts that did not run: built@1.0.0"},
+		"npm refused":                        {nil, observed{bridges: 1, job: refused, pods: refusedPods}, now, " VersionNotFound 1m0s", "there is no such version"},
+		"the packer failed":                  {nil, observed{bridges: 1, job: broken, pods: brokenPods}, now, " InstallFailed 1m0s", "ended without a result: the store is away"},
+		"the Job failed without a pod":       {nil, observed{bridges: 1, job: silent}, now, " InstallFailed 1m0s", "reached its limit"},
+		"it failed a moment ago":             {failedBefore, observed{bridges: 1}, now, "  1m0s", ""},
+		"it failed a while ago":              {failedBefore, observed{bridges: 1}, now.Add(2 * time.Minute), "install Installing 0s", "abcdefghijkl-01234-2"},
+		"it fails again":                     {failedBefore, observed{bridges: 1, job: refused, pods: refusedPods}, now, " VersionNotFound 4m0s", ""},
+		"it is used":                         {ready, observed{bridges: 3}, now, "  0s", ""},
+		"nobody uses it any more":            {ready, observed{}, now, "  24h0m0s", ""},
+		"nobody has used it for long": {func(b *v1alpha1.ProgramBundle) {
+			b.Status.Digest, b.Status.UnusedSince = digest, new(metav1.NewTime(now.Add(-25*time.Hour)))
+		}, observed{}, now, "remove  1ms", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := unmade()
+			if tt.change != nil {
+				tt.change(b)
+			}
+			d := decide(b, tt.o, settings, tt.at)
+			act := map[bool]string{true: "install"}[d.install] + map[bool]string{true: "remove"}[d.remove]
+			reason, message := "", ""
+			if c := meta.FindStatusCondition(d.status.Conditions, v1alpha1.ConditionReady); c != nil {
+				reason, message = c.Reason, c.Message
+			}
+			if got := fmt.Sprintf("%s %s %v", act, reason, d.again); got != tt.want || !strings.Contains(message, tt.says) {
+				t.Errorf("got %q with %q, want %q with %q", got, message, tt.want, tt.says)
+			}
+			if d.status.Bridges != int32(tt.o.bridges) || (d.status.UnusedSince == nil) != (tt.o.bridges > 0) {
+				t.Errorf("%d bridges, unused since %v", d.status.Bridges, d.status.UnusedSince)
+			}
+		})
+	}
+}
+
+func TestAPauseGrowsAndEnds(t *testing.T) {
+	b, pauses := unmade(), []time.Duration{}
+	job, pods := finished(batchv1.JobFailed, "no")
+	for range 7 {
+		d := decide(b, observed{bridges: 1, job: job, pods: pods}, settings, now)
+		pauses = append(pauses, d.again)
+		b.Status = d.status
+	}
+	want := []time.Duration{time.Minute, 4 * time.Minute, 16 * time.Minute, 64 * time.Minute, 256 * time.Minute, 6 * time.Hour, 6 * time.Hour}
+	if diff := cmp.Diff(want, pauses); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAJobGivesNpmNoCredential(t *testing.T) {
+	b := unmade()
+	j := job(b, Settings{MaxBytes: 1 << 20, Env: []string{"npm_config_registry=https://r.example.com/$(X)"}, Authorities: "PEM"})
+	pod := j.Spec.Template.Spec
+	npm := pod.InitContainers[0]
+	if *pod.AutomountServiceAccountToken || len(npm.VolumeMounts) != 1 || npm.VolumeMounts[0].Name != workVolume || npm.EnvFrom != nil {
+		t.Errorf("npm has %v", npm.VolumeMounts)
+	}
+	env := map[string]string{}
+	for _, v := range npm.Env {
+		if v.ValueFrom != nil {
+			t.Errorf("%s comes from %v", v.Name, v.ValueFrom)
+		}
+		env[v.Name] = v.Value
+	}
+	if env["PACKAGE"] != "server@1.2.3" || env["SCRIPTS"] != "--ignore-scripts" || env["npm_config_registry"] != "https://r.example.com/$$(X)" {
+		t.Errorf("npm's variables are %v", env)
+	}
+	if packer := pod.Containers[0]; !packer.VolumeMounts[0].ReadOnly || packer.Image == npm.Image {
+		t.Error("the packer runs what was installed, or changes it")
+	}
+	b.Spec.InstallScripts = true
+	if scripts := job(b, Settings{}).Spec.Template.Spec.InitContainers[0].Env[1]; scripts.Value != "--no-ignore-scripts" {
+		t.Errorf("allowed scripts: %v", scripts)
+	}
+}

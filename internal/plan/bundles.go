@@ -1,0 +1,228 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+)
+
+// BundlesFolder is where the container of a program has the bundles of its pod, each in a
+// folder whose name is the hexadecimal part of its digest.
+const BundlesFolder = "/hosted-bridge-bundles"
+
+// Bundling is how an installation installs packages once for all.
+type Bundling struct {
+	// Architecture is that of the machines on which programs run, as Go names it. Empty means
+	// that programs are fetched each time they start.
+	Architecture string
+	// Image is the image in which packages of npm are installed and run.
+	Image string
+	// InstallScripts are the packages whose install scripts run, and those of what they depend on.
+	InstallScripts []string
+}
+
+// Bundled is a program that is started from a bundle.
+type Bundled struct {
+	Spec v1alpha1.ProgramBundleSpec
+	// Program is the command of the package, empty for the one that it starts by itself.
+	Program string
+	Args    []string
+}
+
+// exactVersion matches one version of npm. The API has the same rule, but recipes do not pass it.
+var exactVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
+// Of returns the bundle from which a server's program is started, and false for a server that
+// is no program, has an image of its own, or does not name one exact version of a package.
+func (b Bundling) Of(server Server) (Bundled, bool) {
+	name, version, f := fetched(server)
+	if name == "" || b.Architecture == "" || b.Image == "" {
+		return Bundled{}, false
+	}
+	return Bundled{
+		Spec: v1alpha1.ProgramBundleSpec{
+			Install:      v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: name, Version: version},
+			Architecture: b.Architecture, Image: b.Image, InstallScripts: slices.Contains(b.InstallScripts, name),
+		},
+		Program: f.Program, Args: f.Args,
+	}, true
+}
+
+// fetched returns the package that npx fetches for a server, empty for none.
+func fetched(server Server) (name, version string, f recipe.Fetched) {
+	if server.Program == nil || server.Image != "" || len(server.Program.Command) == 0 || server.Program.Command[0] != string(v1alpha1.InstallNPX) {
+		return "", "", f
+	}
+	f, err := recipe.Fetches(string(v1alpha1.InstallNPX), server.Program.Command[1:])
+	if err != nil {
+		return "", "", f
+	}
+	if name, version = f.Version(); !exactVersion.MatchString(version) {
+		return "", "", f
+	}
+	return name, version, f
+}
+
+// Packages returns the packages that the servers of a bridge fetch, each as name@version. It
+// does not depend on the installation's settings, so that a cache can be indexed by it.
+func Packages(b *v1alpha1.HostedBridge) []string {
+	var packages []string
+	for _, server := range Servers(b) {
+		if name, version, _ := fetched(server); name != "" {
+			packages = append(packages, name+"@"+version)
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages)
+}
+
+// PackageOf returns what Packages has for a bundle.
+func PackageOf(spec v1alpha1.ProgramBundleSpec) string { return spec.Package + "@" + spec.Version }
+
+// notInName matches what the name of an object of Kubernetes, and of a Job's pod, does not have.
+var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// BundleName returns the name of the ProgramBundle of a spec: the package and its version as far
+// as they fit, and a hash of all of it.
+func BundleName(spec v1alpha1.ProgramBundleSpec) string {
+	encoded, err := json.Marshal(spec)
+	if err != nil {
+		panic(err) // It has texts alone.
+	}
+	sum := sha256.Sum256(encoded)
+	hash := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:bundleHash])
+	readable := notInName.ReplaceAllString(strings.ToLower(spec.Package[strings.LastIndex(spec.Package, "/")+1:]+"-"+spec.Version), "-")
+	return strings.Trim(readable[:min(len(readable), bundleReadable)], "-") + "-" + hash
+}
+
+const (
+	// bundleHash is how many characters of base32 of a hash a name has: 60 bits. Who finds a
+	// second spec of one hash has their own bundle in service, with its own package.
+	bundleHash = 12
+	// bundleReadable leaves room for a Job's suffix within the 63 characters of a label.
+	bundleReadable = 36
+)
+
+// Bundles are what is observed of the bundles of a bridge.
+type Bundles struct {
+	Bundling
+	// Known are the ProgramBundles that there are, by name.
+	Known map[string]*v1alpha1.ProgramBundle
+}
+
+// Missing returns the bundles of a bridge's servers that do not exist.
+func (b Bundles) Missing(bridge *v1alpha1.HostedBridge) []v1alpha1.ProgramBundleSpec {
+	var missing []v1alpha1.ProgramBundleSpec
+	for _, server := range Servers(bridge) {
+		if bundled, ok := b.Of(server); ok && b.Known[BundleName(bundled.Spec)] == nil {
+			missing = append(missing, bundled.Spec)
+		}
+	}
+	return missing
+}
+
+// Start sets in a configuration of a bridge how programs are started from their bundles, that
+// they wait for them, or why they cannot be started.
+func (b Bundles) Start(c mcpserver.Config, bridge *v1alpha1.HostedBridge) mcpserver.Config {
+	for i, server := range Servers(bridge) {
+		bundled, ok := b.Of(server)
+		if !ok || c.Servers[i].Fault != "" {
+			continue
+		}
+		bundle := b.Known[BundleName(bundled.Spec)]
+		if fault := notStartable(bundle, bundled); fault != "" {
+			c.Servers[i].Fault = fault
+			continue
+		}
+		if bundle == nil || bundle.Status.Digest == "" {
+			c.Servers[i].Pending = &mcpserver.Pending{Reason: "its package is being installed for the first time", Since: installingSince(bundle)}
+			continue
+		}
+		program := *c.Servers[i].Program
+		program.Bundle = &mcpserver.Bundle{Digest: bundle.Status.Digest, Bytes: bundle.Status.Bytes, Architecture: bundle.Spec.Architecture}
+		program.Command = append([]string{"node", BundlesFolder + "/" + program.Bundle.Hex() + "/" + file(bundle, bundled)}, bundled.Args...)
+		c.Servers[i].Program = &program
+	}
+	return c
+}
+
+// installingSince returns when the install of a bundle began, zero if it does not exist yet.
+func installingSince(bundle *v1alpha1.ProgramBundle) time.Time {
+	if bundle == nil {
+		return time.Time{}
+	}
+	return bundle.CreationTimestamp.UTC()
+}
+
+// file returns the file that is started, relative to the bundle, empty for none.
+func file(bundle *v1alpha1.ProgramBundle, bundled Bundled) string {
+	name := cmp.Or(bundled.Program, bundle.Status.Program)
+	i := slices.IndexFunc(bundle.Status.Programs, func(p v1alpha1.BundledProgram) bool { return p.Name == name })
+	if i < 0 {
+		return ""
+	}
+	return bundle.Status.Programs[i].Path
+}
+
+// notStartable returns why a program cannot be started from its bundle, empty if it can, or if it is
+// not known yet.
+func notStartable(bundle *v1alpha1.ProgramBundle, bundled Bundled) string {
+	if bundle == nil {
+		return ""
+	}
+	if bundle.Status.Digest == "" {
+		ready := meta.FindStatusCondition(bundle.Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason == v1alpha1.ReasonInstalling {
+			return ""
+		}
+		return fmt.Sprintf("package %s could not be installed: %s", PackageOf(bundle.Spec), ready.Message)
+	}
+	if file(bundle, bundled) != "" {
+		return ""
+	}
+	if bundled.Program == "" {
+		return fmt.Sprintf("package %s has several programs: name one of them in the command, as npx -y --package %s -- PROGRAM; they are %s",
+			PackageOf(bundle.Spec), PackageOf(bundle.Spec), programs(bundle))
+	}
+	return fmt.Sprintf("package %s has no program %.80s; its programs are %s", PackageOf(bundle.Spec), bundled.Program, programs(bundle))
+}
+
+func programs(bundle *v1alpha1.ProgramBundle) string {
+	return enumerate(bundle.Status.Programs, ", ", func(p v1alpha1.BundledProgram) string { return p.Name })
+}
+
+// unbundled returns why the server of that name cannot be started from a bundle.
+func (o Observed) unbundled(name string) string {
+	for _, server := range Servers(o.Bridge) {
+		if bundled, ok := o.Bundles.Of(server); ok && server.Name == name {
+			return notStartable(o.Bundles.Known[BundleName(bundled.Spec)], bundled)
+		}
+	}
+	return ""
+}
+
+// notInstalled says which servers are out of service because their package could not be
+// installed. It begins with a semicolon, and is empty if there are none.
+func (o Observed) notInstalled() string {
+	without := slices.DeleteFunc(Servers(o.Bridge), func(s Server) bool { return o.unbundled(s.Name) == "" })
+	if len(without) == 0 {
+		return ""
+	}
+	return "; out of service: " + enumerate(without, "; ", func(s Server) string { return "server " + s.Name + ": " + o.unbundled(s.Name) })
+}
