@@ -83,8 +83,11 @@ need_images() {
     need npm npm
 }
 
-# The tests run servers of their own: Redis or Valkey, and PostgreSQL.
+# The tests run servers of their own, Redis or Valkey, and PostgreSQL; and npm, against a
+# registry of their own.
 need_env() {
+    need node nodejs
+    need npm npm
     command -v valkey-server >/dev/null || need redis-server redis-server
     compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || need initdb postgresql
 }

@@ -3,6 +3,8 @@
 
 package bundle
 
+import "fmt"
+
 // Code is why there is no bundle. A code never changes its meaning.
 type Code string
 
@@ -30,3 +32,17 @@ const (
 	// InstallFailed is anything else that npm ended with.
 	InstallFailed Code = "InstallFailed"
 )
+
+// Failure is why there is no bundle, for an administrator. Another try of the same
+// gives the same, unless something outside has changed.
+type Failure struct {
+	Code    Code
+	Message string
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Message }
+
+func failure(code Code, format string, args ...any) *Failure {
+	return &Failure{Code: code, Message: fmt.Sprintf(format, args...)}
+}

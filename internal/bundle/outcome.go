@@ -3,11 +3,22 @@
 
 package bundle
 
-import "errors"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
 
-// MaxOutcome is the length of an encoded Outcome in bytes: the kubelet keeps so much
-// of a container's termination message.
-const MaxOutcome = 4096
+const (
+	// MaxOutcome is the length of an encoded Outcome in bytes: the kubelet keeps so much
+	// of a container's termination message.
+	MaxOutcome = 4096
+	// maxMessage is the length of a message in bytes, so that it fits with everything in
+	// it written as an escape of six bytes.
+	maxMessage = 600
+)
 
 // Outcome is what the packer says of one bundle in its termination message: either
 // what it made, or why there is none.
@@ -33,9 +44,63 @@ type Outcome struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Encode returns the outcome as JSON of at most MaxOutcome bytes. What is too long
-// for it is shortened.
-func (o Outcome) Encode() []byte { return nil }
+// FailedOutcome returns the outcome of a failure.
+func FailedOutcome(f *Failure) Outcome {
+	return Outcome{Code: f.Code, Message: plainText(f.Message, maxMessage)}
+}
+
+// Encode returns the outcome as JSON of at most MaxOutcome bytes. Of lists that are too
+// long, what does not fit is left out. The program to start by default stays.
+func (o Outcome) Encode() ([]byte, error) {
+	o.Message = plainText(o.Message, maxMessage)
+	o.Scripts, o.Bins = slices.Clone(o.Scripts), maps.Clone(o.Bins)
+	for {
+		text, err := json.Marshal(o)
+		if err != nil || len(text) <= MaxOutcome {
+			return text, err
+		}
+		if !o.shorten() {
+			return nil, errors.New("the paths and names of the package's programs are too long")
+		}
+	}
+}
+
+// shorten leaves out one script, or else one program.
+func (o *Outcome) shorten() bool {
+	o.More = true
+	if last := len(o.Scripts) - 1; last >= 0 {
+		o.Scripts = o.Scripts[:last]
+		return true
+	}
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(o.Bins))) {
+		if name != o.Bin {
+			delete(o.Bins, name)
+			return true
+		}
+	}
+	return false
+}
 
 // DecodeOutcome reads what Encode wrote.
-func DecodeOutcome(text []byte) (Outcome, error) { return Outcome{}, errors.ErrUnsupported }
+func DecodeOutcome(text []byte) (Outcome, error) {
+	var o Outcome
+	if len(text) > MaxOutcome {
+		return o, fmt.Errorf("the outcome has %d bytes: more than %d are none of the packer's", len(text), MaxOutcome)
+	}
+	if err := json.Unmarshal(text, &o); err != nil {
+		return Outcome{}, fmt.Errorf("read the outcome: %w", err)
+	}
+	if o.Code != "" {
+		if o.Digest != "" {
+			return Outcome{}, errors.New("the outcome has both a digest and a failure")
+		}
+		return o, nil
+	}
+	if _, err := ParseDigest(string(o.Digest)); err != nil {
+		return Outcome{}, fmt.Errorf("read the outcome: %w", err)
+	}
+	if o.Size <= 0 || o.CompressedSize <= 0 || !goodPath(o.Bins[o.Bin]) {
+		return Outcome{}, errors.New("the outcome lacks a size, or the program to start")
+	}
+	return o, nil
+}
