@@ -33,12 +33,21 @@ func unmade() *v1alpha1.ProgramBundle {
 	return b
 }
 
+// wrote returns what the packer writes of an outcome.
+func wrote(o bundle.Outcome) string {
+	text, err := o.Encode()
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
 // finished returns a Job that ended, and its pod with what the packer wrote last.
-func finished(kind batchv1.JobConditionType, wrote string) (*batchv1.Job, []corev1.Pod) {
+func finished(kind batchv1.JobConditionType, message string) (*batchv1.Job, []corev1.Pod) {
 	job := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Message: "reached its limit"}}}}
 	job.Name = jobName(unmade())
 	pod := corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
-		{Name: packContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: wrote}}},
+		{Name: packContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: message}}},
 	}}}
 	return job, []corev1.Pod{pod}
 }
@@ -47,10 +56,10 @@ func TestWhatIsDoneAboutABundle(t *testing.T) {
 	running := &batchv1.Job{}
 	running.Name = "job"
 	unschedulable := []corev1.Pod{{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no node is large enough"}}}}}
-	made, madePods := finished(batchv1.JobComplete, string(bundle.Outcome{
-		Digest: bundle.Digest(digest), Size: 5 << 20, Packages: 2, Scripts: []string{"built@1.0.0"}, Bins: map[string]string{"server": "node_modules/server/index.js"}, Bin: "server",
-	}.Encode()))
-	refused, refusedPods := finished(batchv1.JobComplete, string(bundle.Outcome{Code: bundle.VersionNotFound, Message: "there is no such version"}.Encode()))
+	made, madePods := finished(batchv1.JobComplete, wrote(bundle.Outcome{
+		Digest: bundle.Digest(digest), Size: 5 << 20, CompressedSize: 1 << 20, Packages: 2, Scripts: []string{"built@1.0.0"}, Bins: map[string]string{"server": "node_modules/server/index.js"}, Bin: "server",
+	}))
+	refused, refusedPods := finished(batchv1.JobComplete, wrote(bundle.Outcome{Code: bundle.VersionNotFound, Message: "there is no such version"}))
 	broken, brokenPods := finished(batchv1.JobFailed, "the store is away")
 	silent, _ := finished(batchv1.JobFailed, "")
 	failedBefore := func(b *v1alpha1.ProgramBundle) {
