@@ -115,7 +115,7 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.ProgramBundle) (ob
 
 // install creates the Job of the next attempt.
 func (r *Reconciler) install(ctx context.Context, b *v1alpha1.ProgramBundle) error {
-	err := r.Client.Create(ctx, job(b, r.Settings), client.FieldOwner(v1alpha1.FieldOwnerOperator))
+	err := r.Client.Create(ctx, Job(b, r.Settings), client.FieldOwner(v1alpha1.FieldOwnerOperator))
 	if err != nil && !apierrors.IsAlreadyExists(err) { // The cache is late.
 		return fmt.Errorf("create Job %s: %w", jobName(b), err)
 	}

@@ -128,7 +128,7 @@ func TestAPauseGrowsAndEnds(t *testing.T) {
 
 func TestAJobGivesNpmNoCredential(t *testing.T) {
 	b := unmade()
-	j := job(b, Settings{MaxBytes: 1 << 20, Env: []string{"npm_config_registry=https://r.example.com/$(X)"}, Authorities: "PEM"})
+	j := Job(b, Settings{MaxBytes: 1 << 20, Env: []string{"npm_config_registry=https://r.example.com/$(X)"}, Authorities: "PEM"})
 	pod := j.Spec.Template.Spec
 	npm := pod.InitContainers[0]
 	if *pod.AutomountServiceAccountToken || len(npm.VolumeMounts) != 1 || npm.VolumeMounts[0].Name != workVolume || npm.EnvFrom != nil {
@@ -148,7 +148,7 @@ func TestAJobGivesNpmNoCredential(t *testing.T) {
 		t.Error("the packer runs what was installed, or changes it")
 	}
 	b.Spec.InstallScripts = true
-	if scripts := job(b, Settings{}).Spec.Template.Spec.InitContainers[0].Env[1]; scripts.Value != "--no-ignore-scripts" {
+	if scripts := Job(b, Settings{}).Spec.Template.Spec.InitContainers[0].Env[1]; scripts.Value != "--no-ignore-scripts" {
 		t.Errorf("allowed scripts: %v", scripts)
 	}
 }

@@ -66,9 +66,9 @@ func jobName(b *v1alpha1.ProgramBundle) string {
 	return fmt.Sprintf("%s-%.5s-%d", b.Name, b.UID, b.Status.Attempts+1)
 }
 
-// job returns the Job of the next attempt. Its init container runs npm and has no credential.
+// Job returns the Job of the next attempt. Its init container runs npm and has no credential.
 // The packer's container runs nothing of the package, and has a token for the keybroker.
-func job(b *v1alpha1.ProgramBundle, s Settings) *batchv1.Job {
+func Job(b *v1alpha1.ProgramBundle, s Settings) *batchv1.Job {
 	labels := map[string]string{
 		v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: Component, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue,
 	}
