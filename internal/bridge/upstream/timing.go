@@ -57,7 +57,7 @@ var DefaultTiming = Timing{
 	Pace: time.Second,
 }
 
-// installTimeout limits an attempt to connect to a program that is installed first. A small one
+// installTimeout limits an attempt to connect to a program that is fetched or installed first. A small one
 // takes 5 seconds, and a minute on a busy node. An attempt that ends earlier has to install it again.
 const installTimeout = 2 * time.Minute
 
@@ -69,7 +69,7 @@ func connectTimeout(s mcpserver.Server, usual time.Duration) time.Duration {
 	switch {
 	case s.Timeouts.Connect > 0:
 		return time.Duration(s.Timeouts.Connect)
-	case s.Program != nil && len(s.Program.Command) > 0 && slices.Contains(installers, path.Base(s.Program.Command[0])):
+	case s.Program != nil && (s.Program.Bundle != nil || len(s.Program.Command) > 0 && slices.Contains(installers, path.Base(s.Program.Command[0]))):
 		return max(usual, installTimeout)
 	}
 	return usual

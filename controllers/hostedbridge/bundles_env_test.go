@@ -1,0 +1,75 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package hostedbridge_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// TestAProgramIsStartedFromItsBundleWithoutAnotherPod has two bridges run a package for the
+// first time.
+func TestAProgramIsStartedFromItsBundleWithoutAnotherPod(t *testing.T) {
+	f := newFixture(t)
+	f.Settings.Bundling = plan.Bundling{Architecture: "amd64", Image: "node:1"}
+	f.Settings.BundlesURL = "https://store:8444"
+	bridges := []*v1alpha1.HostedBridge{}
+	for _, name := range []string{"alice", "bob"} {
+		b := f.bridge(name, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = programs("files") })
+		testenv.ExpectApplied(t, f.Client, b)
+		testenv.ExpectReconciled(t, f.reconciler, b)
+		bridges = append(bridges, b)
+	}
+	var made v1alpha1.ProgramBundleList
+	must.Succeed(t, f.List(t.Context(), &made, client.InNamespace(f.Settings.Namespace)))
+	if len(made.Items) != 1 || plan.PackageOf(made.Items[0].Spec) != "server@1.0.0" {
+		t.Fatalf("%d bundles", len(made.Items))
+	}
+	users := must.Value(hostedbridge.UsersOf(f.Client)(t.Context(), made.Items[0].Spec))(t)
+	if len(users) < 2 {
+		t.Errorf("%d bridges use it", len(users))
+	}
+	_, before := f.children("alice")
+	testenv.ExpectExists(t, f.Client, before)
+	expectTold := func(parts ...string) {
+		t.Helper()
+		told := f.configMap("alice")
+		testenv.ExpectExists(t, f.Client, told)
+		for _, part := range parts {
+			if !strings.Contains(told.Data["config.json"], part) {
+				t.Errorf("the ConfigMap lacks %s: %s", part, told.Data["config.json"])
+			}
+		}
+	}
+	expectTold(`"pending":{"reason":"its package is being installed for the first time"`)
+
+	bundle := &made.Items[0]
+	testenv.ExpectStatusChanged(t, f.Client, bundle, func() {
+		bundle.Status.Digest, bundle.Status.Bytes, bundle.Status.Program = "sha256:"+strings.Repeat("ab", 32), 12, "server"
+		bundle.Status.Programs = []v1alpha1.BundledProgram{{Name: "server", Path: "node_modules/server/index.js"}}
+		bundle.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady, LastTransitionTime: metav1.Now()}}
+	})
+	testenv.ExpectReconciled(t, f.reconciler, bridges[0])
+	expectTold(`"command":["node","/hosted-bridge-bundles/`+strings.Repeat("ab", 32)+`/node_modules/server/index.js"]`, `"architecture":"amd64"`)
+	_, after := f.children("alice")
+	testenv.ExpectExists(t, f.Client, after)
+	if before.ResourceVersion != after.ResourceVersion {
+		t.Error("the Deployment was written")
+	}
+	must.Succeed(t, f.Delete(t.Context(), bundle))
+	testenv.ExpectReconciled(t, f.reconciler, bridges[0])
+	expectTold(`"pending"`)
+	testenv.ExpectExists(t, f.Client, bundle)
+}
