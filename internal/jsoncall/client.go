@@ -56,18 +56,25 @@ func New(base string, credentials func() *tls.Config) (*Client, error) {
 	if u.Scheme == "https" && credentials == nil {
 		return nil, errors.New("an https URL needs a certificate")
 	}
+	return &Client{base: u, http: HTTP(credentials)}, nil
+}
+
+// HTTP returns a client that follows no redirect and uses no proxy. credentials returns the
+// configuration of each new connection over https, nil while there is none.
+func HTTP(credentials func() *tls.Config) *http.Client {
 	dialer := &net.Dialer{Timeout: dialTimeout}
-	return &Client{base: u, http: &http.Client{
+	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext,
 			DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				return dialTLS(ctx, dialer, address, credentials())
 			},
-			MaxIdleConnsPerHost: maxIdle,
-			IdleConnTimeout:     IdleTimeout,
+			MaxIdleConnsPerHost:   maxIdle,
+			IdleConnTimeout:       IdleTimeout,
+			ExpectContinueTimeout: handshakeTimeout,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}
 }
 
 func dialTLS(ctx context.Context, dialer *net.Dialer, address string, config *tls.Config) (net.Conn, error) {

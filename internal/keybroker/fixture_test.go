@@ -68,6 +68,7 @@ func newWorld() *world {
 	w.addBridge(tenant, "bob", "uid-bob")
 	w.addPod(system, "hosted-bridge-ingress", "ingress-1", "uid-ingress", nil)
 	w.addPod(system, "hosted-bridge-store", "store-1", "uid-store", nil)
+	w.addPod(system, "hosted-bridge-bundler", "bundler-1", "uid-bundler", nil)
 	return w
 }
 

@@ -30,10 +30,11 @@ const (
 	// service accepts such a token, the API server included.
 	Audience = "hosted-bridge-keybroker"
 
-	// ingressAccount and storeAccount are service accounts in the system
-	// namespace.
+	// ingressAccount, storeAccount and bundlerAccount are service accounts in the
+	// system namespace.
 	ingressAccount = "hosted-bridge-ingress"
 	storeAccount   = "hosted-bridge-store"
+	bundlerAccount = "hosted-bridge-bundler"
 
 	// The keys under which the API server says to which pod a token is bound.
 	extraPodName = "authentication.kubernetes.io/pod-name"
@@ -63,6 +64,7 @@ const (
 	kindBridge  kind = "bridge"
 	kindIngress kind = "ingress"
 	kindStore   kind = "store"
+	kindBundler kind = "bundler"
 )
 
 // identity identifies the caller. bridge is set for a bridge alone, and object is its
@@ -143,6 +145,8 @@ func (i *identifier) ownKind(a account) kind {
 		return kindIngress
 	case a.name == storeAccount:
 		return kindStore
+	case a.name == bundlerAccount:
+		return kindBundler
 	}
 	return ""
 }

@@ -38,6 +38,7 @@ func TestWhoCalls(t *testing.T) {
 		{"a bridge's pod", "token-of-alice-pod", nil, alice, nil},
 		{"the ingress's pod", "token-of-ingress-1", nil, identity{kind: kindIngress}, nil},
 		{"the store's pod", "token-of-store-1", nil, identity{kind: kindStore}, nil},
+		{"a bundler's pod", "token-of-bundler-1", nil, identity{kind: kindBundler}, nil},
 		{"an owner reference of a later version", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences[0].APIVersion = "hostedbridge.dev/v1" }, alice, nil},
 
 		// The token.
@@ -88,6 +89,7 @@ func TestWhoCalls(t *testing.T) {
 		{"an owner of another kind", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences[0].Kind = "CatalogRecipe" }, identity{}, errNotABridge},
 		{"an owner whose version is none", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences[0].APIVersion = "hostedbridge.dev/a/b" }, identity{}, errNotABridge},
 		{"the ingress's name in another namespace", "token-of-x", func(w *world) { w.addPod(tenant, ingressAccount, "x", "uid-x", nil) }, identity{}, errNotABridge},
+		{"a bundler's name in another namespace", "token-of-x", func(w *world) { w.addPod(tenant, bundlerAccount, "x", "uid-x", nil) }, identity{}, errNotABridge},
 		{"the store's name in another namespace", "token-of-x", func(w *world) { w.addPod(tenant, storeAccount, "x", "uid-x", nil) }, identity{}, errNotABridge},
 		{"another account of the system namespace", "token-of-x", func(w *world) { w.addPod(system, "hosted-bridge-operator", "x", "uid-x", nil) }, identity{}, errNotABridge},
 

@@ -83,10 +83,12 @@ func TestIngressReachesTheBridgeItMeans(t *testing.T) {
 	url := listen(t, s)
 	ingress, alice, bob := source(t, s, url, "token-of-ingress-1"), source(t, s, url, "token-of-alice-pod"), source(t, s, url, "token-of-bob-pod")
 	store := source(t, s, url, "token-of-store-1")
-	for _, ready := range []*client.Source{ingress, alice, bob, store} {
+	bundler := source(t, s, url, "token-of-bundler-1")
+	for _, ready := range []*client.Source{ingress, alice, bob, store, bundler} {
 		<-ready.FirstReady()
 	}
 	ofAlice, ofStore := say(t, "alice", alice.ServerTLS(pki.IngressURI())), say(t, "store", store.ServerTLS(pki.IngressURI()))
+	ofBundles := say(t, "bundles", store.BundlesTLS())
 	for _, test := range []struct {
 		name    string
 		address string
@@ -101,6 +103,12 @@ func TestIngressReachesTheBridgeItMeans(t *testing.T) {
 		{"the ingress at the store", ofStore, ingress.ClientTLS(pki.StoreURI()), "store"},
 		{"the ingress that means alice, at the store", ofStore, ingress.ClientTLS(pki.BridgeURI("uid-alice")), ""},
 		{"a bridge at the store", ofStore, bob.ClientTLS(pki.StoreURI()), ""},
+		{"a bundler at the store", ofStore, bundler.ClientTLS(pki.StoreURI()), ""},
+		{"a bundler at a bridge", ofAlice, bundler.ClientTLS(pki.BridgeURI("uid-alice")), ""},
+		{"a bridge at the bundles", ofBundles, bob.ClientTLS(pki.StoreURI()), "bundles"},
+		{"a bundler at the bundles", ofBundles, bundler.ClientTLS(pki.StoreURI()), "bundles"},
+		{"the ingress at the bundles", ofBundles, ingress.ClientTLS(pki.StoreURI()), "bundles"},
+		{"the store at the bundles", ofBundles, store.ClientTLS(pki.StoreURI()), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := read(t, test.address, test.config)

@@ -59,7 +59,7 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 		}),
 		issued: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_keybroker_certificates_issued_total",
-			Help: "Certificates issued, by the kind of their holder: bridge, ingress or store.",
+			Help: "Certificates issued, by the kind of their holder: bridge, bundler, ingress or store.",
 		}, []string{"kind"}),
 		opens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_keybroker_opens_total",

@@ -19,7 +19,7 @@ func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, routes := range map[string][]route{
 		"/v1/certificates": {{
-			name: "certificates", method: http.MethodPost, callers: []kind{kindBridge, kindIngress, kindStore},
+			name: "certificates", method: http.MethodPost, callers: []kind{kindBridge, kindIngress, kindStore, kindBundler},
 			mediaType: "application/pkcs10", maxBody: maxCertificateRequest, answer: s.issueCertificate,
 		}},
 		"/v1/secrets": {{
@@ -75,6 +75,8 @@ func (s *Server) issueCertificate(_ context.Context, c *call) (answer, error) {
 		subject = pki.IngressSubject()
 	case kindStore:
 		subject = pki.StoreSubject()
+	case kindBundler:
+		subject = pki.BundlerSubject()
 	case kindBridge:
 	}
 	chain, err := s.authority.Issue(s.random, c.body, subject, s.now())

@@ -152,6 +152,7 @@ func TestSubjects(t *testing.T) {
 		{"a bridge", pki.BridgeSubject("2f0a7f3e-6a0b-4a4e-9b57-0d9b5a3f7a11"), false},
 		{"the ingress", pki.IngressSubject(), false},
 		{"the store", pki.StoreSubject(), false},
+		{"a bundler", pki.BundlerSubject(), false},
 		{"a service", pki.ServiceSubject("hosted-bridge-keybroker.ns.svc"), false},
 		{"nobody", pki.Subject{Usage: x509.ExtKeyUsageServerAuth}, true},
 		{"both a URI and a DNS name", pki.Subject{URI: pki.IngressURI(), DNSNames: []string{"a"}, Usage: x509.ExtKeyUsageClientAuth}, true},

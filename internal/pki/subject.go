@@ -19,6 +19,7 @@ const TrustDomain = "hostedbridge.dev"
 const (
 	ingressPath  = "/ingress"
 	storePath    = "/store"
+	bundlerPath  = "/bundler"
 	bridgePrefix = "/bridge/"
 )
 
@@ -36,9 +37,19 @@ func IngressURI() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: TrustDomain, Path: ingressPath}
 }
 
-// StoreURI names the installation's store of counts and audit entries.
+// StoreURI names the installation's store of counts, audit entries and bundles.
 func StoreURI() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: TrustDomain, Path: storePath}
+}
+
+// BundlerURI names the processes that make bundles.
+func BundlerURI() *url.URL {
+	return &url.URL{Scheme: "spiffe", Host: TrustDomain, Path: bundlerPath}
+}
+
+// IsBridge reports whether the name is one of a bridge.
+func IsBridge(name *url.URL) bool {
+	return bridgePath.MatchString(name.Path) && name.String() == "spiffe://"+TrustDomain+name.Path
 }
 
 // Subject is the identity in a certificate, and its usage. Exactly one of URI
@@ -61,7 +72,13 @@ func IngressSubject() Subject {
 	return Subject{URI: IngressURI(), Usage: x509.ExtKeyUsageClientAuth}
 }
 
-// StoreSubject is the installation's store, a server of the ingress alone.
+// BundlerSubject is a process that makes bundles, a client of the store.
+func BundlerSubject() Subject {
+	return Subject{URI: BundlerURI(), Usage: x509.ExtKeyUsageClientAuth}
+}
+
+// StoreSubject is the installation's store: a server of the ingress, and for bundles of
+// bridges and bundlers too.
 func StoreSubject() Subject {
 	return Subject{URI: StoreURI(), Usage: x509.ExtKeyUsageServerAuth}
 }
@@ -82,7 +99,7 @@ func (s Subject) validate() error {
 		return nil
 	}
 	path := s.URI.Path
-	if path != ingressPath && path != storePath && !bridgePath.MatchString(path) || s.URI.String() != "spiffe://"+TrustDomain+path {
+	if path != ingressPath && path != storePath && path != bundlerPath && !bridgePath.MatchString(path) || s.URI.String() != "spiffe://"+TrustDomain+path {
 		return fmt.Errorf("subject %q is no name of the trust domain", s.URI)
 	}
 	return nil

@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const usage = `Keep the counts of quotas and the index of audit entries for all ingresses.
+const usage = `Keep the counts of quotas and the index of audit entries for all ingresses, and the
+bundles of programs for the pods of bridges.
 
 Usage: ingress store --directory=/var/lib/hosted-bridge [flags]
 
@@ -33,13 +34,20 @@ type Options struct {
 	KeybrokerCA string
 	TokenFile   string
 	Directory   string
-	LogLevel    string
+	// BundlesDirectory is empty if there are no bundles.
+	BundlesDirectory string
+	BundlesListen    string
+	// BundlesMaxBytes bounds all bundles on the volume, and BundleMaxBytes the
+	// uncompressed tar of one.
+	BundlesMaxBytes, BundleMaxBytes int64
+	LogLevel                        string
 }
 
 // Defaults returns the options of an installation as it is shipped.
 func Defaults() Options {
 	return Options{
-		Listen: ":8443", ProbeListen: ":8081", Namespace: "hosted-bridge-system",
+		Listen: ":8443", ProbeListen: ":8081", BundlesListen: ":8444", Namespace: "hosted-bridge-system",
+		BundlesMaxBytes: 8 << 30, BundleMaxBytes: 1 << 30,
 		TokenFile: "/var/run/secrets/hosted-bridge/token", LogLevel: "info",
 	}
 }
@@ -52,6 +60,10 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL of the keybroker (default: the service hosted-bridge-keybroker in --namespace)")
 	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service-account token for the keybroker")
 	fs.StringVar(&o.Directory, "directory", o.Directory, "directory of the counts and of the index; one process at a time may use it")
+	fs.StringVar(&o.BundlesDirectory, "bundles-directory", o.BundlesDirectory, "directory of the bundles of programs; empty for none")
+	fs.StringVar(&o.BundlesListen, "bundles-listen", o.BundlesListen, "address of the bundles, over mutual TLS, for the pods of bridges too")
+	fs.Int64Var(&o.BundlesMaxBytes, "bundles-max-bytes", o.BundlesMaxBytes, "bytes that all bundles may take in --bundles-directory")
+	fs.Int64Var(&o.BundleMaxBytes, "bundle-max-bytes", o.BundleMaxBytes, "bytes that one bundle may have, uncompressed")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
 
@@ -62,13 +74,14 @@ func (o *Options) validate() error {
 			errs = append(errs, errors.New(what))
 		}
 	}
-	for flag, address := range map[string]string{"listen": o.Listen, "probe-listen": o.ProbeListen} {
+	for flag, address := range map[string]string{"listen": o.Listen, "probe-listen": o.ProbeListen, "bundles-listen": o.BundlesListen} {
 		_, _, err := net.SplitHostPort(address)
 		check(err == nil, "--"+flag+" must be an address such as :8443")
 	}
 	u, err := url.Parse(o.KeybrokerURL)
 	check(err == nil && u.Scheme == "https" && u.Host != "", "--keybroker-url must be an https URL")
 	check(o.Directory != "", "--directory must be set")
+	check(o.BundleMaxBytes > 0 && o.BundlesMaxBytes > 0, "--bundle-max-bytes and --bundles-max-bytes must be more than 0")
 	check(o.KeybrokerCA != "", "the environment must have "+envKeybrokerCA+", the keybroker's certificate in PEM")
 	return errors.Join(errs...)
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store is the process that keeps what all ingresses share: the counts of
-// quotas and the index of audit entries.
+// Package store is the process that keeps what all ingresses share, the counts of
+// quotas and the index of audit entries, and the bundles of programs.
 package store
 
 import (
@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
+	"github.com/hostedbridge/hostedbridge/internal/bundle/bundlestore"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
@@ -72,6 +73,8 @@ type server struct {
 	counts  *counter.Counter
 	index   *index.Store
 	handler http.Handler
+	// bundles serves bundles, nil if there are none.
+	bundles http.Handler
 	metrics *prometheus.Registry
 	ready   *graceful.Readiness
 	log     *slog.Logger
@@ -97,8 +100,27 @@ func newServer(o *Options, log *slog.Logger) (*server, error) {
 	if err := telemetry.Register(s.metrics, s.ready.Gauge("store")); err != nil {
 		return nil, err
 	}
-	s.handler, err = register(s.metrics, source.Expiry, mux)
-	return s, err
+	if s.handler, err = register(s.metrics, source.Expiry, mux); err != nil {
+		return nil, err
+	}
+	return s, s.openBundles(o)
+}
+
+// openBundles opens the bundles, if there is a directory for them.
+func (s *server) openBundles(o *Options) error {
+	if o.BundlesDirectory == "" {
+		return nil
+	}
+	bundles, err := bundlestore.Open(bundlestore.Config{
+		Directory: o.BundlesDirectory, MaxTotal: o.BundlesMaxBytes, MaxBundle: o.BundleMaxBytes, Clock: clock.System{},
+	})
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	bundles.Register(mux, s.log)
+	s.bundles = mux
+	return bundles.RegisterMetrics(s.metrics)
 }
 
 // register registers the store's metrics, and returns a handler that counts
@@ -123,33 +145,55 @@ func register(metrics prometheus.Registerer, expiry func() time.Time, next http.
 
 // listen returns the servers, which listen.
 func (s *server) listen(ctx context.Context, o *Options) (*graceful.Service, error) {
-	var listener net.ListenConfig
-	public, err := listener.Listen(ctx, "tcp", o.Listen)
+	service := &graceful.Service{Readiness: s.ready, DrainTimeout: drainTimeout, Log: s.log}
+	calls := []struct {
+		address string
+		handler http.Handler
+		config  *tls.Config
+	}{{o.Listen, s.handler, s.source.ServerTLS(pki.IngressURI())}, {o.BundlesListen, s.bundles, s.source.BundlesTLS()}}
+	for _, c := range calls {
+		if c.handler == nil {
+			continue
+		}
+		l, err := listenAt(ctx, service, c.address)
+		if err != nil {
+			return nil, err
+		}
+		service.Public = append(service.Public, graceful.Endpoint{Server: s.http(c.handler), Listener: tls.NewListener(l, c.config)})
+		s.log.InfoContext(ctx, "serving", "calls", l.Addr().String())
+	}
+	probes, err := listenAt(ctx, service, o.ProbeListen)
 	if err != nil {
 		return nil, err
 	}
-	probes, err := listener.Listen(ctx, "tcp", o.ProbeListen)
+	s.log.InfoContext(ctx, "serving", "probes", probes.Addr().String())
+	service.Probes = graceful.Endpoint{Server: graceful.NewProbes(s.ready, s.metrics, s.log), Listener: probes}
+	return service, nil
+}
+
+// listenAt listens at an address. If that fails, it closes the listeners of the service.
+func listenAt(ctx context.Context, service *graceful.Service, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, errors.Join(err, public.Close())
+		for _, e := range service.Public {
+			err = errors.Join(err, e.Listener.Close())
+		}
 	}
-	s.log.InfoContext(ctx, "serving", "ingresses", public.Addr().String(), "probes", probes.Addr().String())
-	return &graceful.Service{
-		Public:    []graceful.Endpoint{{Server: s.http(), Listener: tls.NewListener(public, s.source.ServerTLS(pki.IngressURI()))}},
-		Probes:    graceful.Endpoint{Server: graceful.NewProbes(s.ready, s.metrics, s.log), Listener: probes},
-		Readiness: s.ready, DrainTimeout: drainTimeout, Log: s.log,
-	}, nil
+	return l, err
 }
 
 // begun is the key of the time at which a connection began.
 type begun struct{}
 
-func (s *server) http() *http.Server {
+// http returns a server of the handler, which sets other times for what is longer.
+func (s *server) http(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if at, ok := r.Context().Value(begun{}).(time.Time); ok && time.Since(at) > connectionFor {
 				w.Header().Set("Connection", "close")
 			}
-			s.handler.ServeHTTP(w, r)
+			handler.ServeHTTP(w, r)
 		}),
 		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
 			return context.WithValue(ctx, begun{}, time.Now())

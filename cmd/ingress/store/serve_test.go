@@ -22,6 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
+	"github.com/hostedbridge/hostedbridge/internal/bundle/bundleclient"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
@@ -37,8 +38,9 @@ import (
 type world struct {
 	authority *pki.Authority
 	options   Options
-	address   string
-	stop      func()
+	// address is that of the calls of ingresses, and bundles that of bundles.
+	address, bundles string
+	stop             func()
 }
 
 func newWorld(t *testing.T) *world {
@@ -58,7 +60,8 @@ func newWorld(t *testing.T) *world {
 	token := filepath.Join(t.TempDir(), "token")
 	must.Succeed(t, os.WriteFile(token, []byte("token"), 0o600))
 	return &world{authority: authority, options: Options{
-		Listen: "127.0.0.1:0", ProbeListen: "127.0.0.1:0", Namespace: "system", TokenFile: token, Directory: t.TempDir(), LogLevel: "info",
+		Listen: "127.0.0.1:0", ProbeListen: "127.0.0.1:0", BundlesListen: "127.0.0.1:0", BundlesDirectory: t.TempDir(),
+		BundlesMaxBytes: 1 << 20, BundleMaxBytes: 1 << 20, Namespace: "system", TokenFile: token, Directory: t.TempDir(), LogLevel: "info",
 		KeybrokerURL: strings.Replace(broker.URL, "127.0.0.1", "localhost", 1), KeybrokerCA: string(authority.CertificatePEM()),
 	}}
 }
@@ -69,7 +72,7 @@ func (w *world) start(t *testing.T) {
 	s := must.Value(newServer(&w.options, slog.New(slog.DiscardHandler)))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	service := must.Value(s.listen(ctx, &w.options))(t)
-	w.address = service.Public[0].Listener.Addr().String()
+	w.address, w.bundles = service.Public[0].Listener.Addr().String(), service.Public[1].Listener.Addr().String()
 	ended := make(chan error, 1)
 	go func() { ended <- s.serve(ctx, service) }()
 	w.stop = func() {
@@ -86,22 +89,25 @@ func (w *world) start(t *testing.T) {
 // the one with that name.
 func (w *world) client(t *testing.T, subject pki.Subject, server string) *jsoncall.Client {
 	t.Helper()
+	c := must.Value(jsoncall.New("https://"+w.address, w.credentials(t, subject, server)))(t)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// credentials are those of client.
+func (w *world) credentials(t *testing.T, subject pki.Subject, server string) func() *tls.Config {
+	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AddCert(w.root(t))
 	uri := pki.StoreURI()
 	uri.Path = server
 	own := pkitest.Certificate(t, w.authority, subject)
-	c, err := jsoncall.New("https://"+w.address, func() *tls.Config {
+	return func() *tls.Config {
 		return &tls.Config{
 			MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, InsecureSkipVerify: true,
 			VerifyConnection: pki.VerifyPeer(roots, uri, x509.ExtKeyUsageServerAuth, time.Now),
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
-	return c
 }
 
 func (w *world) root(t *testing.T) *x509.Certificate {
@@ -216,6 +222,36 @@ func TestAStoreAndItsIngressesKnowEachOther(t *testing.T) {
 	}
 }
 
+// TestBridgesReachTheBundlesAndNothingElseOfAStore has a bridge, a bundler and the ingress at both
+// addresses.
+func TestBridgesReachTheBundlesAndNothingElseOfAStore(t *testing.T) {
+	w := newWorld(t)
+	w.start(t)
+	w.startIngress(t) // It has its certificate.
+	calls := w.address
+	for _, test := range []struct {
+		name, address, want string
+		subject             pki.Subject
+	}{
+		{"a bridge at the calls", calls, "tls", pki.BridgeSubject("uid-1")},
+		{"a bundler at the calls", calls, "tls", pki.BundlerSubject()},
+		{"a bridge at the bundles", w.bundles, "404", pki.BridgeSubject("uid-1")},
+		{"a bundler at the bundles", w.bundles, "404", pki.BundlerSubject()},
+		{"the ingress at the bundles", w.bundles, "404", pki.IngressSubject()},
+	} {
+		w.address = test.address
+		err := w.client(t, test.subject, "/store").Call(t.Context(), "/v1/quota/leave", "nobody", &jsoncall.Nothing{})
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	bundles := must.Value(bundleclient.New("https://"+w.bundles, w.credentials(t, pki.IngressSubject(), "/store")))(t)
+	t.Cleanup(bundles.Close)
+	if list := must.Value(bundles.List(t.Context()))(t); list.Limit != 1<<20 || list.Bytes != 0 {
+		t.Errorf("the list is %+v", list)
+	}
+}
+
 func TestTheStoresOptions(t *testing.T) {
 	ca := func(string) string { return "pem" }
 	o, err := parse([]string{"--directory=/data", "--namespace=system"}, ca, io.Discard)
@@ -223,10 +259,12 @@ func TestTheStoresOptions(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for want, args := range map[string][]string{
-		"--directory":     {},
-		"--listen":        {"--directory=/data", "--listen=8443"},
-		"--keybroker-url": {"--directory=/data", "--keybroker-url=http://keybroker"},
-		"not expected":    {"--directory=/data", "more"},
+		"--directory":        {},
+		"--listen":           {"--directory=/data", "--listen=8443"},
+		"--keybroker-url":    {"--directory=/data", "--keybroker-url=http://keybroker"},
+		"--bundles-listen":   {"--directory=/data", "--bundles-listen=8444"},
+		"--bundle-max-bytes": {"--directory=/data", "--bundle-max-bytes=0"},
+		"not expected":       {"--directory=/data", "more"},
 	} {
 		if _, err := parse(args, ca, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", args, err)

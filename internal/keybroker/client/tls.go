@@ -15,6 +15,15 @@ import (
 // with this URI in its certificate. It always presents the newest certificate,
 // and fails handshakes while it has no certificate.
 func (s *Source) ServerTLS(client *url.URL) *tls.Config {
+	return s.serverTLS(pki.VerifyPeer(s.roots, client, x509.ExtKeyUsageClientAuth, s.clock.Now))
+}
+
+// BundlesTLS is ServerTLS for all clients of the store's bundles.
+func (s *Source) BundlesTLS() *tls.Config {
+	return s.serverTLS(pki.VerifyBundleClient(s.roots, s.clock.Now))
+}
+
+func (s *Source) serverTLS(verify func(tls.ConnectionState) error) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		Time:       s.clock.Now,
@@ -23,7 +32,7 @@ func (s *Source) ServerTLS(client *url.URL) *tls.Config {
 		},
 		// VerifyConnection verifies all there is: chain, time, usage, name.
 		ClientAuth:       tls.RequireAnyClientCert,
-		VerifyConnection: pki.VerifyPeer(s.roots, client, x509.ExtKeyUsageClientAuth, s.clock.Now),
+		VerifyConnection: verify,
 		// A resumed session would rely on an older certificate.
 		SessionTicketsDisabled: true,
 	}
