@@ -6,8 +6,10 @@ package hostedbridge
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -46,8 +48,8 @@ func (b bundler) observe(ctx context.Context, bridge *v1alpha1.HostedBridge) (pl
 }
 
 // create creates the bundles that an accepted bridge lacks, so that its programs are installed
-// before they are called.
-func (b bundler) create(ctx context.Context, bridge *v1alpha1.HostedBridge, p plan.Plan) error {
+// before they are called. From now on they are known.
+func (b bundler) create(ctx context.Context, bridge *v1alpha1.HostedBridge, p plan.Plan, now time.Time) error {
 	if p.Rejected != (plan.Finding{}) {
 		return nil
 	}
@@ -59,6 +61,7 @@ func (b bundler) create(ctx context.Context, bridge *v1alpha1.HostedBridge, p pl
 		if err := b.client.Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator)); err != nil {
 			return fmt.Errorf("create ProgramBundle %s: %w", name, err)
 		}
+		p.Bundles.Known[name] = &v1alpha1.ProgramBundle{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now)}, Spec: spec}
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	observed = observed.AfterTerminations(now)
 	b = observed.Bridge
 	p := plan.Decide(observed, now)
-	if err := r.Settings.bundler(r.Client).create(ctx, b, p); err != nil {
+	if err := r.Settings.bundler(r.Client).create(ctx, b, p, now); err != nil {
 		return ctrl.Result{}, err
 	}
 	outcome, err := r.apply(ctx, b, p)

@@ -24,6 +24,9 @@ const (
 	maxAttempts = 5
 	// maxFault limits the fault of a server, in bytes: it is a sentence or two in each error.
 	maxFault = 1024
+	// maxPending limits the reason of a pending server, in bytes: a report on the bridge's health
+	// has as much room for it.
+	maxPending = 256
 	// The longest names of each kind, in bytes. The patterns have no counted repetitions: each
 	// compiles to as many instructions as its count, in every process that links this package.
 	maxLabel, maxServerName, maxHeaderName, maxVariable, maxFileName = 63, 64, 64, 128, 128

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -105,6 +106,28 @@ func TestValidateRefusesHeadersAndSecrets(t *testing.T) {
 			}
 			if strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("the error holds a header's value: %v", err)
+			}
+		})
+	}
+}
+
+func TestValidateRefusesAPendingServerThatDoesNotSayWhyOrSinceWhen(t *testing.T) {
+	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		pending Pending
+		want    string
+	}{
+		"no reason":                {Pending{Since: since}, "pending.reason has 0 bytes; it must be one line of 1 to 256"},
+		"a long reason":            {Pending{strings.Repeat("x", 257), since}, "pending.reason has 257 bytes"},
+		"a reason of two lines":    {Pending{"a\nb", since}, "pending.reason"},
+		"a reason that is no text": {Pending{"\xff", since}, "pending.reason"},
+		"no time":                  {Pending{Reason: "x"}, "pending.since is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Server{Name: "s", URL: "http://h", Pending: &tt.pending}
+			err := Config{UserID: "a", BridgeUID: "u", Servers: []Server{s}}.Validate()
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), `server "s"`) {
+				t.Errorf("error = %v, want one with %q and the server", err, tt.want)
 			}
 		})
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
 
@@ -81,17 +83,30 @@ type Server struct {
 	// Fault says why the server is out of service, in words for users. It is empty for a server in
 	// service. The bridge sends no request to a server with a fault.
 	Fault string `json:"fault,omitempty"`
-	// Pending says that the program of the server is not there yet. It is nil for a server that
-	// can be started.
+	// Pending says that the server's program is not there yet. The bridge does not connect to such a
+	// server, and calls of it wait for a configuration without Pending.
 	Pending *Pending `json:"pending,omitempty"`
 }
 
-// Pending says what a server waits for.
+// Pending is why the program of a server is not there yet.
 type Pending struct {
-	// Reason is a clause in words for users.
+	// Reason says in words for users what happens, such as "the package is being installed for the
+	// first time".
 	Reason string `json:"reason"`
-	// Since is when it began, zero if it is not known.
-	Since time.Time `json:"since,omitzero"`
+	// Since is when that began.
+	Since time.Time `json:"since"`
+}
+
+func (p *Pending) validate() error {
+	switch {
+	case p == nil:
+		return nil
+	case p.Reason == "" || len(p.Reason) > maxPending || strings.ContainsFunc(p.Reason, unicode.IsControl) || !utf8.ValidString(p.Reason):
+		return fmt.Errorf("pending.reason has %d bytes; it must be one line of 1 to %d", len(p.Reason), maxPending)
+	case p.Since.IsZero():
+		return errors.New("pending.since is missing; it must be a time such as 2026-01-02T03:04:05Z")
+	}
+	return nil
 }
 
 // Kind returns the server's transport.
@@ -299,6 +314,9 @@ func (s Server) validate() error {
 	}
 	if len(s.Fault) > maxFault {
 		return fmt.Errorf("fault has %d bytes; it must be at most %d", len(s.Fault), maxFault)
+	}
+	if err := s.Pending.validate(); err != nil {
+		return err
 	}
 	return s.validatePolicy()
 }

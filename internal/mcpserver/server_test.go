@@ -42,6 +42,7 @@ func complete() Config {
 					Env:   []Variable{{Name: "TOKEN", Value: "${TOKEN:-none}"}, {Name: "lower_case", Value: "$$"}},
 					Files: []File{{Name: "settings.json", Content: `{"token":"${TOKEN}"}`}}, Dir: "/tmp",
 				},
+				Pending: &Pending{Reason: "the package is being installed for the first time", Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 			},
 		},
 	}

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,21 +136,21 @@ func (b Bundles) Missing(bridge *v1alpha1.HostedBridge) []v1alpha1.ProgramBundle
 	return missing
 }
 
-// Start sets in a configuration of a bridge how programs are started from their bundles, that
-// they wait for them, or why they cannot be started.
+// Start sets in a configuration of a bridge how programs are started from the bundles that are
+// known, that they wait for them, or why they cannot be started.
 func (b Bundles) Start(c mcpserver.Config, bridge *v1alpha1.HostedBridge) mcpserver.Config {
 	for i, server := range Servers(bridge) {
 		bundled, ok := b.Of(server)
-		if !ok || c.Servers[i].Fault != "" {
+		bundle := b.Known[BundleName(bundled.Spec)]
+		if !ok || bundle == nil || c.Servers[i].Fault != "" {
 			continue
 		}
-		bundle := b.Known[BundleName(bundled.Spec)]
 		if fault := notStartable(bundle, bundled); fault != "" {
 			c.Servers[i].Fault = fault
 			continue
 		}
-		if bundle == nil || bundle.Status.Digest == "" {
-			c.Servers[i].Pending = &mcpserver.Pending{Reason: "its package is being installed for the first time", Since: installingSince(bundle)}
+		if bundle.Status.Digest == "" {
+			c.Servers[i].Pending = &mcpserver.Pending{Reason: "its package is being installed for the first time", Since: bundle.CreationTimestamp.UTC()}
 			continue
 		}
 		program := *c.Servers[i].Program
@@ -160,14 +159,6 @@ func (b Bundles) Start(c mcpserver.Config, bridge *v1alpha1.HostedBridge) mcpser
 		c.Servers[i].Program = &program
 	}
 	return c
-}
-
-// installingSince returns when the install of a bundle began, zero if it does not exist yet.
-func installingSince(bundle *v1alpha1.ProgramBundle) time.Time {
-	if bundle == nil {
-		return time.Time{}
-	}
-	return bundle.CreationTimestamp.UTC()
 }
 
 // file returns the file that is started, relative to the bundle, empty for none.

@@ -112,7 +112,6 @@ func TestAProgramIsStartedFromItsBundleWaitsForItOrIsOutOfService(t *testing.T) 
 		command, fault string
 		pending        bool
 	}{
-		"no bundle yet":           {nil, nil, "npx", "", true},
 		"an install that goes on": {bundled(metav1.ConditionFalse, v1alpha1.ReasonInstalling, "by a Job"), nil, "npx", "", true},
 		"an install that failed": {bundled(metav1.ConditionFalse, "VersionNotFound", "there is no version 1.2.3"), nil, "npx",
 			"package @scope/server@1.2.3 could not be installed: there is no version 1.2.3", false},
@@ -132,9 +131,7 @@ func TestAProgramIsStartedFromItsBundleWaitsForItOrIsOutOfService(t *testing.T) 
 			if missing := o.Bundles.Missing(o.Bridge); len(missing) != 1 || PackageOf(missing[0]) != "@scope/server@1.2.3" {
 				t.Fatalf("missing are %v", missing)
 			}
-			if tt.bundle != nil {
-				o.Bundles.Known[BundleName(tt.bundle.Spec)] = tt.bundle
-			}
+			o.Bundles.Known[BundleName(tt.bundle.Spec)] = tt.bundle
 			c := o.Bundles.Start(Configuration(o.Bridge, mcpserver.Egress{}, ""), o.Bridge)
 			if err := c.Validate(); err != nil {
 				t.Fatal(err)

@@ -91,6 +91,17 @@ func TestErrorTextIsBoundedAndStaysUTF8(t *testing.T) {
 	}
 }
 
+func TestAServerThatIsNotReadyHasNotFailed(t *testing.T) {
+	waits := New(start).NotReady(start.Add(-time.Minute), "the package is being installed")
+	if waits.Status != Connecting || waits.Reason != ReasonNotReady || waits.Error != "the package is being installed" ||
+		!waits.Since.Equal(start.Add(-time.Minute)) || waits.Failures != 0 {
+		t.Errorf("not ready: %+v", waits)
+	}
+	if up := waits.After(Probe{At: start, Tools: 1}); up.Status != Healthy || up.Error != "" || up.Reason != "" {
+		t.Errorf("once it is there: %+v", up)
+	}
+}
+
 func TestOutOfServiceIsUnhealthyAtOnce(t *testing.T) {
 	later := start.Add(time.Minute)
 	up := New(start).After(Probe{At: start, Tools: 7})

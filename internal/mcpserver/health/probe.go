@@ -38,6 +38,13 @@ func New(now time.Time) Server {
 	return Server{Status: Connecting, Since: &now}
 }
 
+// NotReady returns the health of a connecting server whose program is not there yet, since a time and
+// for a reason.
+func (s Server) NotReady(since time.Time, reason string) Server {
+	s.Since, s.Error, s.Reason = &since, truncate(reason), ReasonNotReady
+	return s
+}
+
 // After returns the server's health after p. One success makes a server healthy. FailureThreshold
 // consecutive failures make it unhealthy. Fewer failures keep its status.
 func (s Server) After(p Probe) Server {

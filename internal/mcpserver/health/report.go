@@ -21,7 +21,7 @@ const (
 	Degraded Status = "degraded"
 	// Unhealthy: calls are expected to fail.
 	Unhealthy Status = "unhealthy"
-	// Connecting: the server was not probed yet.
+	// Connecting: the server starts, and was not probed yet. It has not failed.
 	Connecting Status = "connecting"
 )
 
@@ -36,6 +36,10 @@ const ReasonLoginRequired = "login_required"
 // ReasonSecretMissing is the reason of a server that needs a secret which is not set. It is out of
 // service until then.
 const ReasonSecretMissing = "secret_missing"
+
+// ReasonNotReady is the reason of a connecting server whose program is not there yet, such as one
+// whose package is being installed. Error says what happens.
+const ReasonNotReady = "not_ready"
 
 // The reasons of a server that was asked and has failed.
 const (
@@ -101,7 +105,8 @@ type Server struct {
 	LastCheck *time.Time `json:"lastCheck,omitempty"`
 	// Failures counts the failed probes since the last success.
 	Failures int `json:"failures"`
-	// Error is the last probe's failure, empty if it succeeded. It contains no URL and no header.
+	// Error is the last probe's failure, empty if it succeeded, or what a server with ReasonNotReady
+	// waits for. It contains no URL and no header.
 	Error string `json:"error,omitempty"`
 	// Reason classifies Error, for programs.
 	Reason string `json:"reason,omitempty"`
