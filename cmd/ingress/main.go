@@ -4,8 +4,8 @@
 // Command ingress is the public surface of an installation: it tells who
 // calls and passes the call to that user's bridge. "ingress keys create" mints
 // API keys, "ingress scim token" the token of a directory, "ingress audit verify"
-// checks an audit trail, "ingress check" an installation, and "ingress store" keeps
-// what all ingresses share.
+// checks an audit trail, "ingress check" an installation, "ingress store" keeps
+// what all ingresses share, and "ingress bundle" makes a bundle of a program.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/auditcheck"
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/bundle"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/check"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/scimtoken"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
@@ -59,6 +60,8 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 			return check.Run(ctx, args[1:], stdout, stderr)
 		case "scim":
 			return scimtoken.Run(args[1:], rand.Reader, stdout, stderr)
+		case "bundle":
+			return bundle.Run(ctx, args[1:], stderr)
 		case "store":
 			return store.Run(ctx, args[1:], stderr)
 		}

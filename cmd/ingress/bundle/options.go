@@ -1,0 +1,109 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"runtime"
+
+	"github.com/spf13/pflag"
+)
+
+const usage = `Make a bundle of what npm installed, and upload it to the store.
+
+Usage: ingress bundle --tree=DIR --log=FILE --exit-code=FILE --package=NAME --version=VERSION --runtime=IMAGE [flags]
+
+`
+
+// envKeybrokerCA is the environment's variable with the keybroker's CA
+// certificate: this process reads nothing from the API server.
+const envKeybrokerCA = "KEYBROKER_CA"
+
+// Options are the settings of a packer.
+type Options struct {
+	Tree, Log, ExitCode                           string
+	Method, Package, Version, Architecture, Image string
+	MaxBytes                                      int64
+	Result, Temporary                             string
+	StoreURL, KeybrokerURL, Namespace, TokenFile  string
+	// KeybrokerCA comes from the environment.
+	KeybrokerCA string
+}
+
+// Defaults returns the options of an installation as it is shipped.
+func Defaults() Options {
+	return Options{
+		Method: "npx", Architecture: runtime.GOARCH, MaxBytes: 1 << 30, Result: "/dev/termination-log", Temporary: os.TempDir(),
+		Namespace: "hosted-bridge-system", TokenFile: "/var/run/secrets/hosted-bridge/token",
+	}
+}
+
+// RegisterFlags binds the options to flags whose defaults they hold.
+func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Tree, "tree", o.Tree, "folder in which npm ran")
+	fs.StringVar(&o.Log, "log", o.Log, "file with what npm wrote")
+	fs.StringVar(&o.ExitCode, "exit-code", o.ExitCode, "file with the code that npm ended with")
+	fs.StringVar(&o.Method, "method", o.Method, "how the package was installed: npx")
+	fs.StringVar(&o.Package, "package", o.Package, "name of the package")
+	fs.StringVar(&o.Version, "version", o.Version, "exact version of the package")
+	fs.StringVar(&o.Architecture, "architecture", o.Architecture, "architecture of the processor")
+	fs.StringVar(&o.Image, "runtime", o.Image, "image in which npm ran")
+	fs.Int64Var(&o.MaxBytes, "max-bytes", o.MaxBytes, "bytes that the bundle may have, uncompressed")
+	fs.StringVar(&o.Result, "result", o.Result, "file for the outcome, a JSON object")
+	fs.StringVar(&o.Temporary, "temporary-directory", o.Temporary, "directory with room for the compressed bundle")
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
+	fs.StringVar(&o.StoreURL, "store-url", o.StoreURL, "URL of the bundles in the store (default: port 8444 of the service hosted-bridge-store in --namespace)")
+	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL of the keybroker (default: the service hosted-bridge-keybroker in --namespace)")
+	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service-account token for the keybroker")
+}
+
+func (o *Options) validate() error {
+	var errs []error
+	check := func(ok bool, what string) {
+		if !ok {
+			errs = append(errs, errors.New(what))
+		}
+	}
+	for flag, value := range map[string]string{
+		"tree": o.Tree, "log": o.Log, "exit-code": o.ExitCode, "package": o.Package, "version": o.Version,
+		"architecture": o.Architecture, "runtime": o.Image, "result": o.Result,
+	} {
+		check(value != "", "--"+flag+" must be set")
+	}
+	check(o.Method == "npx", "--method must be npx")
+	check(o.MaxBytes > 0, "--max-bytes must be more than 0")
+	for flag, value := range map[string]string{"store-url": o.StoreURL, "keybroker-url": o.KeybrokerURL} {
+		u, err := url.Parse(value)
+		check(err == nil && u.Scheme == "https" && u.Host != "", "--"+flag+" must be an https URL")
+	}
+	check(o.KeybrokerCA != "", "the environment must have "+envKeybrokerCA+", the keybroker's certificate in PEM")
+	return errors.Join(errs...)
+}
+
+// parse reads the command line and the environment.
+func parse(args []string, getenv func(string) string, stderr io.Writer) (Options, error) {
+	o := Defaults()
+	fs := pflag.NewFlagSet("ingress bundle", pflag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.Usage = func() { _, _ = io.WriteString(stderr, usage+fs.FlagUsages()) }
+	o.RegisterFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("%q is not expected", fs.Arg(0))
+	}
+	if o.StoreURL == "" {
+		o.StoreURL = "https://hosted-bridge-store." + o.Namespace + ".svc:8444"
+	}
+	if o.KeybrokerURL == "" {
+		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"
+	}
+	o.KeybrokerCA = getenv(envKeybrokerCA)
+	return o, o.validate()
+}
