@@ -28,6 +28,10 @@ const (
 	workFolder = "/bundle"
 	workVolume = "bundle"
 
+	// packedFolder is the volume for the compressed bundle, before it is uploaded.
+	packedFolder = "/packed"
+	packedVolume = "packed"
+
 	tokenFolder   = "/var/run/secrets/hosted-bridge"
 	tokenVolume   = "token"
 	tokenAudience = "hosted-bridge-keybroker"
@@ -95,6 +99,7 @@ func Job(b *v1alpha1.ProgramBundle, s Settings) *batchv1.Job {
 					Volumes: []corev1.Volume{
 						// Twice the bundle, for npm keeps what it fetched beside what it unpacked.
 						{Name: workVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(2*s.MaxBytes, resource.BinarySI)}}},
+						{Name: packedVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(s.MaxBytes, resource.BinarySI)}}},
 						{Name: tokenVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{
 							ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: tokenAudience, ExpirationSeconds: new(int64(tokenSeconds)), Path: "token"},
 						}}}}},
@@ -139,7 +144,7 @@ func pack(b *v1alpha1.ProgramBundle, s Settings) corev1.Container {
 			"--method=" + string(b.Spec.Method), "--package=" + b.Spec.Package, "--version=" + b.Spec.Version,
 			"--architecture=" + b.Spec.Architecture, "--runtime=" + b.Spec.Image, fmt.Sprintf("--max-bytes=%d", s.MaxBytes),
 			"--keybroker-url=" + s.KeybrokerURL, "--token-file=" + tokenFolder + "/token", "--store-url=" + s.StoreURL,
-			"--result=" + corev1.TerminationMessagePathDefault,
+			"--temporary-directory=" + packedFolder, "--result=" + corev1.TerminationMessagePathDefault,
 		},
 		Env: []corev1.EnvVar{{Name: "KEYBROKER_CA", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: trustName}, Key: trustKey,
@@ -149,6 +154,7 @@ func pack(b *v1alpha1.ProgramBundle, s Settings) corev1.Container {
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: workVolume, MountPath: workFolder, ReadOnly: true},
+			{Name: packedVolume, MountPath: packedFolder},
 			{Name: tokenVolume, MountPath: tokenFolder, ReadOnly: true},
 		},
 	}

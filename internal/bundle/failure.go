@@ -18,9 +18,6 @@ const (
 	NodeTooOld Code = "NodeTooOld"
 	// NoProgram means that the package has no program to start.
 	NoProgram Code = "NoProgram"
-	// SeveralPrograms means that the package has several programs, and none with
-	// its own name.
-	SeveralPrograms Code = "SeveralPrograms"
 	// TooLarge means that the tree has more bytes or files than a bundle may have.
 	TooLarge Code = "TooLarge"
 	// BadTree means that the tree has what a bundle may not have, such as a link

@@ -177,8 +177,8 @@ func unscoped(name string) string {
 }
 
 // DefaultBin returns the name of the program that npx starts for the package: the only one,
-// any if all are the same file, or else that with the package's name without its scope. The
-// error is a *Failure.
+// any if all are the same file, or else that with the package's name without its scope. It is
+// empty if npx would start none without its name. The error is a *Failure.
 func DefaultBin(name string, bins map[string]string) (string, error) {
 	names, files := slices.Sorted(maps.Keys(bins)), map[string]bool{}
 	for _, file := range bins {
@@ -194,8 +194,7 @@ func DefaultBin(name string, bins map[string]string) (string, error) {
 	case len(files) == 1:
 		return names[0], nil
 	}
-	return "", failure(SeveralPrograms, "%s has several programs and none named %s: %s. npx cannot start it without a name either.",
-		name, unscoped(name), strings.Join(names, ", "))
+	return "", nil
 }
 
 // WithScripts returns the packages with install scripts, as name@version.

@@ -133,7 +133,7 @@ func TestEachFailureOfNpmHasItsCode(t *testing.T) {
 func TestAPackageWithoutOneProgramHasACode(t *testing.T) {
 	t.Parallel()
 	r := npmregistry.Start(t, packages...)
-	for name, want := range map[string]bundle.Code{"library": bundle.NoProgram, "dep": bundle.SeveralPrograms, "several": ""} {
+	for name, want := range map[string]bundle.Code{"library": bundle.NoProgram, "several": ""} {
 		dir, log, err := install(t, r.URL, name)
 		if err != nil {
 			t.Fatal(log)

@@ -33,7 +33,8 @@ type Outcome struct {
 	// Scripts are the packages, as name@version, whose install scripts were not run.
 	Scripts []string `json:"scripts,omitempty"`
 	// Bins are the programs of the package: the path of the file of each, from the
-	// root of the tree. Bin is the name of the program to start by default.
+	// root of the tree. Bin is the name of the program to start by default, empty if there is
+	// none.
 	Bins map[string]string `json:"bins,omitempty"`
 	Bin  string            `json:"bin,omitempty"`
 	// More means that Scripts or Bins are not complete: all are in the record.
@@ -99,8 +100,8 @@ func DecodeOutcome(text []byte) (Outcome, error) {
 	if _, err := ParseDigest(string(o.Digest)); err != nil {
 		return Outcome{}, fmt.Errorf("read the outcome: %w", err)
 	}
-	if o.Size <= 0 || o.CompressedSize <= 0 || !goodPath(o.Bins[o.Bin]) {
-		return Outcome{}, errors.New("the outcome lacks a size, or the program to start")
+	if o.Size <= 0 || o.CompressedSize <= 0 || len(o.Bins) == 0 || o.Bin != "" && !goodPath(o.Bins[o.Bin]) {
+		return Outcome{}, errors.New("the outcome lacks a size, or the programs")
 	}
 	return o, nil
 }

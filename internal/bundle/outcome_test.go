@@ -106,8 +106,8 @@ func TestTheDefaultProgramIsThatOfNpx(t *testing.T) {
 		{"x", map[string]string{"other": "a"}, "other", ""},
 		{"@s/x", map[string]string{"x": "a", "y": "b"}, "x", ""},
 		{"x", map[string]string{"b": "same", "a": "same"}, "a", ""},
-		{"x", map[string]string{"a": "1", "b": "2"}, "", SeveralPrograms},
-		{"@x/y", map[string]string{"@x/y": "1", "x": "2"}, "", SeveralPrograms},
+		{"x", map[string]string{"a": "1", "b": "2"}, "", ""},
+		{"@x/y", map[string]string{"@x/y": "1", "x": "2"}, "", ""},
 		{"x", nil, "", NoProgram},
 	} {
 		got, err := DefaultBin(test.name, test.bins)

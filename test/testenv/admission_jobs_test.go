@@ -64,14 +64,14 @@ func TestTheOperatorMakesNoJobsButThoseThatInstallPackages(t *testing.T) {
 		"a further label":              {func(j *batchv1.Job) { j.Spec.Template.Labels["team"] = "a" }, labels},
 		"the keybroker's account":      {pod(func(s *corev1.PodSpec) { s.ServiceAccountName = "hosted-bridge-keybroker" }), token},
 		"a token for the API server":   {pod(func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(true) }), token},
-		"a token for another audience": {pod(func(s *corev1.PodSpec) { s.Volumes[1].Projected.Sources[0].ServiceAccountToken.Audience = "vault" }), token},
+		"a token for another audience": {pod(func(s *corev1.PodSpec) { s.Volumes[2].Projected.Sources[0].ServiceAccountToken.Audience = "vault" }), token},
 		"the master key": {pod(func(s *corev1.PodSpec) {
 			s.Volumes[0].VolumeSource = corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "hosted-bridge-master"}}
 		}), token},
 		"a folder of the node": {pod(func(s *corev1.PodSpec) {
 			s.Volumes[0].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
 		}), token},
-		"npm with the token": {pod(func(s *corev1.PodSpec) { s.InitContainers[0].VolumeMounts[0].Name = s.Volumes[1].Name }), volume},
+		"npm with the token": {pod(func(s *corev1.PodSpec) { s.InitContainers[0].VolumeMounts[0].Name = s.Volumes[2].Name }), volume},
 		"npm with a Secret": {pod(func(s *corev1.PodSpec) {
 			s.InitContainers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: master}}}
 		}), volume},
