@@ -130,7 +130,7 @@ func isolate(m ctrl.Manager, r *hostedbridge.Reconciler, o Options, registry pro
 // network returns what the policies of tenants say.
 func (o *Options) network() desired.Network {
 	return desired.Network{
-		Namespace: o.Namespace, OTLPEndpoint: o.BridgeOTLPEndpoint, Scrapers: o.Isolation.Scrapers,
+		Namespace: o.Namespace, OTLPEndpoint: o.BridgeOTLPEndpoint, Scrapers: o.Isolation.Scrapers, Bundles: o.Bundles.StoreURL != "",
 		Egress: o.egress(os.Getenv("KUBERNETES_SERVICE_HOST")),
 		DNS: desired.DNS{
 			Namespace: o.Isolation.DNSNamespace, Labels: o.Isolation.DNSPodLabels,

@@ -28,6 +28,7 @@ const PolicyName = "hosted-bridge-tenants"
 const (
 	componentIngress   = "ingress"
 	componentKeybroker = "keybroker"
+	componentStore     = "store"
 	// componentTenants is on objects that all tenants of a namespace share.
 	componentTenants = "tenants"
 )
@@ -35,6 +36,9 @@ const (
 // keybrokerPort is where the keybroker's pods listen. A policy is about pods
 // and does not know the Service's port.
 const keybrokerPort = 8443
+
+// bundlesPort is where the store's pod has the bundles of programs, and nothing else.
+const bundlesPort = 8444
 
 // namespaceName is the label that the API server gives each namespace, and that
 // nobody can take from it.
@@ -47,6 +51,8 @@ type Network struct {
 	// Egress is where bridges may connect to: programs beside them may go to the
 	// same addresses.
 	Egress mcpserver.Egress
+	// Bundles means that bridges fetch bundles of programs from the store.
+	Bundles bool
 	// DNS is where names are resolved.
 	DNS DNS
 	// OTLPEndpoint is where bridges send traces, empty for nowhere.
@@ -78,6 +84,9 @@ func NetworkPolicy(namespace string, n Network) (*networkingv1ac.NetworkPolicyAp
 	egress := []*networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration{
 		resolvers(n.DNS),
 		egressTo(podsOf(n.Namespace, component(componentKeybroker))).WithPorts(port(corev1.ProtocolTCP, keybrokerPort)),
+	}
+	if n.Bundles {
+		egress = append(egress, egressTo(podsOf(n.Namespace, component(componentStore))).WithPorts(port(corev1.ProtocolTCP, bundlesPort)))
 	}
 	if traces := collector(n.OTLPEndpoint); traces != nil {
 		egress = append(egress, traces)

@@ -73,6 +73,21 @@ func TestProgramsInTheInstallationsImagesGetItsVariables(t *testing.T) {
 	expectGolden(t, "testdata/runtimeenv.out.yaml", renderWith(t, b, p, s))
 }
 
+// TestABundledProgramReadsItsFilesAndTheBridgeFetchesThem adds the settings with bundles to a
+// package of npm that is installed.
+func TestABundledProgramReadsItsFilesAndTheBridgeFetchesThem(t *testing.T) {
+	s := settings
+	s.Bundling, s.BundlesURL = plan.Bundling{Architecture: "amd64", Image: s.RuntimeImageNode}, "https://store:8444"
+	b, p := load(t, "testdata/npx.in.yaml")
+	bundled, _ := s.Bundling.Of(plan.Servers(b)[0])
+	bundle := &v1alpha1.ProgramBundle{Spec: bundled.Spec, Status: v1alpha1.ProgramBundleStatus{
+		Digest: "sha256:" + strings.Repeat("ab", 32), Bytes: 12, Program: "server",
+		Programs: []v1alpha1.BundledProgram{{Name: "server", Path: "node_modules/server/index.js"}},
+	}}
+	p.Bundles = plan.Bundles{Bundling: s.Bundling, Known: map[string]*v1alpha1.ProgramBundle{plan.BundleName(bundled.Spec): bundle}}
+	expectGolden(t, "testdata/bundled.out.yaml", renderWith(t, b, p, s))
+}
+
 // expectGolden compares what is built with the file, which -update writes anew.
 func expectGolden(t *testing.T, file string, got []byte) {
 	t.Helper()
