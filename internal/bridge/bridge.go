@@ -105,6 +105,7 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	b.set.bridge, b.set.timing, b.set.settings, b.set.network = b, t, c, network
 	b.set.logins = credential.NewLogins(o.SaveSecret, o.Turn, authorization)
 	b.set.lifecycles, b.set.used = map[*upstream.Server]*lifecycle{}, map[string]time.Time{}
+	b.set.changed = make(chan struct{})
 	b.directory = directory{bridge: b, registries: serverlists.NewRegistries()}
 	b.clients.bridge, b.clients.sessions = b, map[*mcp.ServerSession]*clientSession{}
 	b.clients.signing = session.NewSigning(c)
@@ -113,7 +114,8 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	b.audit = callaudit.NewTrail(o.Log, o.Tracer, b.memory, func(p *mcp.CallToolParamsRaw) string { return b.router.Action(p) })
 	b.pipeline = pipeline.New(ctx, b.audit, b.set.servers, b.delivery.deliver)
 	b.router = toolrouter.New(toolrouter.Host{
-		Enabled: b.set.routerMode, Servers: b.set.servers, Catalog: b.directory.currentCatalog, AwaitFirst: b.set.awaitFirst,
+		Enabled: b.set.routerMode, Servers: b.set.servers, Catalog: b.directory.currentCatalog,
+		AwaitStart: b.set.awaitStart, AwaitLists: b.set.awaitLists,
 		Enter: b.set.enter, Leave: b.set.leave, Forward: b.pipeline.Forward, Forget: b.pipeline.Policies.Forget, Health: b.Health,
 	})
 	toClient := func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

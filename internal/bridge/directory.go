@@ -7,7 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"strings"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -28,17 +28,17 @@ type directory struct {
 }
 
 // relaysList reports whether the one server of a transparent bridge answers a list
-// request itself.
+// request itself. It cannot while it starts.
 func (d *directory) relaysList(method string) bool {
 	u := d.bridge.set.only()
-	return u != nil && !(method == message.MethodListTools && u.Audited())
+	return u != nil && !isStarting(u) && !(method == message.MethodListTools && u.Audited())
 }
 
 // awaitComparedTools waits until the catalog has the current tools of a transparent bridge's
 // audited server.
 func (d *directory) awaitComparedTools(ctx context.Context, q *message.Request) error {
 	u := d.bridge.set.only()
-	if u == nil || !u.Audited() {
+	if u == nil || !u.Audited() || isStarting(u) {
 		return nil
 	}
 	if err := d.bridge.delivery.checkLoop(ctx, u, q.Hops); err != nil {
@@ -52,114 +52,167 @@ func (d *directory) awaitComparedTools(ctx context.Context, q *message.Request) 
 }
 
 // route returns the server for a request. With several servers, it replaces the name in the
-// request by the server's own name. The server counts as in use until leave is called.
+// request by the server's own name. The server counts as in use until leave is called. The request
+// waits while its server is starting, or one that may have its name. If that takes too long, this
+// server is the request's, and its error says so.
 func (d *directory) route(ctx context.Context, q *message.Request) (*upstream.Server, error) {
+	wait := startWait{set: &d.bridge.set}
+	defer wait.end()
 	for {
+		changed := d.bridge.set.change()
 		t, err := d.locate(ctx, q)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case t.starting && ctx.Err() == nil: // It has ended where a stream's subscriptions end with it.
+			if wait.next(ctx, changed, d.bridge.set.timing.Start) {
+				continue
+			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
 		}
 		if d.bridge.set.enter(t.upstream, q.Method) {
-			t.rename()
+			t.use()
 			return t.upstream, nil
 		}
 		// The configuration changed in between, and the catalog with it.
 	}
 }
 
-// target is the server of a request, and how to translate the name in the request to the server's
-// own name.
+// target is the server of a request.
 type target struct {
 	upstream *upstream.Server
-	rename   func()
+	// use marks the name in the request as seen, and translates it to the server's own name.
+	use func()
+	// starting says that the target may be another one when a server has started.
+	starting bool
 }
+
+// at is the target of an entry that has the same name everywhere.
+func at(u *upstream.Server) target { return target{u, func() {}, isStarting(u)} }
 
 // locate finds the server for a request.
 func (d *directory) locate(ctx context.Context, q *message.Request) (target, error) {
+	unknown := fault.InvalidParams("unknown %s", message.Subject(q))
 	if u := d.bridge.set.only(); u != nil {
-		if p, ok := q.Params.(*mcp.CallToolParamsRaw); ok && !u.Lists.Offers(ctx, p.Name) {
-			return target{}, fault.InvalidParams("unknown %s", message.Subject(q))
+		t := at(u)
+		if p, ok := q.Params.(*mcp.CallToolParamsRaw); ok && !t.starting && !u.Lists.Offers(ctx, p.Name) {
+			return target{}, unknown
 		}
-		return target{u, func() {}}, nil
+		return t, nil
 	}
 	if len(d.bridge.set.servers()) == 0 {
 		return target{}, fault.InvalidParams("the bridge has no servers")
 	}
-	if d.namesDependOnOrder() {
-		d.bridge.set.awaitFirst(ctx)
-	}
-	t, ok := d.lookup(q)
+	n, ok := d.nameIn(q)
 	if !ok {
-		// A server that is still connecting may have it.
-		d.bridge.set.awaitFirst(ctx)
-		t, ok = d.lookup(q)
+		return target{}, unknown
 	}
-	if !ok {
-		return target{}, fault.InvalidParams("unknown %s", message.Subject(q))
+	if t, ok := d.lookup(n); ok {
+		return t, nil
 	}
-	return t, nil
+	if u := firstStarting(d.bridge.set.servers(), func(u *upstream.Server) bool { return n.mayBelongTo(u) }); u != nil {
+		return at(u), nil
+	}
+	if u := d.withdrawn(n); u != nil {
+		return at(u), nil
+	}
+	return target{}, unknown
 }
 
-// lookup finds the server in the catalog.
-func (d *directory) lookup(q *message.Request) (target, bool) {
-	c := d.currentCatalog()
+// requestName is the name or URI in a request that says whose it is.
+type requestName struct {
+	text *string
+	list string // the method of the list in which it stands
+	// prefixed says that the name begins with its server's.
+	prefixed bool
+}
+
+// isURI reports whether it is a URI, which is the same everywhere.
+func (n requestName) isURI() bool {
+	return n.list == message.MethodListResources || n.list == message.MethodListTemplates
+}
+
+// mayBelongTo reports whether a server whose lists are not known may have the name.
+func (n requestName) mayBelongTo(u *upstream.Server) bool {
+	return !n.prefixed || serverlists.Prefixes(u.Config.Name, *n.text)
+}
+
+// nameIn returns the name in a request. In mode Router, tools cannot be called by name.
+func (d *directory) nameIn(q *message.Request) (requestName, bool) {
+	d.bridge.mu.Lock()
+	c := d.bridge.set.settings
+	d.bridge.mu.Unlock()
+	prefixed := !c.Single() && (c.ToolPrefix == "" || c.ToolPrefix == mcpserver.PrefixAlways)
 	switch p := q.Params.(type) {
 	case *mcp.CallToolParamsRaw:
-		return d.named(c, message.MethodListTools, &p.Name)
+		return requestName{&p.Name, message.MethodListTools, prefixed}, c.Mode != mcpserver.Router
 	case *mcp.GetPromptParams:
-		return d.named(c, message.MethodListPrompts, &p.Name)
+		return requestName{&p.Name, message.MethodListPrompts, prefixed}, true
 	case *mcp.ReadResourceParams:
-		return at(c.Owner(p.URI))
+		return requestName{text: &p.URI, list: message.MethodListResources}, true
 	case *mcp.SubscribeParams:
-		return at(c.Owner(p.URI))
+		return requestName{text: &p.URI, list: message.MethodListResources}, true
 	case *mcp.UnsubscribeParams:
-		return at(c.Owner(p.URI))
+		return requestName{text: &p.URI, list: message.MethodListResources}, true
 	case *mcp.CompleteParams:
-		return d.completer(c, p)
+		switch {
+		case p.Ref == nil:
+			return requestName{}, false
+		case p.Ref.Type == "ref/prompt":
+			return requestName{&p.Ref.Name, message.MethodListPrompts, prefixed}, true
+		}
+		return requestName{text: &p.Ref.URI, list: message.MethodListTemplates}, true
 	}
-	return target{}, false
+	return requestName{}, false
 }
 
-// at is the target of an entry that has the same name everywhere.
-func at(u *upstream.Server, ok bool) (target, bool) { return target{u, func() {}}, ok }
-
-// named is the target of a tool or prompt by its client-side name, and marks the name as seen. In
-// mode Router, tools cannot be called by name.
-func (d *directory) named(c *serverlists.Catalog, method string, name *string) (target, bool) {
-	if c.RouterTool != nil && method == message.MethodListTools {
+// lookup finds a name or URI in the catalog.
+func (d *directory) lookup(n requestName) (target, bool) {
+	c := d.currentCatalog()
+	e, ok := c.Find(n.list, *n.text)
+	if !ok && n.isURI() {
+		e.Server, ok = c.Owner(*n.text)
+	}
+	if !ok {
 		return target{}, false
 	}
-	e, ok := c.Find(method, *name)
-	if !ok {
-		return d.withdrawn(*name)
+	t := at(e.Server)
+	if n.isURI() {
+		return t, true
 	}
-	d.markSeen(method, e)
-	return target{e.Server, func() { *name = e.Original }}, true
+	t.starting = t.starting || d.mayChange(n.list, e)
+	t.use = func() {
+		d.markSeen(n.list, e)
+		*n.text = e.Original
+	}
+	return t, true
 }
 
-// withdrawn is the target of a name that begins with that of a server that is not available. If it
+// mayChange reports whether a name may come to be that of another server: only the order of the
+// servers tells equal names apart, no client has seen this one, and an earlier server is starting.
+func (d *directory) mayChange(method string, e serverlists.Entry) bool {
+	d.bridge.mu.Lock()
+	r, upstreams := d.registries[method], d.bridge.set.upstreams
+	ordered := d.bridge.set.settings.ToolPrefix == mcpserver.PrefixNever && r != nil && !r.Seen(e.Assignment)
+	d.bridge.mu.Unlock()
+	if !ordered {
+		return false
+	}
+	before := upstreams[:max(0, slices.Index(upstreams, e.Server))]
+	return slices.ContainsFunc(before, isStarting)
+}
+
+// withdrawn returns the server of a name that begins with that of a server which is not available. If it
 // never was, its names were never read. Its error says why.
-func (d *directory) withdrawn(name string) (target, bool) {
+func (d *directory) withdrawn(n requestName) *upstream.Server {
 	for _, u := range d.bridge.set.servers() {
-		if strings.HasPrefix(name, u.Config.Name+"_") && (u.Config.Fault != "" || u.Availability.Notice() != "") {
-			return at(u, true)
+		if !n.isURI() && serverlists.Prefixes(u.Config.Name, *n.text) && (u.Config.Fault != "" || u.Availability.Notice() != "") {
+			return u
 		}
 	}
-	return target{}, false
-}
-
-// completer finds the server that completes an argument.
-func (d *directory) completer(c *serverlists.Catalog, p *mcp.CompleteParams) (target, bool) {
-	if p.Ref == nil {
-		return target{}, false
-	}
-	if p.Ref.Type == "ref/prompt" {
-		return d.named(c, message.MethodListPrompts, &p.Ref.Name)
-	}
-	if e, ok := c.Find(message.MethodListTemplates, p.Ref.URI); ok {
-		return at(e.Server, true)
-	}
-	return at(c.Owner(p.Ref.URI))
+	return nil
 }
 
 // markSeen records that clients may have seen the names of the entries.
@@ -195,7 +248,6 @@ func (d *directory) listAll(ctx context.Context, q *message.Request) (mcp.Result
 	if cursor := cursorOf(q.Params); cursor != "" {
 		return nil, fault.InvalidParams("unknown cursor %.80q", cursor)
 	}
-	d.bridge.set.awaitFirst(ctx)
 	if err := d.awaitComparedTools(ctx, q); err != nil {
 		return nil, err
 	}

@@ -33,6 +33,8 @@ var fast = upstream.Timing{
 	Connect:    patience,
 	Silence:    patience,
 	Wait:       patience,
+	Start:      patience,
+	List:       patience,
 	Login:      patience,
 	Grace:      patience,
 	BackoffMin: 10 * time.Millisecond,

@@ -64,7 +64,7 @@ func newStation(t *testing.T, uid string) *station {
 func (s *station) open(t *testing.T, servers ...mcpserver.Server) {
 	t.Helper()
 	brief := fast
-	brief.Wait = 300 * time.Millisecond
+	brief.Wait, brief.List = 300*time.Millisecond, 300*time.Millisecond
 	s.openWith(t, brief, servers...)
 }
 

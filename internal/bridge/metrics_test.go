@@ -28,7 +28,6 @@ func TestMetricsSayHowCallsEnd(t *testing.T) {
 	server.CacheTTL = anHour
 	other := mcpserver.Server{Name: "two", URL: "http://127.0.0.1:1/"}
 	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server, other}})
-	r.bridge.set.servers()[0].AwaitFirst(t.Context())
 	client := r.connect(t, "legacy", nil)
 	for _, tool := range []string{"one_t", "one_t", "secret-tool"} {
 		_, _ = client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})

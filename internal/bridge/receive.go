@@ -129,8 +129,11 @@ func (b *Bridge) answer(ctx context.Context, q *message.Request) (mcp.Result, er
 	if p, ok := q.Params.(*mcp.SetLoggingLevelParams); ok {
 		return message.EmptyResult(), sessionOf(q).setLevel(ctx, q, string(p.Level))
 	}
-	if _, list := message.ListOf[q.Method]; list && !b.directory.relaysList(q.Method) {
-		return b.directory.listAll(ctx, q)
+	if _, list := message.ListOf[q.Method]; list {
+		b.set.awaitLists(ctx, q.Hops)
+		if !b.directory.relaysList(q.Method) {
+			return b.directory.listAll(ctx, q)
+		}
 	}
 	if b.router.Handles(q) {
 		return b.router.Call(ctx, q)
@@ -142,9 +145,17 @@ func (b *Bridge) answer(ctx context.Context, q *message.Request) (mcp.Result, er
 	defer b.set.leave(u)
 	switch p := q.Params.(type) {
 	case *mcp.SubscribeParams:
-		return message.EmptyResult(), sessionOf(q).subscribe(ctx, u, p.URI, true)
+		return message.EmptyResult(), subscribe(ctx, q, u, p.URI, true)
 	case *mcp.UnsubscribeParams:
-		return message.EmptyResult(), sessionOf(q).subscribe(ctx, u, p.URI, false)
+		return message.EmptyResult(), subscribe(ctx, q, u, p.URI, false)
 	}
 	return b.forwardFiltered(ctx, q, u)
+}
+
+// subscribe subscribes the client of a session to a resource of u, or unsubscribes it.
+func subscribe(ctx context.Context, q *message.Request, u *upstream.Server, uri string, on bool) error {
+	if starting := u.Starting(); starting != nil {
+		return fault.ToRPC(starting, u.Config.Name) // The request has waited for it.
+	}
+	return sessionOf(q).subscribe(ctx, u, uri, on)
 }

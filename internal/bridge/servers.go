@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +40,8 @@ type serverSet struct {
 	lifecycles map[*upstream.Server]*lifecycle
 	secrets    *secret.Set
 	used       map[string]time.Time // when a server was last used, by name
+	changed    chan struct{}        // closed at the next change of the servers
+	waits      int                  // number of requests that wait for servers that start
 }
 
 // servers returns the upstreams in the order of the configuration. The slice must not be changed.
@@ -68,25 +69,6 @@ func (v *serverSet) routerMode() bool {
 	v.bridge.mu.Lock()
 	defer v.bridge.mu.Unlock()
 	return v.settings.Mode == mcpserver.Router
-}
-
-// awaitFirst waits until every server was connected or failed once, so that the first list after a
-// start is not empty. It also waits for servers that replace others in the meantime.
-func (v *serverSet) awaitFirst(ctx context.Context) {
-	for ctx.Err() == nil {
-		upstreams := v.servers()
-		var waiting sync.WaitGroup
-		for _, u := range upstreams {
-			waiting.Go(func() {
-				u.AwaitFirst(ctx)
-				u.AwaitList(ctx)
-			})
-		}
-		waiting.Wait()
-		if slices.Equal(upstreams, v.servers()) {
-			return
-		}
-	}
 }
 
 // lifecycle is the state of a configured server in use.
@@ -125,6 +107,7 @@ func (v *serverSet) newServerOf(s mcpserver.Server) *upstream.Server {
 		Login: v.logins.For(s.OAuth), Secrets: secrets, Owner: &sharedHandler{bridge: v.bridge}, HopID: v.bridge.hopID(), Runs: counted,
 		Memory:  v.bridge.memory,
 		Closing: &v.closing, Changed: func(_ *upstream.Server, note string) { v.bridge.directory.listsChanged(note) }, Resumed: v.bridge.clients.resume,
+		Settled: v.settled,
 	})
 }
 
@@ -265,6 +248,7 @@ func (v *serverSet) swap(c mcpserver.Config, upstreams []*upstream.Server, repla
 		}
 	}
 	v.bridge.directory.rebuild()
+	v.announceChange()
 }
 
 // replace transfers the subscriptions of sessions from old to its successor, and ends old in the

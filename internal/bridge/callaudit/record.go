@@ -422,7 +422,8 @@ func StatusOf(ctx context.Context, result mcp.Result, err error) (status audit.S
 	case errors.Is(err, context.Canceled), ctx.Err() != nil:
 		return audit.Cancelled, "cancelled"
 	case errors.As(err, &none):
-		if fault.DeliveryOf(ctx, none.Err) == fault.Missed || errors.As(err, new(*fault.CircuitOpen)) || errors.As(err, new(*fault.Unavailable)) {
+		if fault.DeliveryOf(ctx, none.Err) == fault.Missed || errors.As(err, new(*fault.CircuitOpen)) ||
+			errors.As(err, new(*fault.Unavailable)) || errors.As(err, new(*fault.Starting)) {
 			return audit.UpstreamError, "upstream_unavailable"
 		}
 		return audit.UpstreamError, "upstream_error"

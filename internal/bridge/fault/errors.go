@@ -103,6 +103,9 @@ func ToRPC(err error, server string) error {
 	if errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc) {
 		return redacted(rpc, redactorOf(err))
 	}
+	if starting, ok := errors.AsType[*Starting](err); ok {
+		return starting.rpc()
+	}
 	details := map[string]string{"code": "upstream_error", "server": server}
 	message := fmt.Sprintf("server %q failed: %s", server, Describe(err))
 	if unavailable := AsUnavailable(err, server); unavailable != nil {
@@ -301,7 +304,10 @@ func textOf(err error) string {
 	var op *net.OpError
 	var target *url.Error
 	var away *Unavailable
+	var starting *Starting
 	switch {
+	case errors.As(err, &starting):
+		return starting.Error()
 	case errors.As(err, &away):
 		return away.plainly()
 	case refusedAddress(err) != nil:

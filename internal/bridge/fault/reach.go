@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -85,6 +86,35 @@ type CircuitOpen struct {
 // Seconds returns how long the breaker stays open at the time now, rounded up.
 func (e *CircuitOpen) Seconds(now time.Time) int {
 	return max(1, int(math.Ceil(e.Until.Sub(now).Seconds())))
+}
+
+// Starting says that the first attempt to connect to a server has not ended yet.
+type Starting struct {
+	Server string
+	// Reason says why the server's program is not there yet. It is empty for one that starts.
+	Reason string
+	// For is how long the server has been starting.
+	For time.Duration
+}
+
+// startingRetry is when a client should try again that called a server that starts.
+const startingRetry = 5 * time.Second
+
+// Error implements error.
+func (e *Starting) Error() string {
+	state := "starting"
+	if e.Reason != "" {
+		state = "not ready: " + e.Reason
+	}
+	return fmt.Sprintf("server %q is %s, %d s so far: try again in %d s", e.Server, state,
+		max(0, int(e.For/time.Second)), int(startingRetry/time.Second))
+}
+
+// rpc returns e as the client gets it.
+func (e *Starting) rpc() error {
+	return NewUpstream(e.Error(), map[string]any{
+		"code": "upstream_unavailable", "server": e.Server, "retryAfterSeconds": int(startingRetry / time.Second),
+	})
 }
 
 // NewUpstream is the answer to a call that the server did not answer.

@@ -174,8 +174,12 @@ func (c *call) pause(ctx context.Context, n int, again bool) bool {
 	}
 }
 
-// once delivers the request once, unless the breaker is open.
+// once delivers the request once, unless the breaker is open or the server is still starting: for
+// that the request has waited before.
 func (c *call) once(ctx context.Context) (result mcp.Result, again bool, err error) {
+	if starting := c.upstream.Starting(); starting != nil {
+		return nil, false, starting
+	}
 	trial, err := c.pipeline.Policies.admit(c.upstream)
 	if err != nil {
 		return nil, false, err

@@ -15,6 +15,8 @@ import (
 const (
 	// maxName is the maximum length of a name that model providers accept.
 	maxName = 64
+	// hashed is the length of the hash in a name that is too long.
+	hashed = len("_01234567")
 	// maxRemembered limits the remembered names of one kind that no server lists any more. It is
 	// far more than the servers of one person have.
 	maxRemembered = 10_000
@@ -130,6 +132,9 @@ func (r *Registry) MarkSeen(n Assignment) {
 	}
 }
 
+// Seen reports whether clients may know the name.
+func (r *Registry) Seen(n Assignment) bool { return r.owners[n.Name] == n.Feature }
+
 // Crowded reports whether the registry remembers more names than it should.
 func (r *Registry) Crowded() bool { return len(r.owners) > maxRemembered }
 
@@ -155,6 +160,13 @@ func prefixed(f Feature) string {
 	return fit(sanitize(f.ServerName)+"_"+sanitize(f.Original), f.ServerName+"\x00"+f.Original)
 }
 
+// Prefixes reports whether a name may be that of a feature of the server, with the server's name as
+// prefix.
+func Prefixes(server, name string) bool {
+	prefix := sanitize(server) + "_"
+	return strings.HasPrefix(name, prefix[:min(len(prefix), maxName-hashed)])
+}
+
 // fit shortens a name that is too long. A hash of its feature distinguishes it from names with the
 // same beginning. The hash need not be secure, since equal names get a number.
 func fit(name, of string) string {
@@ -163,8 +175,7 @@ func fit(name, of string) string {
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(of)) // never fails
-	suffix := fmt.Sprintf("_%08x", h.Sum32())
-	return name[:maxName-len(suffix)] + suffix
+	return name[:maxName-hashed] + fmt.Sprintf("_%08x", h.Sum32())
 }
 
 // numbered returns the base with a number appended, at most maxName long.

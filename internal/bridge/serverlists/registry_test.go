@@ -169,3 +169,24 @@ func TestTheReportOfCollisionsIsBounded(t *testing.T) {
 		t.Errorf("%d of %d tools are reported", len(c.Renamed), len(c.Lists[message.MethodListTools]))
 	}
 }
+
+func TestANameMayBelongToTheServerWhoseNameItBeginsWith(t *testing.T) {
+	long := strings.Repeat("s", 64)
+	for name, tt := range map[string]struct {
+		server, name string
+		want         bool
+	}{
+		"its prefix":                {"my files", "my_files_read", true},
+		"a part of its name":        {"files", "file_read", false},
+		"its name without a tool's": {"files", "files", false},
+		"another server":            {"files", "git_read", false},
+		"a name that is cut":        {long, namesOf(NewRegistry(), "", []Feature{{long, "read"}})[0], true},
+		"another name that is cut":  {long, namesOf(NewRegistry(), "", []Feature{{strings.Repeat("t", 64), "read"}})[0], false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Prefixes(tt.server, tt.name); got != tt.want {
+				t.Errorf("%q of %q: %v", tt.name, tt.server, got)
+			}
+		})
+	}
+}

@@ -79,7 +79,7 @@ func TestTheServerForATool(t *testing.T) {
 			b := New(Host{
 				Servers:    func() []*upstream.Server { return upstreams },
 				Catalog:    func() *serverlists.Catalog { return lists },
-				AwaitFirst: func(context.Context) {},
+				AwaitStart: func(_ context.Context, starting func() bool) { starting() },
 			})
 			for _, server := range tt.recent {
 				b.remember(server)

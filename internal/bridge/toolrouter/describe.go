@@ -122,6 +122,7 @@ func (r *Router) listTools(ctx context.Context, q *message.Request, server strin
 		return q.Reply(refused, true)
 	}
 	if len(r.toolNames(u)) == 0 {
+		r.awaitStart(ctx, server)
 		reached, refused, err := r.awaitServer(ctx, server)
 		if err != nil {
 			return nil, err
@@ -170,7 +171,7 @@ func (r *Router) describeTool(ctx context.Context, q *message.Request, server, t
 type serverStatus struct {
 	Name      string     `json:"name"`
 	Transport string     `json:"transport"`
-	Status    string     `json:"status"` // connected, idle or disconnected
+	Status    string     `json:"status"` // connected, idle, starting or disconnected
 	Tools     int        `json:"tools"`
 	LastUsed  *time.Time `json:"lastUsed,omitempty"`
 	Error     string     `json:"error,omitempty"`
@@ -216,6 +217,7 @@ func (r *Router) refreshServers(ctx context.Context, q *message.Request, server 
 		reading.Go(func() {
 			answers[i] = refreshed{Server: u.Config.Name}
 			r.host.Forget(u)
+			r.awaitStart(ctx, u.Config.Name)
 			if err := u.Lists.ReadAgain(ctx); err != nil {
 				answers[i].Error = failureOf(fault.ToRPC(err, u.Config.Name))
 			}

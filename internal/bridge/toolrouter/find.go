@@ -58,17 +58,16 @@ type ambiguity struct {
 }
 
 // resolve finds a tool in the catalog, or returns a refusal. A call that names no server starts no
-// connection: it only waits for connections that are already starting.
+// connection: it only waits for servers that start.
 func (r *Router) resolve(ctx context.Context, w call) (serverlists.Entry, any, error) {
 	if w.Server != "" {
 		return r.resolveAt(ctx, w.Server, w.Tool)
 	}
+	r.host.AwaitStart(ctx, func() bool { return r.starting(r.candidates(w)) != nil })
 	found := r.candidates(w)
-	if len(found) == 0 {
-		r.host.AwaitFirst(ctx)
-		found = r.candidates(w)
-	}
-	switch {
+	switch starting := r.starting(found); {
+	case len(found) == 0 && starting != nil:
+		return serverlists.Entry{}, nil, fault.ToRPC(starting, starting.Server)
 	case len(found) == 0:
 		return serverlists.Entry{}, refuse(refusedTool, r.similar(w.Tool), "no server has tool %.80q", w.Tool), nil
 	case len(found) == 1, hundredths(found[0].Score)-hundredths(found[1].Score) >= clearGap:
@@ -80,6 +79,29 @@ func (r *Router) resolve(ctx context.Context, w call) (serverlists.Entry, any, e
 		Message:    "several servers have tool " + message.Quote(w.Tool) + ": name one as server",
 		Candidates: found,
 	}, nil
+}
+
+// starting returns the error of the server that a call without a server's name waits for, or nil:
+// of the best candidate if it starts, or of any server that starts if there is no candidate.
+func (r *Router) starting(found []candidate) *fault.Starting {
+	upstreams := r.host.Servers()
+	if len(found) > 0 {
+		upstreams = []*upstream.Server{found[0].entry.Server}
+	}
+	for _, u := range upstreams {
+		if e := u.Starting(); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// awaitStart waits while the named server starts.
+func (r *Router) awaitStart(ctx context.Context, server string) {
+	r.host.AwaitStart(ctx, func() bool {
+		u, refused := r.serverNamed(server)
+		return refused == nil && u.Starting() != nil
+	})
 }
 
 func hundredths(score float64) int { return int(score*100 + 0.5) }
@@ -125,6 +147,7 @@ func overlap(tool, params json.RawMessage) int {
 
 // resolveAt finds a tool of the named server.
 func (r *Router) resolveAt(ctx context.Context, server, tool string) (serverlists.Entry, any, error) {
+	r.awaitStart(ctx, server)
 	if u, refused := r.serverNamed(server); refused == nil {
 		if e, ok := r.toolOf(u, tool); ok {
 			return e, nil, nil
@@ -150,6 +173,9 @@ func (r *Router) awaitServer(ctx context.Context, server string) (*upstream.Serv
 		if refused != nil {
 			return nil, refused, nil
 		}
+		if starting := u.Starting(); starting != nil {
+			return nil, nil, fault.ToRPC(starting, server) // The request has waited for it.
+		}
 		_, err := u.Shared(ctx)
 		if err == nil {
 			return u, nil, nil
@@ -161,6 +187,7 @@ func (r *Router) awaitServer(ctx context.Context, server string) (*upstream.Serv
 			return nil, nil, fault.ToRPC(err, server)
 		}
 		// The configuration changed in between, and another server has the name.
+		r.awaitStart(ctx, server)
 	}
 }
 
@@ -229,7 +256,7 @@ func (r *Router) findTools(ctx context.Context, q *message.Request, w arguments)
 	if p.Intent == "" {
 		return q.Reply(refuse(refusedParams, nil, "params.intent is missing: say what you want to do"), true)
 	}
-	r.host.AwaitFirst(ctx)
+	r.host.AwaitLists(ctx, q.Hops)
 	answer := intentAnswer{Action: actionIntent, Alternatives: []candidate{}}
 	for _, m := range fitting(r.host.Catalog(), p.Intent) {
 		switch {

@@ -48,8 +48,11 @@ type Host struct {
 	Servers func() []*upstream.Server
 	// Catalog returns the lists of all servers.
 	Catalog func() *serverlists.Catalog
-	// AwaitFirst waits until every server was connected or failed once.
-	AwaitFirst func(ctx context.Context)
+	// AwaitStart waits while starting returns true, as long as a call may wait.
+	AwaitStart func(ctx context.Context, starting func() bool)
+	// AwaitLists waits for the lists of servers that start, for a request that has passed these
+	// bridges.
+	AwaitLists func(ctx context.Context, hops string)
 	// Enter counts a request as in flight to a server until leave is called. It returns false if
 	// the server is no longer configured.
 	Enter   func(u *upstream.Server, method string) bool

@@ -37,6 +37,32 @@ func (a *Availability) unavailable() *fault.Unavailable {
 	return e
 }
 
+// begin sets the health of a server that was not probed yet with its configuration and its secrets. The
+// caller holds u.mu.
+func (a *Availability) begin(now time.Time) {
+	switch g, p := a.server.grant, a.server.Config.Pending; {
+	case g.Fault != "":
+		a.health = a.health.OutOfService(now, g.Fault)
+	case p != nil:
+		a.health = a.health.InService(now).NotReady(p.Since, p.Reason)
+	default:
+		a.health = a.health.InService(now)
+	}
+}
+
+// starting returns the error of a server that is starting, else nil. The caller holds u.mu.
+func (a *Availability) starting(now time.Time) *fault.Starting {
+	h := a.health
+	if h.Status != health.Connecting || h.Failures > 0 || a.server.grant.Fault != "" {
+		return nil
+	}
+	e := &fault.Starting{Server: a.server.Config.Name, For: now.Sub(*h.Since)}
+	if p := a.server.Config.Pending; p != nil {
+		e.Reason = p.Reason
+	}
+	return e
+}
+
 // LoginEnded records that the login has ended, if the error of a call says so. The next probe may
 // come much later, and until then the bridge would not wait for a user who logs in again. Errors
 // of a replaced login are ignored.

@@ -118,6 +118,9 @@ func Dial(ctx context.Context, u *Server, g *credential.Grant, who ClientIdentit
 	if !g.Usable() {
 		return nil, u.refusal(g)
 	}
+	if p := u.Config.Pending; p != nil {
+		return nil, &fault.Starting{Server: u.Config.Name, Reason: p.Reason, For: time.Since(p.Since)}
+	}
 	l := newConn(u, g, p, who)
 	client := mcp.NewClient(who.Info, l.options(who))
 	client.AddSendingMiddleware(l.capture)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
@@ -26,7 +25,7 @@ import (
 type sharedView struct {
 	link    *Conn // nil unless it is alive
 	failure error // why there is no connection to wait for
-	away    *fault.Unavailable
+	away    error // why there is none when the wait is over
 	settled chan struct{}
 }
 
@@ -38,8 +37,7 @@ type Connector struct {
 	refresh chan struct{} // capacity 1: a list changed
 
 	link    *Conn
-	settled chan struct{} // closed when link, tried or failed changes
-	tried   bool          // an attempt to connect has ended
+	settled chan struct{} // closed when link or failed changes
 	failed  int           // number of failed attempts, and of connections that ended in use
 	// pinned is the protocol version that the server needs, if known.
 	pinned string
@@ -75,12 +73,11 @@ func (c *Connector) Run(ctx context.Context) {
 	failures := 0
 	for ctx.Err() == nil {
 		g := c.server.Granted()
-		if !g.Usable() {
+		if !g.Usable() || c.server.Config.Pending != nil {
 			c.waitForSecrets(ctx, g)
 			failures = 0
 			continue
 		}
-		began := time.Now()
 		err := c.keepConnected(ctx, g)
 		if ctx.Err() != nil || g.Over() {
 			failures = 0
@@ -91,7 +88,6 @@ func (c *Connector) Run(ctx context.Context) {
 			continue
 		}
 		failures++
-		c.server.Availability.observe(g, began, 0, err)
 		c.pause(ctx, g, failures)
 	}
 }
@@ -111,7 +107,11 @@ func (c *Connector) keepConnected(ctx context.Context, g *credential.Grant) erro
 	}
 	// A program that exits right after its start would otherwise be started in a loop.
 	if c.server.SharedBySessions() && inflight.Closed(l.Life.gone) && time.Since(began) < c.server.Timing.BackoffMax {
-		return l.Life.end()
+		err := l.Life.end()
+		if ctx.Err() == nil {
+			c.server.Availability.observe(g, began, 0, err)
+		}
+		return err
 	}
 	return nil
 }
@@ -134,6 +134,9 @@ func (c *Connector) connect(ctx context.Context, g *credential.Grant) (*Conn, er
 	began := time.Now()
 	l, err := c.dialShared(ctx, g)
 	if err != nil {
+		if ctx.Err() == nil {
+			c.server.Availability.observe(g, began, 0, err) // Before requests that wait look again.
+		}
 		c.publish(nil, true)
 		return nil, err
 	}
@@ -293,13 +296,13 @@ func (c *Connector) pause(ctx context.Context, g *credential.Grant, failures int
 // the server counts failures, and a connection that was closed because it was idle is none. It
 // returns the resources to which l must be subscribed. Later subscribers subscribe themselves.
 func (c *Connector) publish(l *Conn, failed bool) (uris []string) {
+	defer c.server.Settled() // Without the lock.
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	c.link = l
 	if l != nil {
 		c.clearWake()
 	}
-	c.tried = true
 	if failed {
 		c.failed++
 	}
@@ -335,6 +338,9 @@ func (c *Connector) look(first *int) sharedView {
 		*first = c.failed
 	}
 	now := sharedView{away: c.server.Availability.unavailable(), settled: c.settled}
+	if starting := c.server.Availability.starting(time.Now()); starting != nil {
+		now.away = starting
+	}
 	switch {
 	case c.server.grant.Fault != "":
 		now.failure = now.away

@@ -63,7 +63,7 @@ func (u *Server) UseSecrets(ctx context.Context, set *secret.Set) {
 	case next.Fault != "":
 		notes = u.Lists.withdraw(next.Fault)
 	case before.Fault != "":
-		u.Availability.health = u.Availability.health.InService(time.Now())
+		u.Availability.begin(time.Now())
 	}
 	u.mu.Unlock()
 	before.Expire(u.Timing.Grace)
@@ -192,33 +192,10 @@ func (u *Server) State(s health.Status) string {
 		return "connected"
 	case s == health.Healthy:
 		return "idle"
+	case u.Starting() != nil:
+		return "starting"
 	}
 	return "disconnected"
-}
-
-// AwaitList waits for a server that is connecting and has not sent any list yet. Its secrets may
-// have arrived or changed during an attempt, which then still used the previous secrets; so the
-// second attempt decides.
-func (u *Server) AwaitList(ctx context.Context) {
-	timer := time.NewTimer(u.Timing.Wait)
-	defer timer.Stop()
-	for range 2 {
-		u.mu.Lock()
-		unknown := len(u.Lists.Lists) == 0 && u.Availability.health.Status == health.Connecting &&
-			u.Availability.health.Failures == 0 && u.grant.Usable()
-		settled := u.Connector.settled
-		u.mu.Unlock()
-		if !unknown || u.Peek().Alive() {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-			return
-		case <-settled:
-		}
-	}
 }
 
 // Options are the settings of a server's connections that are not part of its configuration.
@@ -246,6 +223,8 @@ type Options struct {
 	Changed func(u *Server, note string)
 	// Resumed is called after the shared connection was opened.
 	Resumed func(u *Server)
+	// Settled is called after the shared connection was opened or closed, or could not be opened.
+	Settled func()
 }
 
 // Server is one server: its shared connection, its lists and its health.
@@ -281,7 +260,7 @@ func New(life context.Context, s mcpserver.Server, o Options) *Server {
 	u.asks = inflight.NewAskLimit()
 	u.Lists.server, u.Lists.Lists = u, map[string][]Item{}
 	u.Lists.changes.Store(1)
-	u.Availability = Availability{server: u, health: health.New(time.Now())}
+	u.Availability = Availability{server: u}
 	u.Subscriptions = Subscriptions{server: u, watching: map[string]*subscription{}, followers: map[message.Client]map[string]bool{}}
 	u.transport = o.Network
 	if s.Kind() == mcpserver.StreamableHTTP {
@@ -292,9 +271,7 @@ func New(life context.Context, s mcpserver.Server, o Options) *Server {
 		u.transport = &egress.OriginTransport{Server: o.Login.Transport(u.transport), Others: u.transport, Origin: egress.OriginOf(s.URL)}
 	}
 	u.grant = credential.New(life, s, o.Secrets, u.transport)
-	if u.grant.Fault != "" {
-		u.Availability.health = u.Availability.health.OutOfService(time.Now(), u.grant.Fault)
-	}
+	u.Availability.begin(time.Now())
 	return u
 }
 
@@ -355,19 +332,10 @@ func (u *Server) Peek() *Conn {
 	return u.Connector.link
 }
 
-// AwaitFirst waits until the first attempt to connect has ended.
-func (u *Server) AwaitFirst(ctx context.Context) {
-	timer := time.NewTimer(u.Timing.Wait)
-	defer timer.Stop()
+// Starting returns the error of a server that is starting: one that is in service, and to which no
+// attempt to connect has ended since it is configured or has its secrets. It is nil for others.
+func (u *Server) Starting() *fault.Starting {
 	u.mu.Lock()
-	tried, settled := u.Connector.tried, u.Connector.settled
-	u.mu.Unlock()
-	if tried {
-		return
-	}
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-settled:
-	}
+	defer u.mu.Unlock()
+	return u.Availability.starting(time.Now())
 }

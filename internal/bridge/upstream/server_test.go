@@ -23,8 +23,9 @@ import (
 // connected to, which must not have it connected to once more when it is idle.
 func TestAWishForAConnectionEndsWithIt(t *testing.T) {
 	s := mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}
-	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog})
+	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog, Settled: func() {}})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
+	u.Availability.observe(u.grant, time.Now(), 0, nil)
 	first := -1
 	for range 2 {
 		u.Connector.look(&first)
@@ -45,8 +46,9 @@ func TestAWishForAConnectionEndsWithIt(t *testing.T) {
 // connection: on a busy machine one can be idle for long enough before the request runs.
 func TestAConnectionThatEndedIdleIsNoFailure(t *testing.T) {
 	s := mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}
-	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog})
+	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog, Settled: func() {}})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
+	u.Availability.observe(u.grant, time.Now(), 0, nil)
 	first := -1
 	u.Connector.look(&first)
 	for range 3 {

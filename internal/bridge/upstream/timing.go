@@ -23,6 +23,9 @@ type Timing struct {
 	Silence time.Duration
 	// Wait is how long a request waits for a server that is not connected.
 	Wait time.Duration
+	// Start is how long a call waits for a server that starts, and a list if there is nothing to
+	// list yet. List is how long a list waits if there is something to list.
+	Start, List time.Duration
 	// Login limits how long a call waits for its user to log in.
 	Login time.Duration
 	// Grace limits how long a call may continue with previous secrets.
@@ -43,6 +46,12 @@ var DefaultTiming = Timing{
 	Silence: 5 * time.Second,
 	// Less than the 30 s after which common clients give up.
 	Wait: 10 * time.Second,
+	// Programs that are installed first take 12 s and more. It is less than the 30 s for which the
+	// ingress holds a call for its pod, and than the 60 s after which many clients give up.
+	Start: 25 * time.Second,
+	// Most servers connect sooner, and nobody should wait long for one of many. It is also less than
+	// Connect, so that two bridges that list each other do not fail each other's attempts.
+	List: 5 * time.Second,
 	// A browser with an existing login needs a few seconds; the total must stay below those 30 s.
 	Login: 15 * time.Second,
 	// Some tools work for minutes, and some ask a person, who needs one or two; but a leaked
