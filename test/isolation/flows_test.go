@@ -42,8 +42,8 @@ func installed(t *testing.T) cluster {
 		p.Namespace = system
 		c.policies = append(c.policies, p)
 	}
-	if len(c.policies) != 5 {
-		t.Fatalf("%d policies of the chart's, want 5", len(c.policies))
+	if len(c.policies) != 6 {
+		t.Fatalf("%d policies of the chart's, want 6", len(c.policies))
 	}
 	for _, namespace := range []string{tenants, trials} {
 		made, err := desired.NetworkPolicy(namespace, desired.Network{
@@ -87,7 +87,7 @@ func TestFlows(t *testing.T) {
 	alice.labels["app.kubernetes.io/instance"], bob.labels["app.kubernetes.io/instance"] = "alice", "bob"
 	carol := ours(trials, "bridge")
 	ingress, keybroker, operator := ours(system, "ingress"), ours(system, "keybroker"), ours(system, "operator")
-	store := ours(system, "store")
+	store, bundler := ours(system, "store"), ours(system, "bundler")
 	dns := pod("kube-system", "k8s-app=kube-dns")
 	stranger, neighbour := pod("default", "app=shop"), pod(tenants, "app=shop")
 	impostor := ours("default", "ingress")
@@ -142,6 +142,24 @@ func TestFlows(t *testing.T) {
 		{"the store calls the ingress", flow{store, ingress, tcp, 8080}, refused},
 		{"the store calls the API server", flow{store, at("10.0.0.5"), tcp, 6443}, refused},
 		{"the store calls a public server", flow{store, at("1.1.1.1"), tcp, 443}, refused},
+
+		{"an ingress calls the bundles", flow{ingress, store, tcp, 8444}, allowed},
+		{"a bundler calls the bundles", flow{bundler, store, tcp, 8444}, allowed},
+		{"a bundler calls the store otherwise", flow{bundler, store, tcp, 8443}, refused},
+		{"somebody calls the bundles", flow{stranger, store, tcp, 8444}, refused},
+		{"somebody with a bundler's labels elsewhere calls the bundles", flow{ours("default", "bundler"), store, tcp, 8444}, refused},
+		{"somebody beside the tenants calls the bundles", flow{neighbour, store, tcp, 8444}, refused},
+		{"a bundler calls the keybroker", flow{bundler, keybroker, tcp, 8443}, allowed},
+		{"a bundler asks for a name", flow{bundler, dns, udp, 53}, allowed},
+		{"a bundler calls a registry", flow{bundler, at("1.1.1.1"), tcp, 443}, allowed},
+		{"a bundler calls a registry over IPv6", flow{bundler, at("2606:4700:4700::1111"), tcp, 443}, allowed},
+		{"a bundler speaks UDP with a public server", flow{bundler, at("1.1.1.1"), udp, 443}, refused},
+		{"a bundler calls the metadata service", flow{bundler, at("169.254.169.254"), tcp, 80}, refused},
+		{"a bundler calls the API server", flow{bundler, at("10.96.0.1"), tcp, 443}, refused},
+		{"a bundler calls a bridge", flow{bundler, alice, tcp, 8443}, refused},
+		{"a bundler calls the ingress", flow{bundler, ingress, tcp, 8080}, refused},
+		{"a bridge calls a bundler", flow{alice, bundler, tcp, 8443}, refused},
+		{"the ingress calls a bundler", flow{ingress, bundler, tcp, 8443}, refused},
 
 		{"a bridge calls a public server", flow{alice, at("1.1.1.1"), tcp, 443}, allowed},
 		{"a bridge calls a public server over IPv6", flow{alice, at("2606:4700:4700::1111"), tcp, 443}, allowed},
@@ -204,7 +222,7 @@ func TestWithoutPoliciesEverythingFlows(t *testing.T) {
 		t.Error("refused by nobody")
 	}
 	c := installed(t)
-	c.policies = c.policies[:4]
+	c.policies = c.policies[:6]
 	if !c.allows(flow{ours(tenants, "bridge"), at("169.254.169.254"), corev1.ProtocolTCP, 80}) {
 		t.Error("the chart's own policies hold tenants, so that the table says nothing of the operator's")
 	}

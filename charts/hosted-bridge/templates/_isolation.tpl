@@ -65,3 +65,20 @@ namespaceSelector:
   - {protocol: TCP, port: {{ $.port }}}
 {{- end }}
 {{- end }}
+
+{{/* Lets pods ask for names. */}}
+{{- define "hosted-bridge.isolation.resolvers" -}}
+{{- with .Values.isolation.networkPolicy.dns -}}
+- to:
+  - namespaceSelector:
+      matchLabels: {kubernetes.io/metadata.name: {{ .namespace }}}
+    podSelector:
+      matchLabels: {{ toJson .podLabels }}
+  {{- range .cidrs }}
+  - ipBlock: {cidr: {{ . }}}
+  {{- end }}
+  ports:
+  - {protocol: UDP, port: {{ .port }}}
+  - {protocol: TCP, port: {{ .port }}}
+{{- end }}
+{{- end }}

@@ -1,4 +1,4 @@
-{{/* The store: one count of quotas and one audit index for all ingresses. */}}
+{{/* The store: one count of quotas and one audit index for all ingresses, and bundles. */}}
 
 {{/* Whether ingresses count in it; empty if not. */}}
 {{- define "hosted-bridge.store.counts" -}}
@@ -7,7 +7,7 @@
 
 {{/* Whether there is one; empty if not. */}}
 {{- define "hosted-bridge.store.used" -}}
-{{- if or (include "hosted-bridge.store.counts" .) (eq .Values.audit.index.type "store") -}}true{{- end -}}
+{{- if or (include "hosted-bridge.store.counts" .) (eq .Values.audit.index.type "store") (include "hosted-bridge.bundles.used" .) -}}true{{- end -}}
 {{- end }}
 
 {{/* Its URL in an ingress's flags. */}}

@@ -43,6 +43,7 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- end }}
 {{- end }}
 {{- include "hosted-bridge.validate.store" . }}
+{{- include "hosted-bridge.validate.bundles" . }}
 {{- include "hosted-bridge.validate.oauth" . }}
 {{- include "hosted-bridge.validate.scim" . }}
 {{- include "hosted-bridge.validate.monitoring" . }}

@@ -213,13 +213,13 @@ func TestWithoutStoreOrKeybrokerThereIsNoOutcome(t *testing.T) {
 
 func TestThePackersOptions(t *testing.T) {
 	t.Parallel()
-	all := []string{"--tree=t", "--log=l", "--exit-code=e", "--package=p", "--version=1", "--runtime=node", "--namespace=system"}
+	all := []string{"--tree=t", "--log=l", "--exit-code=e", "--package=p", "--version=1", "--runtime=node", "--architecture=amd64", "--namespace=system"}
 	ca := func(string) string { return "pem" }
 	o, err := parse(all, ca, io.Discard)
 	if err != nil || o.StoreURL != "https://hosted-bridge-store.system.svc:8444" || o.KeybrokerURL != "https://hosted-bridge-keybroker.system.svc:8443" {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for _, more := range []string{"--tree=", "--version=", "--runtime=", "--method=uvx", "--max-bytes=0", "--store-url=http://store", "more"} {
+	for _, more := range []string{"--tree=", "--version=", "--architecture=", "--runtime=", "--method=uvx", "--max-bytes=0", "--store-url=http://store", "more"} {
 		if _, err := parse(append(all[:len(all):len(all)], more), ca, io.Discard); err == nil {
 			t.Errorf("%s is accepted", more)
 		}

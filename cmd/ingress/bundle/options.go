@@ -8,15 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
-	"runtime"
 
 	"github.com/spf13/pflag"
 )
 
 const usage = `Make a bundle of what npm installed, and upload it to the store.
 
-Usage: ingress bundle --tree=DIR --log=FILE --exit-code=FILE --package=NAME --version=VERSION --runtime=IMAGE [flags]
+Usage: ingress bundle --tree=DIR --log=FILE --exit-code=FILE --package=NAME --version=VERSION --architecture=ARCH --runtime=IMAGE [flags]
 
 `
 
@@ -38,7 +36,7 @@ type Options struct {
 // Defaults returns the options of an installation as it is shipped.
 func Defaults() Options {
 	return Options{
-		Method: "npx", Architecture: runtime.GOARCH, MaxBytes: 1 << 30, Result: "/dev/termination-log", Temporary: os.TempDir(),
+		Method: "npx", MaxBytes: 1 << 30, Result: "/dev/termination-log", Temporary: "/tmp",
 		Namespace: "hosted-bridge-system", TokenFile: "/var/run/secrets/hosted-bridge/token",
 	}
 }

@@ -26,7 +26,7 @@ func TestTheStoreIsWhatTheIngressesUse(t *testing.T) {
 		{"without it", "store: {enabled: false}\naudit: {index: {type: sqlite}}", false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			files := render(t, test.values+"\nmonitoring: {requireNamespaces: false, serviceMonitor: {enabled: true}}")
+			files := render(t, test.values+"\nbundles: {enabled: false}\nmonitoring: {requireNamespaces: false, serviceMonitor: {enabled: true}}")
 			ingress := files["ingress.yaml"]
 			if strings.Contains(ingress, counts) != test.counts || strings.Contains(ingress, index) != test.index {
 				t.Errorf("the ingress's flags are others:\n%s", ingress)
@@ -79,10 +79,88 @@ func TestTheStoresVolumeIsAClaimWhereOneIsBound(t *testing.T) {
 	}
 }
 
+func TestBundlesHaveAVolumeAndAnAccountOfTheirOwn(t *testing.T) {
+	const elsewhere = "quota: {redis: {url: 'redis://valkey:6379/0'}}\naudit: {index: {type: none}}"
+	for _, test := range []struct {
+		name, values string
+		used         bool
+	}{
+		{"by default", "", true},
+		{"with nothing else in the store", elsewhere, true},
+		{"without them", "bundles: {enabled: false}", false},
+		{"without a store", elsewhere + "\nstore: {enabled: false}", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files := render(t, test.values)
+			for file, texts := range map[string][]string{
+				"store.yaml": {
+					"--bundles-directory=/var/lib/hosted-bridge-bundles\n", "--bundles-max-bytes=8589934592\n", "--bundle-max-bytes=1073741824\n", "port: 8444",
+					"name: hosted-bridge-bundler\n", "claimName: hosted-bridge-bundles}", "requests: {storage: 10Gi}",
+				},
+				"isolation-policies.yaml": {"name: hosted-bridge-bundler\n", "component: bundler}", "port: 8444}"},
+			} {
+				for _, text := range texts {
+					if strings.Contains(files[file], text) != test.used {
+						t.Errorf("%s has %q: %v", file, text, !test.used)
+					}
+				}
+			}
+		})
+	}
+	files, err := renderAt(t, nil, "store: {persistence: {enabled: false}}\nbundles: {size: 3Gi, maxTotalBytes: 2000000000}")
+	if err != nil || !strings.Contains(files["store.yaml"], "emptyDir: {sizeLimit: 3Gi}") || !strings.Contains(files["store.yaml"], "--bundles-max-bytes=2000000000\n") {
+		t.Errorf("without a claim: %v\n%s", err, files["store.yaml"])
+	}
+}
+
+// blocks returns the ranges of addresses that pods with bundles' maker may reach, with what is
+// left out of each.
+func blocks(t *testing.T, values string) map[string]string {
+	t.Helper()
+	made := objects(t, render(t, values)["isolation-policies.yaml"])
+	p := as[networkingv1.NetworkPolicy](t, made["NetworkPolicy/hosted-bridge-bundler"]).Spec
+	if len(p.PolicyTypes) != 2 || len(p.Ingress) != 0 {
+		t.Errorf("it is reached by %+v", p.Ingress)
+	}
+	found := map[string]string{}
+	for i, rule := range p.Egress {
+		if len(rule.To) == 0 {
+			t.Errorf("egress[%d] is to everybody", i)
+		}
+		for _, to := range rule.To {
+			if to.IPBlock != nil {
+				found[to.IPBlock.CIDR] = strings.Join(to.IPBlock.Except, " ")
+			}
+		}
+	}
+	return found
+}
+
+func TestWhatMakesBundlesReachesRegistriesAsUsersProgramsDo(t *testing.T) {
+	all := blocks(t, "")
+	if len(all) != 2 || !strings.HasPrefix(all["0.0.0.0/0"], "0.0.0.0/8 10.0.0.0/8 ") || !strings.Contains(all["::/0"], "fc00::/7") {
+		t.Errorf("%v", all)
+	}
+	got := blocks(t, `bridge: {upstream: {
+		allowCIDRs: [10.96.0.0/16, 10.200.0.0/16, 192.168.7.7/32, 172.16.0.0/12, "fd00:10::/32"],
+		denyCIDRs: [10.96.0.1/32, 10.97.0.1/32, 10.200.0.0/15, 192.168.7.7/32]}}`)
+	for cidr, want := range map[string]string{"10.96.0.0/16": "10.96.0.1/32", "172.16.0.0/12": "", "fd00:10::/32": ""} {
+		if except, ok := got[cidr]; !ok || except != want {
+			t.Errorf("%s: %v, %q, want %q", cidr, ok, except, want)
+		}
+	}
+	if len(got) != 5 || !strings.HasSuffix(got["0.0.0.0/0"], " 10.96.0.1/32 10.97.0.1/32 10.200.0.0/15 192.168.7.7/32") {
+		t.Errorf("%v", got)
+	}
+	if got := blocks(t, `bridge: {upstream: {allowCIDRs: ["fd00:10::/32"], denyCIDRs: [0.0.0.0/0, "::/0"]}}`); len(got) != 0 {
+		t.Errorf("with all denied: %v", got)
+	}
+}
+
 func TestTheStoreReachesTheKeybrokerAndNothingElse(t *testing.T) {
 	made := objects(t, render(t, "isolation: {networkPolicy: {dns: {cidrs: [169.254.20.10/32]}}}")["isolation-policies.yaml"])
 	p := as[networkingv1.NetworkPolicy](t, made["NetworkPolicy/hosted-bridge-store"]).Spec
-	if len(p.PolicyTypes) != 2 || len(p.Ingress) != 1 || len(p.Egress) != 2 {
+	if len(p.PolicyTypes) != 2 || len(p.Ingress) != 2 || len(p.Egress) != 2 {
 		t.Fatalf("%+v", p)
 	}
 	component := func(peers []networkingv1.NetworkPolicyPeer) string {
@@ -90,6 +168,9 @@ func TestTheStoreReachesTheKeybrokerAndNothingElse(t *testing.T) {
 	}
 	if from := p.Ingress[0]; len(from.From) != 1 || component(from.From) != "ingress" || from.Ports[0].Port.IntValue() != 8443 {
 		t.Errorf("it is reached by %+v", from)
+	}
+	if from := p.Ingress[1]; len(from.From) != 3 || component(from.From[2:]) != "bridge" || component(from.From[1:]) != "bundler" || from.Ports[0].Port.IntValue() != 8444 {
+		t.Errorf("its bundles are reached by %+v", from)
 	}
 	if to := p.Egress[0]; len(to.To) != 1 || component(to.To) != "keybroker" || to.Ports[0].Port.IntValue() != 8443 {
 		t.Errorf("it reaches %+v", to)

@@ -37,6 +37,7 @@ func TestValuesThatCannotBeAreRefusedWithTheKey(t *testing.T) {
 		{"PostgreSQL without its URL", nil, "audit: {index: {type: postgres}}", []string{"audit.index.postgres.existingSecret"}},
 		{"a database beside the store", nil, "audit: {index: {postgres: {existingSecret: database}}}", []string{"audit.index.type is store"}},
 		{"an index in a store that is off", nil, "store: {enabled: false}", []string{"audit.index.type is store, but store.enabled is false"}},
+		{"more in one bundle than in all", nil, "bundles: {maxTotalBytes: 10000000}", []string{"bundles.maxTotalBytes is less than bundles.maxBytes"}},
 		{"a claim that may be", nil, "store: {persistence: {enabled: perhaps}}", []string{"/store/persistence/enabled"}},
 		{"a password without a Redis", nil, "quota: {redis: {existingSecret: redis}}", []string{"need quota.redis.url"}},
 		{"a token for a folder", nil, "catalog: {seed: {tokenSecret: seed}}", []string{"catalog.seed.tokenSecret"}},
