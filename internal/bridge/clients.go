@@ -137,11 +137,15 @@ func (c *clientSet) unconnected() []*clientSession {
 // subscribeResource and unwatch handle the resource subscriptions of modern clients, which share
 // one subscription at the server.
 func (c *clientSet) subscribeResource(ctx context.Context, req *mcp.SubscribeRequest) error {
-	u, err := c.bridge.directory.route(ctx, &message.Request{Params: req.Params})
+	q := &message.Request{Params: req.Params}
+	u, err := c.bridge.directory.route(ctx, q)
 	if err != nil {
 		return err
 	}
 	defer c.bridge.set.leave(u)
+	if err := waitedInVain(q, u); err != nil {
+		return err
+	}
 	ctx, cancel := egress.FollowContext(c.bridge.ctx, ctx)
 	defer cancel()
 	return fault.ToRPC(u.Subscribe(ctx, req.Params.URI), u.Config.Name)

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -151,7 +152,12 @@ func TestAModernClientSendsItsUserToThePageAndGoesOn(t *testing.T) {
 			a.mu.Unlock()
 			asked := make(chan *mcp.ElicitParams, 4)
 			client := a.connect(t, "modern", visitor(asked, func() string {
-				go a.logIn() // which takes as long as it takes
+				go func() {
+					for a.bridge.Health().Busy == 0 {
+						runtime.Gosched() // The call comes back before the user has logged in.
+					}
+					a.logIn()
+				}()
 				return "accept"
 			}))
 			params := &mcp.CallToolParams{Name: "echo"}

@@ -71,6 +71,7 @@ func (d *directory) route(ctx context.Context, q *message.Request) (*upstream.Se
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
+			q.Waited = true
 		}
 		if d.bridge.set.enter(t.upstream, q.Method) {
 			t.use()

@@ -154,8 +154,16 @@ func (b *Bridge) answer(ctx context.Context, q *message.Request) (mcp.Result, er
 
 // subscribe subscribes the client of a session to a resource of u, or unsubscribes it.
 func subscribe(ctx context.Context, q *message.Request, u *upstream.Server, uri string, on bool) error {
-	if starting := u.Starting(); starting != nil {
-		return fault.ToRPC(starting, u.Config.Name) // The request has waited for it.
+	if err := waitedInVain(q, u); err != nil {
+		return err
 	}
 	return sessionOf(q).subscribe(ctx, u, uri, on)
+}
+
+// waitedInVain returns the error of a request that has waited for u to start, as long as it may.
+func waitedInVain(q *message.Request, u *upstream.Server) error {
+	if starting := u.Starting(); starting != nil && q.Waited {
+		return fault.ToRPC(starting, u.Config.Name)
+	}
+	return nil
 }

@@ -233,6 +233,8 @@ type Request struct {
 	Session Client
 	// Invited says that the client already asked its user to log in.
 	Invited bool
+	// Waited says that the request has waited for a server that starts, for as long as it may.
+	Waited bool
 }
 
 // Client is a client with a session.

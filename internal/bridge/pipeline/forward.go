@@ -174,10 +174,10 @@ func (c *call) pause(ctx context.Context, n int, again bool) bool {
 	}
 }
 
-// once delivers the request once, unless the breaker is open or the server is still starting: for
-// that the request has waited before.
+// once delivers the request once, unless the breaker is open, or the request has waited in vain for
+// the server to start.
 func (c *call) once(ctx context.Context) (result mcp.Result, again bool, err error) {
-	if starting := c.upstream.Starting(); starting != nil {
+	if starting := c.upstream.Starting(); starting != nil && c.query.Waited {
 		return nil, false, starting
 	}
 	trial, err := c.pipeline.Policies.admit(c.upstream)

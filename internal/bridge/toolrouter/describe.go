@@ -122,7 +122,9 @@ func (r *Router) listTools(ctx context.Context, q *message.Request, server strin
 		return q.Reply(refused, true)
 	}
 	if len(r.toolNames(u)) == 0 {
-		r.awaitStart(ctx, server)
+		if err := r.awaitStart(ctx, server); err != nil {
+			return nil, err
+		}
 		reached, refused, err := r.awaitServer(ctx, server)
 		if err != nil {
 			return nil, err
@@ -217,9 +219,12 @@ func (r *Router) refreshServers(ctx context.Context, q *message.Request, server 
 		reading.Go(func() {
 			answers[i] = refreshed{Server: u.Config.Name}
 			r.host.Forget(u)
-			r.awaitStart(ctx, u.Config.Name)
-			if err := u.Lists.ReadAgain(ctx); err != nil {
-				answers[i].Error = failureOf(fault.ToRPC(err, u.Config.Name))
+			err := r.awaitStart(ctx, u.Config.Name)
+			if err == nil {
+				err = fault.ToRPC(u.Lists.ReadAgain(ctx), u.Config.Name)
+			}
+			if err != nil {
+				answers[i].Error = failureOf(err)
 			}
 			answers[i].Tools = len(r.toolNames(u))
 		})

@@ -67,7 +67,7 @@ func (r *Router) resolve(ctx context.Context, w call) (serverlists.Entry, any, e
 	found := r.candidates(w)
 	switch starting := r.starting(found); {
 	case len(found) == 0 && starting != nil:
-		return serverlists.Entry{}, nil, fault.ToRPC(starting, starting.Server)
+		return serverlists.Entry{}, nil, waitedInVain(ctx, starting)
 	case len(found) == 0:
 		return serverlists.Entry{}, refuse(refusedTool, r.similar(w.Tool), "no server has tool %.80q", w.Tool), nil
 	case len(found) == 1, hundredths(found[0].Score)-hundredths(found[1].Score) >= clearGap:
@@ -96,12 +96,27 @@ func (r *Router) starting(found []candidate) *fault.Starting {
 	return nil
 }
 
-// awaitStart waits while the named server starts.
-func (r *Router) awaitStart(ctx context.Context, server string) {
-	r.host.AwaitStart(ctx, func() bool {
-		u, refused := r.serverNamed(server)
-		return refused == nil && u.Starting() != nil
-	})
+// awaitStart waits while the named server starts, and returns an error if that takes too long.
+func (r *Router) awaitStart(ctx context.Context, server string) error {
+	starting := func() *fault.Starting {
+		if u, refused := r.serverNamed(server); refused == nil {
+			return u.Starting()
+		}
+		return nil
+	}
+	r.host.AwaitStart(ctx, func() bool { return starting() != nil })
+	if e := starting(); e != nil {
+		return waitedInVain(ctx, e)
+	}
+	return nil
+}
+
+// waitedInVain returns the error of a call that has waited for a server to start.
+func waitedInVain(ctx context.Context, e *fault.Starting) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fault.ToRPC(e, e.Server)
 }
 
 func hundredths(score float64) int { return int(score*100 + 0.5) }
@@ -147,7 +162,9 @@ func overlap(tool, params json.RawMessage) int {
 
 // resolveAt finds a tool of the named server.
 func (r *Router) resolveAt(ctx context.Context, server, tool string) (serverlists.Entry, any, error) {
-	r.awaitStart(ctx, server)
+	if err := r.awaitStart(ctx, server); err != nil {
+		return serverlists.Entry{}, nil, err
+	}
 	if u, refused := r.serverNamed(server); refused == nil {
 		if e, ok := r.toolOf(u, tool); ok {
 			return e, nil, nil
@@ -173,9 +190,6 @@ func (r *Router) awaitServer(ctx context.Context, server string) (*upstream.Serv
 		if refused != nil {
 			return nil, refused, nil
 		}
-		if starting := u.Starting(); starting != nil {
-			return nil, nil, fault.ToRPC(starting, server) // The request has waited for it.
-		}
 		_, err := u.Shared(ctx)
 		if err == nil {
 			return u, nil, nil
@@ -187,7 +201,9 @@ func (r *Router) awaitServer(ctx context.Context, server string) (*upstream.Serv
 			return nil, nil, fault.ToRPC(err, server)
 		}
 		// The configuration changed in between, and another server has the name.
-		r.awaitStart(ctx, server)
+		if err := r.awaitStart(ctx, server); err != nil {
+			return nil, nil, err
+		}
 	}
 }
 

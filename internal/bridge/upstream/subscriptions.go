@@ -41,9 +41,6 @@ type subscription struct {
 // client's request waits for the result, and tries again if it failed: the failure may have
 // concerned only the other client.
 func (u *Server) Subscribe(ctx context.Context, uri string) error {
-	if starting := u.Starting(); starting != nil {
-		return starting // The request has waited for it.
-	}
 	l, err := u.Shared(ctx)
 	if err != nil {
 		return err
