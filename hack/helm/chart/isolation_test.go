@@ -194,7 +194,7 @@ func policies(t *testing.T, values string) map[string]unstructured.Unstructured 
 
 func TestAdmissionPoliciesAreTheInstallationsOwn(t *testing.T) {
 	// Where each holds: those for one account hold it wherever it writes.
-	watched := map[string]bool{"tenants": true, "workloads": true, "operator": false, "operator-status": false, "operator-persons": false, "ingress-keys": false, "ingress-status": false, "ingress-persons": false, "ingress-groups": false, "ingress-catalog": false}
+	watched := map[string]bool{"tenants": true, "workloads": true, "operator": false, "operator-status": false, "operator-persons": false, "operator-jobs": false, "ingress-keys": false, "ingress-status": false, "ingress-persons": false, "ingress-groups": false, "ingress-catalog": false}
 	for values, namespaces := range map[string]int{"": 0, "watchNamespaces: [tenants, trials]": 2} {
 		all := policies(t, values)
 		if len(all) != 2*len(watched) {

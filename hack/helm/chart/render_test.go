@@ -207,7 +207,7 @@ func TestTheTiersAreThoseOfKustomize(t *testing.T) {
 func TestDefinitionsStayUnlessTheyAreNotWanted(t *testing.T) {
 	const keep = "helm.sh/resource-policy"
 	kept := objects(t, render(t, "")["crds.yaml"])
-	if len(kept) != 8 {
+	if len(kept) != 9 {
 		t.Fatalf("there are %d definitions", len(kept))
 	}
 	for name, o := range kept {
