@@ -26,7 +26,7 @@ var unreachable = []string{
 
 var (
 	npmCode     = regexp.MustCompile(`(?m)^npm (?:error|ERR!) code (\w+)$`)
-	npmMissing  = regexp.MustCompile(`(?m)^npm (?:error|ERR!) 404 +(?:The requested resource )?'([^'\n]{1,300})' (?:could not be found|is not in)`)
+	npmMissing  = regexp.MustCompile(`(?m)^npm (?:error|ERR!) 404 +(?:The requested resource )?'([^'\n]{1,300})'`)
 	npmNoTarget = regexp.MustCompile(`(?m)^npm (?:error|ERR!) notarget No matching version found for (\S{1,300}?)\.?$`)
 	npmEngine   = regexp.MustCompile(`(?m)^npm (?:error|ERR!) notsup Not compatible with your version of node/npm: (\S{1,300})$`)
 	npmRequired = regexp.MustCompile(`(?m)^npm (?:error|ERR!) notsup Required: (.{1,300})$`)

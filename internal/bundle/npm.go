@@ -54,7 +54,7 @@ func FromNPM(dir, name string) (NPM, error) {
 	if err != nil {
 		return NPM{}, fmt.Errorf("open the tree: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // Its files are closed by themselves.
 	var tree NPM
 	lock, err := readFile(root, "package-lock.json", maxLock)
 	if err != nil {
@@ -128,8 +128,8 @@ func readLock(text []byte) ([]Package, error) {
 	// A package may be in several folders.
 	seen := map[Package]bool{}
 	for folder, p := range lock.Packages {
-		at := strings.LastIndex(folder, "node_modules/")
-		if at < 0 {
+		_, name, found := strings.CutLast(folder, "node_modules/")
+		if !found {
 			continue // The folder itself.
 		}
 		var license string
@@ -137,7 +137,7 @@ func readLock(text []byte) ([]Package, error) {
 			license = ""
 		}
 		seen[Package{
-			Name: or(p.Name, folder[at+len("node_modules/"):]), Version: p.Version, Integrity: p.Integrity,
+			Name: or(p.Name, name), Version: p.Version, Integrity: p.Integrity,
 			License: license, Scripts: p.HasInstallScript,
 		}] = true
 	}

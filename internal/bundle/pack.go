@@ -47,7 +47,7 @@ func Pack(dir string, w io.Writer, limits Limits) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("open the tree: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // Its files are closed by themselves.
 	compressor, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window))
 	if err != nil {
 		return Result{}, fmt.Errorf("compress: %w", err)

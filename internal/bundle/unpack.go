@@ -11,7 +11,7 @@ import (
 	"io"
 	"os"
 	"path"
-	"slices"
+	"strings"
 )
 
 // ErrBundle is what the errors of Unpack and Verify wrap when the bytes are at fault, and
@@ -49,7 +49,7 @@ func unpackInto(ctx context.Context, r io.Reader, dir string, want Digest, size 
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // Its files are closed by themselves.
 	u := unpacker{root: root, buffer: make([]byte, 32<<10), left: size}
 	if err := u.entries(tar.NewReader(content)); err != nil {
 		return content.explain(err)
@@ -93,10 +93,9 @@ func (u *unpacker) entries(t *tar.Reader) error {
 
 // check says what is wrong with an entry.
 func (u *unpacker) check(header *tar.Header) error {
-	if header.Typeflag == tar.TypeDir && len(header.Name) > 1 && header.Name[len(header.Name)-1] == '/' {
-		header.Name = header.Name[:len(header.Name)-1]
+	if header.Typeflag == tar.TypeDir {
+		header.Name = strings.TrimSuffix(header.Name, "/")
 	}
-	name := header.Name
 	for key := range header.PAXRecords {
 		// The others tell of files with holes, whose size is no bound, or of owners and times.
 		if key != "path" && key != "linkpath" {
@@ -110,18 +109,25 @@ func (u *unpacker) check(header *tar.Header) error {
 		return fmt.Errorf("there are more than %d entries", MaxFiles)
 	case u.left < 0:
 		return errors.New("the files are larger than the bundle")
-	case !goodPath(name):
-		return errors.New("its path is not a relative one without . and ..")
-	case comparePaths(u.last, name) >= 0:
-		return errors.New("it is there twice, or not in the order of paths")
-	case header.Typeflag == tar.TypeSymlink && !goodTarget(name, header.Linkname):
+	case !goodPath(header.Name):
+		return errors.New("its path is not a relative one without dots")
+	case header.Typeflag == tar.TypeSymlink && !goodTarget(header.Name, header.Linkname):
 		return errors.New("its link leads outside")
 	}
-	u.last = name
-	for len(u.directories) > 0 && u.directories[len(u.directories)-1] != path.Dir(name) {
-		u.directories = slices.Delete(u.directories, len(u.directories)-1, len(u.directories))
+	return u.enter(header.Name)
+}
+
+// enter goes on from the entry before to that with this path.
+func (u *unpacker) enter(name string) error {
+	if comparePaths(u.last, name) >= 0 {
+		return errors.New("it is there twice, or not in the order of paths")
 	}
-	if len(u.directories) == 0 && path.Dir(name) != "." {
+	u.last = name
+	parent := path.Dir(name)
+	for n := len(u.directories); n > 0 && u.directories[n-1] != parent; n-- {
+		u.directories = u.directories[:n-1]
+	}
+	if len(u.directories) == 0 && parent != "." {
 		return errors.New("it is in no directory of the bundle")
 	}
 	return nil

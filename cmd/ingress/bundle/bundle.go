@@ -118,15 +118,18 @@ func read(o *Options) (r *bundle.Record, bin string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if !slices.ContainsFunc(tree.Packages, func(p bundle.Package) bool { return p.Name == o.Package && p.Version == o.Version }) {
-		return nil, "", &bundle.Failure{Code: bundle.VersionNotFound, Message: "npm installed another version than " + wanted + ": name the exact version."}
+	asked := func(p bundle.Package) bool { return p.Name == o.Package && p.Version == o.Version }
+	if !slices.ContainsFunc(tree.Packages, asked) {
+		message := "npm installed another version than " + wanted + ": name the exact version."
+		return nil, "", &bundle.Failure{Code: bundle.VersionNotFound, Message: message}
 	}
 	if bin, err = bundle.DefaultBin(o.Package, tree.Bins); err != nil {
 		return nil, "", err
 	}
 	return &bundle.Record{
 		Source: bundle.Source{Method: o.Method, Package: o.Package, Version: o.Version, Architecture: o.Architecture, Runtime: o.Image},
-		Made:   time.Now().UTC().Truncate(time.Second), Bins: tree.Bins, Engines: tree.Engines, Packages: tree.Packages, Lock: tree.Lock, Log: log,
+		Made:   time.Now().UTC().Truncate(time.Second),
+		Bins:   tree.Bins, Engines: tree.Engines, Packages: tree.Packages, Lock: tree.Lock, Log: log,
 	}, bin, nil
 }
 
@@ -153,8 +156,11 @@ func upload(ctx context.Context, o *Options, record *bundle.Record, content io.R
 	}
 	source := client.NewSource(broker, clock.System{})
 	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- source.Run(ctx) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = source.Run(ctx) // It ends with ctx, which is no error.
+	}()
 	defer func() {
 		cancel()
 		<-ended

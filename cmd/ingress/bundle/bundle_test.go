@@ -10,10 +10,12 @@ import (
 	"crypto/x509"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,10 +156,7 @@ func (w *world) client(t *testing.T, subject pki.Subject) *bundleclient.Client {
 func TestAFailureThatAnotherTryRepeatsIsAnOutcome(t *testing.T) {
 	t.Parallel()
 	with := func(name, text string) map[string]string {
-		files := map[string]string{}
-		for n, x := range installed {
-			files[n] = x
-		}
+		files := maps.Clone(installed)
 		files[name] = text
 		return files
 	}
@@ -220,7 +219,7 @@ func TestThePackersOptions(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for _, more := range []string{"--tree=", "--version=", "--architecture=", "--runtime=", "--method=uvx", "--max-bytes=0", "--store-url=http://store", "more"} {
-		if _, err := parse(append(all[:len(all):len(all)], more), ca, io.Discard); err == nil {
+		if _, err := parse(append(slices.Clip(all), more), ca, io.Discard); err == nil {
 			t.Errorf("%s is accepted", more)
 		}
 	}

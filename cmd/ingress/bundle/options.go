@@ -55,7 +55,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Result, "result", o.Result, "file for the outcome, a JSON object")
 	fs.StringVar(&o.Temporary, "temporary-directory", o.Temporary, "directory with room for the compressed bundle")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
-	fs.StringVar(&o.StoreURL, "store-url", o.StoreURL, "URL of the bundles in the store (default: port 8444 of the service hosted-bridge-store in --namespace)")
+	fs.StringVar(&o.StoreURL, "store-url", o.StoreURL, "URL of the store's bundles (default: the service hosted-bridge-store in --namespace)")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL of the keybroker (default: the service hosted-bridge-keybroker in --namespace)")
 	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service-account token for the keybroker")
 }

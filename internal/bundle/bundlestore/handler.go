@@ -33,9 +33,9 @@ const (
 
 var (
 	errCaller   = httpapi.New(http.StatusForbidden, "caller_not_allowed", "The certificate is of a process that may not do this.")
-	errDigest   = httpapi.New(http.StatusBadRequest, "digest_invalid", "The path names no bundle: write sha256: and 64 lower-case hexadecimal digits.")
+	errDigest   = httpapi.New(http.StatusBadRequest, "digest_invalid", "The path needs a digest: sha256: and 64 lower-case hexadecimal digits.")
 	errNotFound = httpapi.New(http.StatusNotFound, "bundle_not_found", "The store has no such bundle: have it made again.")
-	errNoRecord = httpapi.New(http.StatusConflict, "record_missing", "The store has no record of this bundle: upload the record first.")
+	errNoRecord = httpapi.New(http.StatusConflict, "record_missing", "The store has no record of it: upload the record first.")
 	errRecord   = httpapi.New(http.StatusBadRequest, "record_invalid", "The record is no JSON of a bundle's record.")
 	errNeeded   = httpapi.New(http.StatusBadRequest, "digests_invalid", `The body is not of the form {"digests": ["sha256:…"]}.`)
 	errMismatch = httpapi.New(http.StatusUnprocessableEntity, "bundle_mismatch", "The bytes are not those of this bundle. Upload it again.")
@@ -216,7 +216,7 @@ func (s *Store) send(w http.ResponseWriter, r *http.Request, d bundle.Digest) (r
 	w.Header().Set("Content-Type", "application/zstd")
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	if _, err := io.Copy(w, file); err != nil {
-		return resultCut, nil //nolint:nilerr // The answer has begun: its client sees that bytes are missing.
+		return resultCut, nil // The answer has begun: its client sees that bytes are missing.
 	}
 	return resultSent, nil
 }

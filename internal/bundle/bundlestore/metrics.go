@@ -26,7 +26,8 @@ type metrics struct {
 func newMetrics() metrics {
 	m := metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hostedbridge_store_bundle_fetches_total",
-		Help: "Downloads of bundles by how they ended: sent; cut, where the client left or was too slow; missing; refused, where the client left while it waited or waits for too many; failed.",
+		Help: "Downloads of bundles by how they ended: sent; cut, where the client left or was too slow; missing; " +
+			"refused, where the client left while it waited or waits for too many; failed.",
 	}, []string{"result"})}
 	for _, result := range []string{resultSent, resultCut, resultMissing, resultRefused, resultFailed} {
 		telemetry.Begin(m.fetches, result)

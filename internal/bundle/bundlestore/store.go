@@ -127,7 +127,8 @@ func (s *Store) putRecord(ctx context.Context, r *bundle.Record, text []byte) (t
 		return there, err
 	}
 	if r.Size > s.config.MaxBundle {
-		return false, errTooLarge.Saying(fmt.Sprintf("The bundle has %d bytes, and the most are %d: raise bundles.maxBytes, or use another package.", r.Size, s.config.MaxBundle))
+		return false, errTooLarge.Saying(fmt.Sprintf("The bundle has %d bytes, and the most are %d: raise bundles.maxBytes, or use another package.",
+			r.Size, s.config.MaxBundle))
 	}
 	if err := s.checkRoom(int64(len(text)) + r.CompressedSize); err != nil {
 		return false, err
@@ -191,8 +192,8 @@ func (s *Store) checkRoom(more int64) error {
 		return err
 	}
 	if used.Bytes+more > s.config.MaxTotal {
-		return errFull.Saying(fmt.Sprintf("The bundles take %d bytes of at most %d, and this one needs %d more: raise bundles.maxTotalBytes and the size of the volume, or use fewer packages.",
-			used.Bytes, s.config.MaxTotal, more))
+		return errFull.Saying(fmt.Sprintf("The bundles take %d bytes of at most %d, and this one needs %d more: "+
+			"raise bundles.maxTotalBytes and the size of the volume, or use fewer packages.", used.Bytes, s.config.MaxTotal, more))
 	}
 	return nil
 }
