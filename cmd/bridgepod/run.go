@@ -125,7 +125,16 @@ func (p *pod) fetchBundle() (credential.FetchBundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--bundles-url: %w", err)
 	}
-	return bundles.New(store, p.options.BundlesFolder, p.log).Fetch, nil
+	folder := bundles.New(store, p.options.BundlesFolder, p.log)
+	return func(ctx context.Context, b mcpserver.Bundle) error {
+		// Servers connect before the pod has its certificate, and a failure would have a pause follow.
+		select {
+		case <-p.source.FirstReady():
+			return folder.Fetch(ctx, b)
+		case <-ctx.Done():
+			return fmt.Errorf("the bridge waits for its certificate: %w", ctx.Err())
+		}
+	}, nil
 }
 
 // watchSuspects has the server noted that most likely ends the process if it

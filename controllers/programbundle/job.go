@@ -53,15 +53,20 @@ const (
 )
 
 // script installs the package. It ends with success whatever npm says, so that the packer can
-// say what that was. Nothing in it comes from outside but by variables.
-const script = `mkdir -p tree home
-if [ -n "${AUTHORITIES:-}" ]; then
-  printf '%s' "$AUTHORITIES" >home/authorities.pem
-  export NODE_EXTRA_CA_CERTS=/bundle/home/authorities.pem
-fi
-cd tree
-npm install --save-exact --omit=dev --no-audit --no-fund --engine-strict "$SCRIPTS" "$PACKAGE" >../log 2>&1
-echo $? >../exit-code
+// say what that was. It is for Node.js, since an image need not have more than that and npm.
+// Nothing in it comes from outside but by variables.
+const script = `const fs = require("node:fs"), { spawnSync } = require("node:child_process");
+for (const folder of ["tree", "home"]) fs.mkdirSync(folder, { recursive: true });
+const env = { ...process.env };
+if (env.AUTHORITIES) {
+  env.NODE_EXTRA_CA_CERTS = process.cwd() + "/home/authorities.pem";
+  fs.writeFileSync(env.NODE_EXTRA_CA_CERTS, env.AUTHORITIES);
+}
+const log = fs.openSync("log", "w");
+const args = ["install", "--save-exact", "--omit=dev", "--no-audit", "--no-fund", "--engine-strict", env.SCRIPTS, env.PACKAGE];
+const { status } = spawnSync("npm", args, { cwd: "tree", env, stdio: ["ignore", log, log] });
+process.stdout.write(fs.readFileSync("log"));
+fs.writeFileSync("exit-code", String(status ?? 1));
 `
 
 // jobName returns the name of the Job of the next attempt. A ProgramBundle that is made again
@@ -116,7 +121,7 @@ func install(b *v1alpha1.ProgramBundle, s Settings) corev1.Container {
 		scripts = "--no-ignore-scripts"
 	}
 	c := corev1.Container{
-		Name: installContainer, Image: b.Spec.Image, WorkingDir: workFolder, Command: []string{"/bin/sh", "-c", script},
+		Name: installContainer, Image: b.Spec.Image, WorkingDir: workFolder, Command: []string{"node", "-e", script},
 		Env: []corev1.EnvVar{
 			{Name: "PACKAGE", Value: b.Spec.Package + "@" + b.Spec.Version}, {Name: "SCRIPTS", Value: scripts},
 			{Name: "HOME", Value: workFolder + "/home"}, {Name: "TMPDIR", Value: workFolder + "/home"},

@@ -27,8 +27,13 @@ type Store interface {
 	Fetch(ctx context.Context, digest bundle.Digest) (io.ReadCloser, error)
 }
 
-// deadline is how long a bundle may take: the largest one at some MB a second.
-const deadline = 5 * time.Minute
+const (
+	// deadline is how long a bundle may take: the largest one at some MB a second.
+	deadline = 5 * time.Minute
+	// attempts and pause bridge the replacement of the store's pod, of which there is one.
+	attempts = 5
+	pause    = 2 * time.Second
+)
 
 // Folder has the bundles that were fetched. Programs read them, and nobody else writes there.
 type Folder struct {
@@ -94,10 +99,13 @@ func (f *Folder) join(ctx context.Context, b mcpserver.Bundle) *fetch {
 
 func (f *Folder) fetch(ctx context.Context, b mcpserver.Bundle) error {
 	began := time.Now()
-	content, err := f.store.Fetch(ctx, bundle.Digest(b.Digest))
-	if err == nil {
-		err = bundle.Unpack(ctx, content, f.folder(b), bundle.Digest(b.Digest), b.Bytes)
-		_ = content.Close()
+	err := f.fetchOnce(ctx, b)
+	for range attempts - 1 {
+		if err == nil || errors.Is(err, bundle.ErrBundle) || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(pause)
+		err = f.fetchOnce(ctx, b)
 	}
 	if err != nil {
 		f.log.WarnContext(ctx, "a bundle was not fetched", slog.String("digest", b.Digest), slog.Any("error", err))
@@ -105,6 +113,15 @@ func (f *Folder) fetch(ctx context.Context, b mcpserver.Bundle) error {
 	}
 	f.log.InfoContext(ctx, "fetched a bundle", slog.String("digest", b.Digest), slog.Int64("bytes", b.Bytes), slog.String("took", time.Since(began).Round(time.Millisecond).String()))
 	return nil
+}
+
+func (f *Folder) fetchOnce(ctx context.Context, b mcpserver.Bundle) error {
+	content, err := f.store.Fetch(ctx, bundle.Digest(b.Digest))
+	if err != nil {
+		return err //nolint:wrapcheck // The log says what it is about.
+	}
+	defer content.Close()
+	return bundle.Unpack(ctx, content, f.folder(b), bundle.Digest(b.Digest), b.Bytes)
 }
 
 func (f *Folder) folder(b mcpserver.Bundle) string { return filepath.Join(f.path, b.Hex()) }

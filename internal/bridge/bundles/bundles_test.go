@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -31,10 +32,13 @@ type store struct {
 	content []byte
 	open    chan struct{}
 	asked   atomic.Int32
+	away    int32 // for so many questions
 }
 
 func (s *store) Fetch(ctx context.Context, _ bundle.Digest) (io.ReadCloser, error) {
-	s.asked.Add(1)
+	if s.asked.Add(1) <= s.away {
+		return nil, errors.New("connection refused")
+	}
 	select {
 	case <-s.open:
 	case <-ctx.Done():
@@ -97,15 +101,28 @@ func TestABundleWithOtherBytesIsNeverThere(t *testing.T) {
 }
 
 func TestWhatIsSaidOfABundleThatCannotBeFetchedNamesNoAddress(t *testing.T) {
-	s, b := made(t)
-	s.content = nil
-	close(s.open)
-	f := New(s, t.TempDir(), slog.New(slog.DiscardHandler))
-	if err := f.Fetch(t.Context(), b); err == nil || strings.Contains(err.Error(), "10.0.0.1") {
-		t.Errorf("a store that is away: %v", err)
-	}
-	b.Architecture = "s390x"
-	if err := f.Fetch(t.Context(), b); err == nil || !strings.Contains(err.Error(), "machines of the architecture s390x") {
-		t.Errorf("another architecture: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, b := made(t)
+		s.content = nil
+		close(s.open)
+		f := New(s, t.TempDir(), slog.New(slog.DiscardHandler))
+		if err := f.Fetch(t.Context(), b); err == nil || strings.Contains(err.Error(), "10.0.0.1") || s.asked.Load() != attempts {
+			t.Errorf("a store that is away was asked %d times: %v", s.asked.Load(), err)
+		}
+		b.Architecture = "s390x"
+		if err := f.Fetch(t.Context(), b); err == nil || !strings.Contains(err.Error(), "machines of the architecture s390x") {
+			t.Errorf("another architecture: %v", err)
+		}
+	})
+}
+
+func TestAStoreThatIsReplacedIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, b := made(t)
+		close(s.open)
+		s.away = 2
+		if err := New(s, t.TempDir(), slog.New(slog.DiscardHandler)).Fetch(t.Context(), b); err != nil || s.asked.Load() != 3 {
+			t.Errorf("asked %d times: %v", s.asked.Load(), err)
+		}
+	})
 }
