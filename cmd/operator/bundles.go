@@ -16,7 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 )
 
 // BundleOptions are how programs are installed once for all.
@@ -77,12 +77,12 @@ func (o *BundleOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// bundling returns which programs are started from bundles: none without a store.
-func (o *Options) bundling() plan.Bundling {
+// bundleSettings returns which programs are started from bundles: none without a store.
+func (o *Options) bundleSettings() bundling.Settings {
 	if o.Bundles.StoreURL == "" {
-		return plan.Bundling{}
+		return bundling.Settings{}
 	}
-	return plan.Bundling{Architecture: o.Bundles.Architecture, Image: o.RuntimeImageNode, InstallScripts: o.Bundles.InstallScripts}
+	return bundling.Settings{Architecture: o.Bundles.Architecture, Image: o.RuntimeImageNode, InstallScripts: o.Bundles.InstallScripts}
 }
 
 // setUpBundles adds the controller of bundles. Without a store it makes none, and those that

@@ -30,6 +30,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
 	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/netguard"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
@@ -67,7 +68,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 				RuntimeEnv: o.RuntimeEnv, RuntimeAuthorities: o.RuntimeAuthorities,
 				Egress: o.egress(os.Getenv("KUBERNETES_SERVICE_HOST")), OTLPEndpoint: o.BridgeOTLPEndpoint,
 				PriorityClass: o.BridgePriorityClass, LoginURL: o.LoginURL,
-				Bundling: o.bundling(), BundlesURL: o.Bundles.StoreURL,
+				Bundles: bundling.Bundles{Settings: o.bundleSettings()}, BundlesURL: o.Bundles.StoreURL,
 			},
 			BaseURL:   o.BaseURL,
 			Namespace: o.Namespace,

@@ -26,8 +26,8 @@ import (
 // fails: a pod must not start with a ServiceAccount that is not the bridge's.
 // The error is for a retry; a failure that a user can repair is in the outcome
 // too.
-func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan.Plan) (plan.Outcome, error) {
-	objects, err := desired.Objects(b, p, r.Settings.Settings)
+func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan.Plan, s desired.Settings) (plan.Outcome, error) {
+	objects, err := desired.Objects(b, p, s)
 	if err != nil {
 		return plan.Outcome{Failed: plan.Finding{Reason: v1alpha1.ReasonApplyFailed, Message: err.Error()}}, err
 	}
@@ -74,11 +74,11 @@ func note(out *plan.Outcome, object runtime.ApplyConfiguration, held client.Obje
 // tell makes the nodes of running pods fetch a configuration that has changed.
 // A deleted pod does not need it, and a pod that started with the configuration
 // has it already.
-func (r *Reconciler) tell(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome) error {
+func (r *Reconciler) tell(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome, s desired.Settings) error {
 	if p.Action != plan.Run || out.Workload == nil {
 		return nil // No pod is to have it, and it may not even be a configuration.
 	}
-	digest, err := desired.Digest(o.Bridge, p, r.Settings.Settings)
+	digest, err := desired.Digest(o.Bridge, s)
 	if err != nil {
 		return err
 	}

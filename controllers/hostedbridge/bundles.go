@@ -15,23 +15,25 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 )
 
 // bundler looks after the ProgramBundles that bridges need.
 type bundler struct {
 	client    client.Client
 	namespace string
-	bundling  plan.Bundling
+	settings  bundling.Settings
 }
 
-func (s Settings) bundler(c client.Client) bundler { return bundler{c, s.Namespace, s.Bundling} }
+func (s Settings) bundler(c client.Client) bundler {
+	return bundler{c, s.Namespace, s.Bundles.Settings}
+}
 
 // observe returns the bundles of a bridge's programs that there are.
-func (b bundler) observe(ctx context.Context, bridge *v1alpha1.HostedBridge) (plan.Bundles, error) {
-	bundles := plan.Bundles{Bundling: b.bundling, Known: map[string]*v1alpha1.ProgramBundle{}}
+func (b bundler) observe(ctx context.Context, bridge *v1alpha1.HostedBridge) (bundling.Bundles, error) {
+	bundles := bundling.Bundles{Settings: b.settings, Known: map[string]*v1alpha1.ProgramBundle{}}
 	for _, spec := range bundles.Missing(bridge) {
-		name := plan.BundleName(spec)
+		name := bundling.NameOf(spec)
 		o := &v1alpha1.ProgramBundle{}
 		err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: name}, o, client.UnsafeDisableDeepCopy)
 		if apierrors.IsNotFound(err) {
@@ -47,21 +49,18 @@ func (b bundler) observe(ctx context.Context, bridge *v1alpha1.HostedBridge) (pl
 	return bundles, nil
 }
 
-// create creates the bundles that an accepted bridge lacks, so that its programs are installed
-// before they are called. From now on they are known.
-func (b bundler) create(ctx context.Context, bridge *v1alpha1.HostedBridge, p plan.Plan, now time.Time) error {
-	if p.Rejected != (plan.Finding{}) {
-		return nil
-	}
-	for _, spec := range p.Bundles.Missing(bridge) {
-		name := plan.BundleName(spec)
+// create creates the bundles that a bridge lacks, so that its programs are installed before they
+// are called. From now on they are known.
+func (b bundler) create(ctx context.Context, bridge *v1alpha1.HostedBridge, bundles bundling.Bundles, now time.Time) error {
+	for _, spec := range bundles.Missing(bridge) {
+		name := bundling.NameOf(spec)
 		object := bridgeac.ProgramBundle(name, b.namespace).WithSpec(bridgeac.ProgramBundleSpec().
 			WithMethod(spec.Method).WithPackage(spec.Package).WithVersion(spec.Version).
 			WithArchitecture(spec.Architecture).WithImage(spec.Image).WithInstallScripts(spec.InstallScripts))
 		if err := b.client.Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator)); err != nil {
 			return fmt.Errorf("create ProgramBundle %s: %w", name, err)
 		}
-		p.Bundles.Known[name] = &v1alpha1.ProgramBundle{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now)}, Spec: spec}
+		bundles.Known[name] = &v1alpha1.ProgramBundle{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now)}, Spec: spec}
 	}
 	return nil
 }
@@ -72,7 +71,7 @@ func (m eventMapper) bridgesOfBundle(ctx context.Context, o client.Object) []rec
 	if !ok || bundle.Namespace != m.settings.Namespace {
 		return nil
 	}
-	return m.requests(ctx, client.MatchingFields{indexPackage: plan.PackageOf(bundle.Spec)})
+	return m.requests(ctx, client.MatchingFields{indexPackage: bundling.PackageOf(bundle.Spec)})
 }
 
 // UsersOf returns what finds the HostedBridges that have a server of a package, in a cache with
@@ -80,7 +79,7 @@ func (m eventMapper) bridgesOfBundle(ctx context.Context, o client.Object) []rec
 func UsersOf(reader client.Reader) func(context.Context, v1alpha1.ProgramBundleSpec) ([]v1alpha1.HostedBridge, error) {
 	return func(ctx context.Context, spec v1alpha1.ProgramBundleSpec) ([]v1alpha1.HostedBridge, error) {
 		var list v1alpha1.HostedBridgeList
-		if err := reader.List(ctx, &list, client.MatchingFields{indexPackage: plan.PackageOf(spec)}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := reader.List(ctx, &list, client.MatchingFields{indexPackage: bundling.PackageOf(spec)}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list HostedBridges of a package: %w", err)
 		}
 		return list.Items, nil
@@ -88,4 +87,4 @@ func UsersOf(reader client.Reader) func(context.Context, v1alpha1.ProgramBundleS
 }
 
 // packages returns the values of indexPackage.
-func packages(b *v1alpha1.HostedBridge) []string { return plan.Packages(b.WithEffective()) }
+func packages(b *v1alpha1.HostedBridge) []string { return bundling.Packages(b.WithEffective()) }

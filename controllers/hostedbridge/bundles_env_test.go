@@ -14,7 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -23,7 +23,7 @@ import (
 // first time.
 func TestAProgramIsStartedFromItsBundleWithoutAnotherPod(t *testing.T) {
 	f := newFixture(t)
-	f.Settings.Bundling = plan.Bundling{Architecture: "amd64", Image: "node:1"}
+	f.Settings.Bundles.Settings = bundling.Settings{Architecture: "amd64", Image: "node:1"}
 	f.Settings.BundlesURL = "https://store:8444"
 	bridges := []*v1alpha1.HostedBridge{}
 	for _, name := range []string{"alice", "bob"} {
@@ -34,7 +34,7 @@ func TestAProgramIsStartedFromItsBundleWithoutAnotherPod(t *testing.T) {
 	}
 	var made v1alpha1.ProgramBundleList
 	must.Succeed(t, f.List(t.Context(), &made, client.InNamespace(f.Settings.Namespace)))
-	if len(made.Items) != 1 || plan.PackageOf(made.Items[0].Spec) != "server@1.0.0" {
+	if len(made.Items) != 1 || bundling.PackageOf(made.Items[0].Spec) != "server@1.0.0" {
 		t.Fatalf("%d bundles", len(made.Items))
 	}
 	users := must.Value(hostedbridge.UsersOf(f.Client)(t.Context(), made.Items[0].Spec))(t)

@@ -126,16 +126,23 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	observed.PendingProfiles = merged.pending
 	observed = observed.AfterTerminations(now)
 	b = observed.Bridge
-	p := plan.Decide(observed, now)
-	if err := r.Settings.bundler(r.Client).create(ctx, b, p, now); err != nil {
-		return ctrl.Result{}, err
+	settings := r.Settings.Settings
+	if settings.Bundles, err = r.Settings.bundler(r.Client).observe(ctx, b); err != nil {
+		return ctrl.Result{}, fmt.Errorf("observe bundles: %w", err)
 	}
-	outcome, err := r.apply(ctx, b, p)
+	observed.NotInstalled = settings.Bundles.NotInstalled(b)
+	p := plan.Decide(observed, now)
+	if p.Rejected == (plan.Finding{}) {
+		if err := r.Settings.bundler(r.Client).create(ctx, b, settings.Bundles, now); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	outcome, err := r.apply(ctx, b, p, settings)
 	if err != nil && outcome.Failed == (plan.Finding{}) {
 		return ctrl.Result{}, err // The API server did not answer, so there is nothing to report in a status.
 	}
 	deferred, failed := r.applyStatus(ctx, observed, p, outcome)
-	err = errors.Join(err, r.tell(ctx, observed, p, outcome), failed)
+	err = errors.Join(err, r.tell(ctx, observed, p, outcome, settings), failed)
 	if err == nil {
 		// The pod's terminations are in the status now.
 		err = errors.Join(r.replace(ctx, b, p), r.drop(ctx, b, p))

@@ -52,9 +52,6 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, clai
 	if o.Waking, err = r.waking(ctx, b, now); err != nil {
 		return o, err
 	}
-	if o.Bundles, err = r.Settings.bundler(r.Client).observe(ctx, b); err != nil {
-		return o, err
-	}
 	if o.Trust, err = r.trust(ctx); err != nil {
 		return o, err
 	}

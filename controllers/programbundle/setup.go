@@ -23,7 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 )
 
 // Name names the controller in logs, metrics and events.
@@ -68,7 +68,7 @@ func (r *Reconciler) bundlesOf(ctx context.Context, o client.Object) []reconcile
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
-		if b := &list.Items[i]; slices.Contains(packages, plan.PackageOf(b.Spec)) {
+		if b := &list.Items[i]; slices.Contains(packages, bundling.PackageOf(b.Spec)) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 		}
 	}
@@ -80,7 +80,7 @@ func packagesOf(o client.Object) []string {
 	if !ok {
 		return nil
 	}
-	return plan.Packages(b.WithEffective())
+	return bundling.Packages(b.WithEffective())
 }
 
 // packagesChanged passes a HostedBridge whose packages changed.

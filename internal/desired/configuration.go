@@ -20,8 +20,8 @@ const configKey = "config.json"
 // configMap has the bridge's configuration. It names secrets and contains none.
 // The pod mounts it as a file, which the kubelet keeps up to date: a change
 // that a running bridge can adopt does not change the pod.
-func configMap(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.ConfigMapApplyConfiguration, error) {
-	encoded, err := s.configuration(b, p.Bundles).Encode()
+func configMap(b *v1alpha1.HostedBridge, s Settings) (*corev1ac.ConfigMapApplyConfiguration, error) {
+	encoded, err := s.configuration(b).Encode()
 	if err != nil {
 		return nil, fmt.Errorf("build ConfigMap %s: %w", v1alpha1.WorkloadName(b.Name), err)
 	}
@@ -32,15 +32,15 @@ func configMap(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.Con
 }
 
 // configuration is what the bridge is told.
-func (s Settings) configuration(b *v1alpha1.HostedBridge, bundles plan.Bundles) mcpserver.Config {
-	return bundles.Start(plan.InService(plan.Configuration(b, s.Egress, s.LoginURL), b, s.Lacking()), b)
+func (s Settings) configuration(b *v1alpha1.HostedBridge) mcpserver.Config {
+	return s.Bundles.Start(plan.InService(plan.Configuration(b, s.Egress, s.LoginURL), b, s.Lacking()), b)
 }
 
 // Digest identifies the configuration that Objects builds for b. It need not
 // resist an attacker: of two configurations with one digest the second reaches
 // a running pod a minute later.
-func Digest(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (string, error) {
-	encoded, err := s.configuration(b, p.Bundles).Encode()
+func Digest(b *v1alpha1.HostedBridge, s Settings) (string, error) {
+	encoded, err := s.configuration(b).Encode()
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
@@ -37,8 +38,8 @@ type Settings struct {
 	LoginURL string
 	// KeybrokerURL is where a bridge reaches the keybroker.
 	KeybrokerURL string
-	// Bundling is how programs are installed, and BundlesURL where a bridge fetches bundles.
-	Bundling   plan.Bundling
+	// Bundles are from what programs are started, and BundlesURL is where a bridge fetches them.
+	Bundles    bundling.Bundles
 	BundlesURL string
 }
 
@@ -70,7 +71,7 @@ func Objects(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.Apply
 		b.Spec.Servers = nil
 		return withWorkload(objects, b, p, s)
 	}
-	told, err := configMap(b, p, s)
+	told, err := configMap(b, s)
 	if err != nil {
 		return nil, err
 	}

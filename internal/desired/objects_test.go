@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -77,14 +78,14 @@ func TestProgramsInTheInstallationsImagesGetItsVariables(t *testing.T) {
 // package of npm that is installed.
 func TestABundledProgramReadsItsFilesAndTheBridgeFetchesThem(t *testing.T) {
 	s := settings
-	s.Bundling, s.BundlesURL = plan.Bundling{Architecture: "amd64", Image: s.RuntimeImageNode}, "https://store:8444"
+	s.BundlesURL = "https://store:8444"
+	s.Bundles = bundling.Bundles{Settings: bundling.Settings{Architecture: "amd64", Image: s.RuntimeImageNode}}
 	b, p := load(t, "testdata/npx.in.yaml")
-	bundled, _ := s.Bundling.Of(plan.Servers(b)[0])
-	bundle := &v1alpha1.ProgramBundle{Spec: bundled.Spec, Status: v1alpha1.ProgramBundleStatus{
+	spec := s.Bundles.Missing(b)[0]
+	s.Bundles.Known = map[string]*v1alpha1.ProgramBundle{bundling.NameOf(spec): {Spec: spec, Status: v1alpha1.ProgramBundleStatus{
 		Digest: "sha256:" + strings.Repeat("ab", 32), Bytes: 12, Program: "server",
 		Programs: []v1alpha1.BundledProgram{{Name: "server", Path: "node_modules/server/index.js"}},
-	}}
-	p.Bundles = plan.Bundles{Bundling: s.Bundling, Known: map[string]*v1alpha1.ProgramBundle{plan.BundleName(bundled.Spec): bundle}}
+	}}}
 	expectGolden(t, "testdata/bundled.out.yaml", renderWith(t, b, p, s))
 }
 

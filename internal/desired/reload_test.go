@@ -93,10 +93,10 @@ func TestWhatNeedsAnotherPodAndWhatDoesNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, _ := load(t, "testdata/programs.in.yaml")
 			told, made := halves(t, b, settings)
-			before := must.Value(Digest(b, plan.Plan{}, settings))(t)
+			before := must.Value(Digest(b, settings))(t)
 			tt.change(&b.Spec)
 			toldThen, madeThen := halves(t, b, settings)
-			after := must.Value(Digest(b, plan.Plan{}, settings))(t)
+			after := must.Value(Digest(b, settings))(t)
 			if reloads := told != toldThen; reloads != tt.reloads || (before != after) != tt.reloads {
 				t.Errorf("another ConfigMap: %v, another digest: %v, want %v", reloads, before != after, tt.reloads)
 			}

@@ -13,6 +13,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -145,14 +146,14 @@ func addBundles(spec *corev1ac.PodSpecApplyConfiguration, servers []plan.Server,
 		WithArgs("--bundles-url="+s.BundlesURL, "--bundles-folder="+bridgeBundles)
 	for i, server := range servers {
 		if s.bundled(server) {
-			spec.Containers[i+1].WithVolumeMounts(mount(bundlesName, plan.BundlesFolder).WithReadOnly(true))
+			spec.Containers[i+1].WithVolumeMounts(mount(bundlesName, bundling.Folder).WithReadOnly(true))
 		}
 	}
 }
 
 // bundled reports whether a server's program is started from a bundle.
 func (s Settings) bundled(server plan.Server) bool {
-	_, ok := s.Bundling.Of(server)
+	_, ok := s.Bundles.Of(server)
 	return ok
 }
 

@@ -56,8 +56,6 @@ type Plan struct {
 	// Claims are the PersistentVolumeClaims that exist. Dropped are those to delete,
 	// because their servers left the spec.
 	Claims, Dropped []Claim
-	// Bundles are what the bridge's programs are started from.
-	Bundles Bundles
 	// RequeueAfter is when to decide again although no change was observed;
 	// zero means never.
 	RequeueAfter time.Duration
@@ -70,7 +68,7 @@ func Decide(o Observed, now time.Time) Plan {
 	if p.Action == Run {
 		p.Replace = o.down()
 	}
-	p.Claims, p.Bundles = o.Claims, o.Bundles
+	p.Claims = o.Claims
 	if p.Rejected == (Finding{}) && (p.Action == Run || p.Action == Suspend) {
 		p.Dropped = dropped(o.Bridge, o.Claims)
 	}

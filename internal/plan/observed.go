@@ -49,11 +49,9 @@ type Observed struct {
 	// Claims are the PersistentVolumeClaims of servers, also of those that left the
 	// spec.
 	Claims []Claim
-	// Bundles are those of the bridge's programs.
-	Bundles Bundles
 }
 
-// Resolved is what is observed of the bridge's recipes and profiles, beside what its status
+// Resolved is what is observed of the bridge's recipes, profiles and packages, beside what its status
 // says of them now.
 type Resolved struct {
 	// Recipes, Profiles, Effective and Access are those of the status before recipes were
@@ -64,6 +62,8 @@ type Resolved struct {
 	Access    *v1alpha1.BridgeAccess
 	// PendingProfiles have a later revision than the bridge.
 	PendingProfiles []string
+	// NotInstalled says why packages of servers could not be installed, by the servers' names.
+	NotInstalled map[string]string
 }
 
 // Idling is what decides, beside the bridge itself, when it is idle.

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -63,5 +64,16 @@ func (o Observed) lacking() string {
 			said += fmt.Sprintf(", or transport.stdio.image of the server can name an image that has %s", s.Method)
 		}
 		return said
+	})
+}
+
+// notInstalled says which servers are out of service because their package could not be
+// installed. It begins with a semicolon, and is empty if there are none.
+func (o Observed) notInstalled() string {
+	if len(o.NotInstalled) == 0 {
+		return ""
+	}
+	return "; out of service: " + enumerate(slices.Sorted(maps.Keys(o.NotInstalled)), "; ", func(name string) string {
+		return "server " + name + ": " + o.NotInstalled[name]
 	})
 }

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,5 +60,20 @@ func TestAServerWithoutAnImageIsOutOfServiceAlone(t *testing.T) {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAServerWhosePackageIsNotInstalledIsOutOfServiceAlone(t *testing.T) {
+	const why = "package server@1.0.0 could not be installed: there is no such version"
+	o := observed(func(o *Observed) { o.NotInstalled = map[string]string{"one": why} })
+	accepted, ready := condition(t, v1alpha1.ConditionAccepted, o), condition(t, v1alpha1.ConditionReady, o)
+	if accepted.Status != "True" || accepted.Reason != v1alpha1.ReasonProgramsNotInstalled || !strings.Contains(accepted.Message, "server one: "+why) {
+		t.Errorf("Accepted is %s: %s", accepted.Reason, accepted.Message)
+	}
+	if ready.Status != "True" || !strings.Contains(ready.Message, "server one: "+why) {
+		t.Errorf("Ready is %s: %s", ready.Status, ready.Message)
+	}
+	if cause := (Plan{}).leftOut(o, "one"); cause != why {
+		t.Errorf("the cause in ServersHealthy is %q", cause)
 	}
 }

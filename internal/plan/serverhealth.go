@@ -56,7 +56,7 @@ func (p Plan) leftOut(o Observed, server string) string {
 	if f := o.lacks(server); f != (Finding{}) {
 		return f.Message
 	}
-	if cause := o.unbundled(server); cause != "" {
+	if cause := o.NotInstalled[server]; cause != "" {
 		return cause
 	}
 	for _, outage := range p.out(o) {

@@ -1,7 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+// Package bundling decides from which bundle a program is started: a package that is installed
+// once for an installation, of which a ProgramBundle says what came of it.
+package bundling
 
 import (
 	"cmp"
@@ -19,14 +21,15 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// BundlesFolder is where the container of a program has the bundles of its pod, each in a
+// Folder is where the container of a program has the bundles of its pod, each in a
 // folder whose name is the hexadecimal part of its digest.
-const BundlesFolder = "/hosted-bridge-bundles"
+const Folder = "/hosted-bridge-bundles"
 
-// Bundling is how an installation installs packages once for all.
-type Bundling struct {
+// Settings are how an installation installs packages once for all.
+type Settings struct {
 	// Architecture is that of the machines on which programs run, as Go names it. Empty means
 	// that programs are fetched each time they start.
 	Architecture string
@@ -49,7 +52,7 @@ var exactVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?
 
 // Of returns the bundle from which a server's program is started, and false for a server that
 // is no program, has an image of its own, or does not name one exact version of a package.
-func (b Bundling) Of(server Server) (Bundled, bool) {
+func (b Settings) Of(server plan.Server) (Bundled, bool) {
 	name, version, f := fetched(server)
 	if name == "" || b.Architecture == "" || b.Image == "" {
 		return Bundled{}, false
@@ -64,7 +67,7 @@ func (b Bundling) Of(server Server) (Bundled, bool) {
 }
 
 // fetched returns the package that npx fetches for a server, empty for none.
-func fetched(server Server) (name, version string, f recipe.Fetched) {
+func fetched(server plan.Server) (name, version string, f recipe.Fetched) {
 	if server.Program == nil || server.Image != "" || len(server.Program.Command) == 0 || server.Program.Command[0] != string(v1alpha1.InstallNPX) {
 		return "", "", f
 	}
@@ -82,7 +85,7 @@ func fetched(server Server) (name, version string, f recipe.Fetched) {
 // does not depend on the installation's settings, so that a cache can be indexed by it.
 func Packages(b *v1alpha1.HostedBridge) []string {
 	var packages []string
-	for _, server := range Servers(b) {
+	for _, server := range plan.Servers(b) {
 		if name, version, _ := fetched(server); name != "" {
 			packages = append(packages, name+"@"+version)
 		}
@@ -97,9 +100,9 @@ func PackageOf(spec v1alpha1.ProgramBundleSpec) string { return spec.Package + "
 // notInName matches what the name of an object of Kubernetes, and of a Job's pod, does not have.
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// BundleName returns the name of the ProgramBundle of a spec: the package and its version as far
+// NameOf returns the name of the ProgramBundle of a spec: the package and its version as far
 // as they fit, and a hash of all of it.
-func BundleName(spec v1alpha1.ProgramBundleSpec) string {
+func NameOf(spec v1alpha1.ProgramBundleSpec) string {
 	encoded, err := json.Marshal(spec)
 	if err != nil {
 		panic(err) // It has texts alone.
@@ -120,7 +123,7 @@ const (
 
 // Bundles are what is observed of the bundles of a bridge.
 type Bundles struct {
-	Bundling
+	Settings
 	// Known are the ProgramBundles that there are, by name.
 	Known map[string]*v1alpha1.ProgramBundle
 }
@@ -128,8 +131,8 @@ type Bundles struct {
 // Missing returns the bundles of a bridge's servers that do not exist.
 func (b Bundles) Missing(bridge *v1alpha1.HostedBridge) []v1alpha1.ProgramBundleSpec {
 	var missing []v1alpha1.ProgramBundleSpec
-	for _, server := range Servers(bridge) {
-		if bundled, ok := b.Of(server); ok && b.Known[BundleName(bundled.Spec)] == nil {
+	for _, server := range plan.Servers(bridge) {
+		if bundled, ok := b.Of(server); ok && b.Known[NameOf(bundled.Spec)] == nil {
 			missing = append(missing, bundled.Spec)
 		}
 	}
@@ -139,9 +142,9 @@ func (b Bundles) Missing(bridge *v1alpha1.HostedBridge) []v1alpha1.ProgramBundle
 // Start sets in a configuration of a bridge how programs are started from the bundles that are
 // known, that they wait for them, or why they cannot be started.
 func (b Bundles) Start(c mcpserver.Config, bridge *v1alpha1.HostedBridge) mcpserver.Config {
-	for i, server := range Servers(bridge) {
+	for i, server := range plan.Servers(bridge) {
 		bundled, ok := b.Of(server)
-		bundle := b.Known[BundleName(bundled.Spec)]
+		bundle := b.Known[NameOf(bundled.Spec)]
 		if !ok || bundle == nil || c.Servers[i].Fault != "" {
 			continue
 		}
@@ -155,7 +158,7 @@ func (b Bundles) Start(c mcpserver.Config, bridge *v1alpha1.HostedBridge) mcpser
 		}
 		program := *c.Servers[i].Program
 		program.Bundle = &mcpserver.Bundle{Digest: bundle.Status.Digest, Bytes: bundle.Status.Bytes, Architecture: bundle.Spec.Architecture}
-		program.Command = append([]string{"node", BundlesFolder + "/" + program.Bundle.Hex() + "/" + file(bundle, bundled)}, bundled.Args...)
+		program.Command = append([]string{"node", Folder + "/" + program.Bundle.Hex() + "/" + file(bundle, bundled)}, bundled.Args...)
 		c.Servers[i].Program = &program
 	}
 	return c
@@ -195,25 +198,23 @@ func notStartable(bundle *v1alpha1.ProgramBundle, bundled Bundled) string {
 }
 
 func programs(bundle *v1alpha1.ProgramBundle) string {
-	return enumerate(bundle.Status.Programs, ", ", func(p v1alpha1.BundledProgram) string { return p.Name })
+	names := make([]string, 0, len(bundle.Status.Programs))
+	for _, p := range bundle.Status.Programs {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
-// unbundled returns why the server of that name cannot be started from a bundle.
-func (o Observed) unbundled(name string) string {
-	for _, server := range Servers(o.Bridge) {
-		if bundled, ok := o.Bundles.Of(server); ok && server.Name == name {
-			return notStartable(o.Bundles.Known[BundleName(bundled.Spec)], bundled)
+// NotInstalled returns why servers of a bridge cannot be started from their bundles, by their
+// names.
+func (b Bundles) NotInstalled(bridge *v1alpha1.HostedBridge) map[string]string {
+	faults := map[string]string{}
+	for _, server := range plan.Servers(bridge) {
+		if bundled, ok := b.Of(server); ok {
+			if fault := notStartable(b.Known[NameOf(bundled.Spec)], bundled); fault != "" {
+				faults[server.Name] = fault
+			}
 		}
 	}
-	return ""
-}
-
-// notInstalled says which servers are out of service because their package could not be
-// installed. It begins with a semicolon, and is empty if there are none.
-func (o Observed) notInstalled() string {
-	without := slices.DeleteFunc(Servers(o.Bridge), func(s Server) bool { return o.unbundled(s.Name) == "" })
-	if len(without) == 0 {
-		return ""
-	}
-	return "; out of service: " + enumerate(without, "; ", func(s Server) string { return "server " + s.Name + ": " + o.unbundled(s.Name) })
+	return faults
 }
