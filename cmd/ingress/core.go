@@ -18,11 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundle/bundleclient"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/route/status"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
+	tenants "github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 )
 
 // core is what the public server and its features need in common.
@@ -79,8 +81,16 @@ func (c *core) openStores(o *options, config *rest.Config) error {
 	if c.catalog, err = o.Catalog.open(config, o.Namespace, c.log); err != nil {
 		return err
 	}
-	c.quotas, err = o.Quota.open(c.identity.storeTLS, c.metrics, c.log)
-	return err
+	if c.quotas, err = o.Quota.open(c.identity.storeTLS, c.metrics, c.log); err != nil || o.BundlesURL == "" {
+		return err
+	}
+	store, err := bundleclient.New(o.BundlesURL, c.identity.storeTLS)
+	if err != nil {
+		return fmt.Errorf("--bundles-url: %w", err)
+	}
+	bundles := &tenants.Bundles{Client: c.cluster, Namespace: o.Namespace, Store: store, Log: c.log}
+	c.background = append(c.background, bundles.Run)
+	return nil
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {

@@ -63,7 +63,9 @@ type options struct {
 	Login          loginOptions
 	SCIM           scimOptions
 	Console        userconsole.Options
-	Ingress        ingress.Config
+	// BundlesURL is where the store keeps bundles of programs; empty for none.
+	BundlesURL string
+	Ingress    ingress.Config
 }
 
 // defaults returns the options of an installation as it is shipped.
@@ -144,6 +146,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
 	fs.StringVar(&o.AuditIndex, "audit-index", o.AuditIndex, "index for queries of audit entries: none, sqlite:PATH, store:URL of an \"ingress store\", or postgres:FILE with the database's URL in the file")
 	fs.StringVar(&o.AdminKeyFile, "admin-key-file", o.AdminKeyFile, "file with the key of the admin surface, read again when it changes (default: the environment's CATALOG_ADMIN_KEY)")
+	fs.StringVar(&o.BundlesURL, "bundles-url", o.BundlesURL, "URL of the bundles in an \"ingress store\", such as https://hosted-bridge-store.hosted-bridge-system.svc:8444, to have it remove those that no ProgramBundle names; empty for none")
 	o.TLS.registerFlags(fs)
 	o.Audit.registerFlags(fs)
 	o.Snapshot.registerFlags(fs)
