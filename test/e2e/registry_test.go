@@ -34,13 +34,7 @@ const npxTimeout = 3 * time.Minute
 // servers lack their secrets.
 func TestTheReadmesExampleUserHasTheToolsOfAServerOverNpx(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("CLUSTER") != "local" {
-		t.Skip("the cluster is not the local one, so that nothing is known of what its pods reach") //nolint:forbidigo // A cluster of somebody else.
-	}
-	registry, reason := registryFromHere(t)
-	if reason != "" {
-		t.Skipf("this machine does not reach npm's registry %s, so pods of the local cluster do not either: %s", registry, reason) //nolint:forbidigo // make up says the same.
-	}
+	needRegistry(t)
 	n := tenant{name: installed.name("readme"), key: mint(t)}
 	b := exampleOfReadme(t)
 	b.ObjectMeta = metav1.ObjectMeta{Namespace: installed.namespace, Name: n.name}

@@ -18,7 +18,11 @@ import (
 // keepEvery is how often the store is told which bundles are needed. It keeps a bundle for an
 // hour after it was last used in any case, so that one is not removed before its ProgramBundle
 // names it.
-const keepEvery = time.Hour
+const (
+	keepEvery = time.Hour
+	// firstKeep is when it is told first: by then the ingress has a certificate.
+	firstKeep = time.Minute
+)
 
 // BundleStore keeps the bundles of an installation.
 type BundleStore interface {
@@ -36,13 +40,14 @@ type Bundles struct {
 
 // Run tells the store what is needed until ctx ends.
 func (b *Bundles) Run(ctx context.Context) error {
-	ticker := time.NewTicker(keepEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(firstKeep)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-timer.C:
+			timer.Reset(keepEvery)
 		}
 		if err := b.keep(ctx); err != nil && ctx.Err() == nil {
 			b.Log.WarnContext(ctx, "bundles that nobody needs were not removed", slog.Any("error", err))

@@ -51,7 +51,7 @@ func TestTheStoreIsToldWhichBundlesAreNeededEachHour(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- b.Run(ctx) }()
-		time.Sleep(keepEvery + time.Second)
+		time.Sleep(firstKeep + time.Second)
 		from.err = errors.New("the API server is away")
 		time.Sleep(keepEvery)
 		stop()
