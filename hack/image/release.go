@@ -197,7 +197,7 @@ func (r release) pinned() error {
 		case "bridge":
 			bridge["image"] = reference
 		case "runtime-node":
-			bridge["runtimes"] = map[string]any{"node": reference}
+			bridge["runtimes"] = map[string]any{"node": reference, "shimImages": []string{reference}}
 		}
 	}
 	values["bridge"] = bridge
