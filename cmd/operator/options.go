@@ -31,6 +31,8 @@ type Options struct {
 	// servers are out of service.
 	RuntimeImageNode   string
 	RuntimeImagePython string
+	// ShimImages are images that have the shim of the bridge's version.
+	ShimImages []string
 	// RuntimeEnv are variables, each NAME=VALUE, and RuntimeAuthorities the
 	// certificate authorities in PEM that programs in these images get.
 	RuntimeEnv         []string
@@ -104,6 +106,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.BridgeImage, "bridge-image", o.BridgeImage, "image of the tenants' pods")
 	fs.StringVar(&o.RuntimeImageNode, "runtime-image-node", o.RuntimeImageNode, "image with npx on its PATH for servers that have no image of their own; if it is empty, such servers are out of service")
 	fs.StringVar(&o.RuntimeImagePython, "runtime-image-python", o.RuntimeImagePython, "image with uvx on its PATH for servers that have no image of their own; if it is empty, such servers are out of service")
+	fs.StringSliceVar(&o.ShimImages, "shim-images", o.ShimImages, "images of programs that have the shim of the bridge's version at /usr/libexec/hosted-bridge/shim, separated by commas; a pod whose programs are all in such images needs no init container that copies it, and starts sooner")
 	fs.StringArrayVar(&o.RuntimeEnv, "runtime-env", o.RuntimeEnv, "variable that programs of npx and uvx get, as NAME=VALUE, such as a proxy or a registry; a server's own variable of that name goes before it; repeat the flag for each variable. Users' programs read it, so it is no place for a password")
 	fs.StringVar(&o.RuntimeAuthorities, "runtime-authorities", o.RuntimeAuthorities, "certificate authorities in PEM that npx, and Node.js programs that it runs, trust besides those of Node.js")
 	fs.StringArrayVar(&o.UpstreamAllowCIDR, "upstream-allow-cidr", o.UpstreamAllowCIDR, "private address range that tenants' bridges may reach, such as 10.96.0.0/16 for a cluster's Services; repeat the flag for each range. Do not allow a range with addresses that tenants must not reach")

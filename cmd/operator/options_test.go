@@ -38,7 +38,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	o.RegisterFlags(flags)
 	must.Succeed(t, flags.Parse([]string{
 		"--bridge-image=example.com/bridge:1", "--base-url=https://mcp.example.com/", "--login-url=https://mcp.example.com/", "--keybroker-url=https://keys:8443",
-		"--runtime-image-node=example.com/node:1", "--runtime-image-python=example.com/python:1",
+		"--runtime-image-node=example.com/node:1", "--runtime-image-python=example.com/python:1", "--shim-images=example.com/node:1,example.com/python:1",
 		"--runtime-env=NO_PROXY=a,b", "--runtime-env=npm_config_registry=https://npm.example.com/", "--runtime-authorities=" + authority,
 		"--upstream-allow-cidr=10.0.0.0/8", "--upstream-allow-cidr=fd00::/8", "--upstream-deny-cidr=10.96.0.1/32", "--upstream-deny-cidr=fd00::1/128",
 		"--bridge-otlp-endpoint=http://collector:4318", "--bridge-priority-class=bridges",
@@ -53,7 +53,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	must.Succeed(t, o.Validate())
 	want := Options{
 		BridgeImage: "example.com/bridge:1", BaseURL: "https://mcp.example.com", LoginURL: "https://mcp.example.com", KeybrokerURL: "https://keys:8443",
-		RuntimeImageNode: "example.com/node:1", RuntimeImagePython: "example.com/python:1",
+		RuntimeImageNode: "example.com/node:1", RuntimeImagePython: "example.com/python:1", ShimImages: []string{"example.com/node:1", "example.com/python:1"},
 		RuntimeEnv: []string{"NO_PROXY=a,b", "npm_config_registry=https://npm.example.com/"}, RuntimeAuthorities: authority,
 		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"}, UpstreamDenyCIDR: []string{"10.96.0.1/32", "fd00::1/128"}, BridgeOTLPEndpoint: "http://collector:4318", BridgePriorityClass: "bridges",
 		Namespace: "system", WatchNamespaces: scope.Namespaces{"tenants", "trials"}, TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",

@@ -64,7 +64,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 		Settings: hostedbridge.Settings{
 			Settings: desired.Settings{
 				BridgeImage: o.BridgeImage, KeybrokerURL: o.KeybrokerURL,
-				RuntimeImageNode: o.RuntimeImageNode, RuntimeImagePython: o.RuntimeImagePython,
+				RuntimeImageNode: o.RuntimeImageNode, RuntimeImagePython: o.RuntimeImagePython, ShimImages: o.ShimImages,
 				RuntimeEnv: o.RuntimeEnv, RuntimeAuthorities: o.RuntimeAuthorities,
 				Egress: o.egress(os.Getenv("KUBERNETES_SERVICE_HOST")), OTLPEndpoint: o.BridgeOTLPEndpoint,
 				PriorityClass: o.BridgePriorityClass, LoginURL: o.LoginURL,

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command shim runs the program of a server over stdio in a container of its own, beside the
-// bridge. An init container of the bridge's image copies it there by "shim install". It is not a
-// part of the bridge's program: each such container has its own copy in memory.
+// bridge. The container's image has it, or an init container of the bridge's image copies it there
+// by "shim install". It is not a part of the bridge's program: each such container has its own copy in memory.
 package main
 
 import (

@@ -36,6 +36,9 @@ func build(ctx context.Context, folder, arch string, wanted []spec) ([]built, er
 	var all []built
 	for _, s := range wanted {
 		if s.pkg == "" {
+			if s, err = s.withPrograms(binaries); err != nil {
+				return nil, err
+			}
 			b, err := packParts(ctx, root, folder, arch, s)
 			if err != nil {
 				return nil, fmt.Errorf("image %s: %w", s.name, err)

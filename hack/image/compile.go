@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -46,13 +47,14 @@ func compile(ctx context.Context, t target, wanted []spec) error {
 	modules := map[string][]string{}
 	var order []string
 	for _, s := range wanted {
-		if s.pkg == "" {
-			continue
+		for _, pkg := range s.programs() {
+			if modules[s.module] == nil {
+				order = append(order, s.module)
+			}
+			if !slices.Contains(modules[s.module], pkg) {
+				modules[s.module] = append(modules[s.module], pkg)
+			}
 		}
-		if modules[s.module] == nil {
-			order = append(order, s.module)
-		}
-		modules[s.module] = append(append(modules[s.module], s.pkg), s.more...)
 	}
 	if err := os.MkdirAll(t.folder, 0o755); err != nil {
 		return err
@@ -86,13 +88,47 @@ func goCommand(ctx context.Context, root, module string, args ...string) *exec.C
 // compiled returns the compiled program of an image, and the files of its further
 // programs.
 func compiled(folder string, s spec) (program []byte, more []file, err error) {
-	for _, pkg := range s.more {
+	files, err := compiledFiles(folder, s.programs())
+	if err != nil {
+		return nil, nil, err
+	}
+	return files[0].content, files[1:], nil
+}
+
+// compiledFiles returns the compiled programs of packages, each under its folder's name.
+func compiledFiles(folder string, pkgs []string) (files []file, err error) {
+	for _, pkg := range pkgs {
 		content, err := os.ReadFile(filepath.Join(folder, path.Base(pkg)))
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		more = append(more, file{path.Base(pkg), 0o755, content})
+		files = append(files, file{path.Base(pkg), 0o755, content})
 	}
-	program, err = os.ReadFile(filepath.Join(folder, path.Base(s.pkg)))
-	return program, more, err
+	return files, nil
+}
+
+// programs are the packages of all programs of an image.
+func (s spec) programs() []string {
+	if s.pkg == "" {
+		return s.more
+	}
+	return append([]string{s.pkg}, s.more...)
+}
+
+// withPrograms returns an image of parts with its further programs, which are compiled in
+// folder, as one part more.
+func (s spec) withPrograms(folder string) (spec, error) {
+	if len(s.more) == 0 {
+		return s, nil
+	}
+	files, err := compiledFiles(folder, s.more)
+	if err != nil {
+		return spec{}, err
+	}
+	programs := part{name: "programs", files: tree{}}
+	for _, f := range files {
+		programs.files[path.Join(programsFolder, f.path)] = entry{mode: f.mode, content: f.content}
+	}
+	s.parts = append(slices.Clone(s.parts), programs)
+	return s, nil
 }

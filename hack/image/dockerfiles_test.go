@@ -52,12 +52,17 @@ func linesOf(s spec) []string {
 			"/"+rootsPath,
 		)
 	}
-	entrypoint, path := s.command()
+	entrypoint, search := s.command()
 	lines := []string{
 		fmt.Sprintf("\nENTRYPOINT [%q]\n", strings.Join(entrypoint, `", "`)),
-		"\nENV PATH=" + path + "\n",
+		"\nENV PATH=" + search + "\n",
 		"\nFROM debian:12-slim\n",
 		" ca-certificates ",
+	}
+	for _, pkg := range s.more {
+		lines = append(lines,
+			fmt.Sprintf("go build -trimpath -buildvcs=false -ldflags=\"-s -w\" -o /%s %s\n", path.Base(pkg), pkg),
+			fmt.Sprintf("\nCOPY --from=programs /%s /%s/%[1]s\n", path.Base(pkg), programsFolder))
 	}
 	for _, p := range s.parts {
 		lines = append(lines, map[string][]string{

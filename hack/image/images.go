@@ -26,12 +26,17 @@ const (
 	movingTag = "dev"
 )
 
+// programsFolder is where an image of parts has further programs. Kubernetes mounts no
+// volume of a server over it: the API refuses a mountPath in /usr.
+const programsFolder = "usr/libexec/hosted-bridge"
+
 // spec is what an image is made of: one program of ours, or parts.
 type spec struct {
 	name   string
 	module string // folder of the Go module, from the repository's root.
 	pkg    string // package of the binary, as seen from that module.
-	// more are packages of further programs, each at the root under its folder's name.
+	// more are packages of further programs, each under its folder's name: at the root of
+	// an image of a program, in programsFolder of one of parts.
 	more        []string
 	user        int
 	description string
@@ -56,8 +61,8 @@ var specs = []spec{
 	{name: "guarded-server", module: ".", pkg: "./test/e2e/guarded-server", user: nonroot, description: "An MCP server that wants a bearer token, an upstream for samples and tests"},
 	{name: "pause", module: "hack/image", pkg: "./pause", user: pauseUser, description: "Holds the namespaces of a pod in a local cluster"},
 	{name: "npm-servers", user: nonroot, description: "Three of MCP's reference servers, which speak over stdio, for samples and tests", parts: []part{debianBase, nodePart, serversPart}, entrypoint: []string{"node"}},
-	{name: "runtime-node", user: nonroot, description: "Node.js with npx, for MCP servers of npm", parts: []part{debianBase, nodePart}, entrypoint: []string{"node"}, asked: true},
-	{name: "runtime-python", user: nonroot, description: "Debian's Python, for MCP servers in Python", parts: []part{debianBase, pythonPart}, entrypoint: []string{"python3"}, asked: true},
+	{name: "runtime-node", module: ".", more: []string{"./cmd/shim"}, user: nonroot, description: "Node.js with npx, for MCP servers of npm", parts: []part{debianBase, nodePart}, entrypoint: []string{"node"}, asked: true},
+	{name: "runtime-python", module: ".", more: []string{"./cmd/shim"}, user: nonroot, description: "Debian's Python, for MCP servers in Python", parts: []part{debianBase, pythonPart}, entrypoint: []string{"python3"}, asked: true},
 	{name: "postgres", user: nonroot, description: "Debian's PostgreSQL, which keeps the logins of tests", parts: []part{debianBase, postgresPart}, entrypoint: []string{"postgres"}, asked: true},
 }
 

@@ -11,8 +11,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -28,6 +30,8 @@ type part struct {
 	// base has it hold what is no package's: users, CA roots, /tmp and the
 	// links by which old paths are found.
 	base bool
+	// files are compiled programs that are in it.
+	files tree
 	// add adds the rest.
 	add func(ctx context.Context, t tree, root, cache, arch string) error
 	// sources are the files in hack/image that say what add adds.
@@ -53,6 +57,10 @@ func (p part) fingerprint(root, arch string) (string, error) {
 			return "", err
 		}
 		fmt.Fprintf(h, "%s %d\n%s", source, len(text), text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		f := p.files[name]
+		fmt.Fprintf(h, "%s %o %d\n%s", name, f.mode, len(f.content), f.content)
 	}
 	if p.base {
 		h.Write(roots())
@@ -111,6 +119,7 @@ func (p part) tree(ctx context.Context, root, cache, arch string) (tree, error) 
 			return nil, err
 		}
 	}
+	maps.Copy(t, p.files)
 	if p.base {
 		t.addBase()
 	}

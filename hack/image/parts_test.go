@@ -297,3 +297,47 @@ func TestOnlyWhatIsNeededIsBuiltUnasked(t *testing.T) {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
 }
+
+// TestRuntimeImagesHaveTheShimOfTheBridgesImage has no file of the bridge's image and of theirs
+// differ: a bridge refuses to talk to another shim.
+func TestRuntimeImagesHaveTheShimOfTheBridgesImage(t *testing.T) {
+	root, err := findRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	images, err := pick([]string{"bridge", "runtime-node", "runtime-python"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"bridgepod": program, "shim": []byte("the shim")} {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, more, err := compiled(folder, images[0])
+	if err != nil || len(more) != 1 || more[0].path != "shim" {
+		t.Fatalf("the bridge's image has %d further programs, error %v", len(more), err)
+	}
+	for _, s := range images[1:] {
+		without, err := sumOfParts(root, "amd64", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := s.withPrograms(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if with, err := sumOfParts(root, "amd64", whole); err != nil || with == without {
+			t.Errorf("%s: another shim is no other image, error %v", s.name, err)
+		}
+		got, err := whole.parts[len(whole.parts)-1].tree(t.Context(), root, "", "amd64")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := tree{"usr/libexec/hosted-bridge/shim": {mode: 0o755, content: more[0].content}}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(entry{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", s.name, diff)
+		}
+	}
+}

@@ -131,6 +131,10 @@ func (r release) ofProgram(s spec, arch string, own *bill) (v1.Image, error) {
 }
 
 func (r release) ofParts(ctx context.Context, s spec, arch string, own *bill) (v1.Image, error) {
+	s, err := s.withPrograms(r.binaries(arch))
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range s.parts {
 		if err := own.part(r.root, arch, p); err != nil {
 			return nil, err
@@ -193,7 +197,7 @@ func (r release) pinned() error {
 		case "bridge":
 			bridge["image"] = reference
 		case "runtime-node":
-			bridge["runtimes"] = map[string]any{"node": reference}
+			bridge["runtimes"] = map[string]any{"node": reference, "shimImages": []string{reference}}
 		}
 	}
 	values["bridge"] = bridge

@@ -70,7 +70,7 @@ func (b *bill) program(content []byte) error {
 	return nil
 }
 
-// part takes in the packages of a part of an image.
+// part takes in the packages and the programs of a part of an image.
 func (b *bill) part(root, arch string, p part) error {
 	debs, err := locked(debianLock, arch, p.debs)
 	if err != nil {
@@ -84,6 +84,11 @@ func (b *bill) part(root, arch string, p part) error {
 		b.add("pkg:deb/debian/"+d.name+"@"+url.PathEscape(version)+"?arch="+arch+"&distro=debian-12", cdx.Component{
 			Name: d.name, Version: version, Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: d.sha256}},
 		})
+	}
+	for _, f := range p.files {
+		if err := b.program(f.content); err != nil {
+			return err
+		}
 	}
 	for _, source := range p.sources {
 		if path.Base(source) != "package-lock.json" {

@@ -97,7 +97,7 @@ write_overlay() {
         done
         echo "bridge:"
         echo "  image: \"$(reference bridge)\""
-        echo "  runtimes: {node: \"$(reference runtime-node)\"}"
+        echo "  runtimes: {node: \"$(reference runtime-node)\", shimImages: [$(reference runtime-node)]}"
     } >"$overlay/values.yaml"
     # A cluster on this machine: its port on 127.0.0.1 leads to this NodePort,
     # and tenants' servers may be at the cluster's own pods and Services, whose

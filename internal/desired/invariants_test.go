@@ -272,6 +272,53 @@ func TestAProgramSeesItsOwnVolumesAlone(t *testing.T) {
 	})
 }
 
+// TestNoInitContainerRunsWhereEveryImageHasTheShim tries each input with images that have the shim.
+func TestNoInitContainerRunsWhereEveryImageHasTheShim(t *testing.T) {
+	copies := func(t *testing.T, input string, images ...string) (copied, own []string) {
+		t.Helper()
+		b, p := load(t, "testdata/"+input+".in.yaml")
+		s := settings
+		s.ShimImages = images
+		spec := read[corev1.PodSpec](t, must.Value(yaml.Marshal(must.Value(podSpec(b, p, s))(t)))(t))
+		for _, c := range spec.Containers {
+			mounts := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "shim" })
+			switch server, ok := StdioServer(c.Name); {
+			case ok && mounts && c.Command[0] == "/hosted-bridge/shim":
+				copied = append(copied, server)
+			case ok && !mounts && c.Command[0] == "/usr/libexec/hosted-bridge/shim":
+				own = append(own, server)
+			case ok || mounts:
+				t.Errorf("%s runs %q and mounts a copy: %t", c.Name, c.Command, mounts)
+			}
+		}
+		volume := slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == "shim" })
+		if needed := len(copied) > 0; volume != needed || len(spec.InitContainers) > 0 != needed {
+			t.Errorf("copied for %q, with %d init containers and a volume: %t", copied, len(spec.InitContainers), volume)
+		}
+		return copied, own
+	}
+	node, python, mine := settings.RuntimeImageNode, settings.RuntimeImagePython, "registry.example.com/team/node:22"
+	for name, tt := range map[string]struct {
+		input       string
+		images      []string
+		copied, own []string
+	}{
+		"no image has it":                    {"programs", nil, []string{"drive", "fetch", "memory"}, nil},
+		"one of three images has it":         {"programs", []string{node, python}, []string{"drive", "memory"}, []string{"fetch"}},
+		"an image of a user's own has it":    {"programs", []string{mine, python}, []string{"drive"}, []string{"fetch", "memory"}},
+		"the image of the only program does": {"npx", []string{node}, nil, []string{"github"}},
+		"that of another runtime does":       {"npx", []string{python}, []string{"github"}, nil},
+		"no program is there":                {"minimal", []string{node}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			copied, own := copies(t, tt.input, tt.images...)
+			if diff := cmp.Diff([][]string{tt.copied, tt.own}, [][]string{copied, own}); diff != "" {
+				t.Errorf("copied and own (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestWhichObjectsAnActionApplies(t *testing.T) {
 	b, _ := load(t, "testdata/minimal.in.yaml")
 	rejected := plan.Finding{Reason: v1alpha1.ReasonUserIDConflict}

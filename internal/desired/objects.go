@@ -23,6 +23,9 @@ type Settings struct {
 	// uvx run servers that have none of their own. Where one is empty, such a
 	// server is out of service.
 	RuntimeImageNode, RuntimeImagePython string
+	// ShimImages are the images that have the shim of the bridge's version at imageShim.
+	// It is copied into the containers of others.
+	ShimImages []string
 	// RuntimeEnv are variables, each NAME=VALUE, and RuntimeAuthorities certificate
 	// authorities in PEM that programs in these images get.
 	RuntimeEnv         []string

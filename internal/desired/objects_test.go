@@ -63,6 +63,15 @@ func TestAServerWithoutAnImageHasNoContainer(t *testing.T) {
 	expectGolden(t, "testdata/noimage.out.yaml", renderWith(t, b, p, s))
 }
 
+// TestAProgramIsStartedByTheShimOfItsImage builds a bridge whose only program is in an image
+// that has the shim.
+func TestAProgramIsStartedByTheShimOfItsImage(t *testing.T) {
+	s := settings
+	s.ShimImages = []string{s.RuntimeImageNode}
+	b, p := load(t, "testdata/npx.in.yaml")
+	expectGolden(t, "testdata/imageshim.out.yaml", renderWith(t, b, p, s))
+}
+
 // TestProgramsInTheInstallationsImagesGetItsVariables builds a bridge with programs
 // of npx and of images of their own: those in images of the installation get its
 // variables and authorities.

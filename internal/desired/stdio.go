@@ -35,6 +35,9 @@ const (
 	// bridgeBundles is where the bridge's container has it.
 	bridgeBundles = "/var/run/hosted-bridge/bundles"
 
+	// imageShim is where the images of Settings.ShimImages have the shim. hack/image
+	// puts it there. No server's volume hides it: the API refuses a mountPath in /usr.
+	imageShim = "/usr/libexec/hosted-bridge/shim"
 	// shimName is the init container that copies the shim of the bridge's image,
 	// shimProgram, into the volume of the same name. shimFolder is where servers'
 	// containers have that volume.
@@ -112,15 +115,10 @@ func addStdio(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge
 	if len(servers) == 0 {
 		return
 	}
-	spec.WithTerminationGracePeriodSeconds(gracePeriodSeconds + stdioGraceSeconds).
-		WithVolumes(emptyDir(shimName, "", shimLimit)).
-		WithInitContainers(corev1ac.Container().
-			WithName(shimName).
-			WithImage(s.BridgeImage).
-			WithCommand(shimProgram, "install", shimFile).
-			WithResources(withDefaults(nil, copierRequests, copierLimits)).
-			WithSecurityContext(restricted()).
-			WithVolumeMounts(mount(shimName, shimFolder)))
+	spec.WithTerminationGracePeriodSeconds(gracePeriodSeconds + stdioGraceSeconds)
+	if slices.ContainsFunc(servers, func(server plan.Server) bool { return !s.hasShim(server) }) {
+		copyShim(spec, s)
+	}
 	for _, server := range servers {
 		spec.WithVolumes(
 			emptyDir(stdioPrefix+server.Name, corev1.StorageMediumMemory, socketLimit),
@@ -132,6 +130,24 @@ func addStdio(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge
 		addStorage(spec, b, server)
 	}
 	addBundles(spec, servers, s)
+}
+
+// copyShim adds to the pod what copies the shim for servers whose images do not have it. It
+// ends before any other container starts, which the kubelet notices once a second.
+func copyShim(spec *corev1ac.PodSpecApplyConfiguration, s Settings) {
+	spec.WithVolumes(emptyDir(shimName, "", shimLimit)).
+		WithInitContainers(corev1ac.Container().
+			WithName(shimName).
+			WithImage(s.BridgeImage).
+			WithCommand(shimProgram, "install", shimFile).
+			WithResources(withDefaults(nil, copierRequests, copierLimits)).
+			WithSecurityContext(restricted()).
+			WithVolumeMounts(mount(shimName, shimFolder)))
+}
+
+// hasShim reports whether the image of a server has the shim.
+func (s Settings) hasShim(server plan.Server) bool {
+	return slices.Contains(s.ShimImages, serverImage(server, s))
 }
 
 // addBundles gives the bridge and the containers of the servers a volume for bundles, if a
@@ -210,16 +226,21 @@ func serverContainer(server plan.Server, s Settings) *corev1ac.ContainerApplyCon
 	if s.bundled(server) {
 		requests = bundledRequests
 	}
-	return corev1ac.Container().
+	c := corev1ac.Container()
+	shim := imageShim
+	if !s.hasShim(server) {
+		shim = shimFile
+		c.WithVolumeMounts(mount(shimName, shimFolder).WithReadOnly(true))
+	}
+	return c.
 		WithName(stdioPrefix+server.Name).
 		WithImage(serverImage(server, s)).
-		WithCommand(shimFile, "--socket="+plan.StdioFolder+"/"+plan.StdioSocket,
+		WithCommand(shim, "--socket="+plan.StdioFolder+"/"+plan.StdioSocket,
 			"--server="+server.Name, "--files="+filesFolder).
 		WithCommand(runtimeFlags(server, s)...).
 		WithResources(withDefaults(server.Resources, requests, serverLimits)).
 		WithSecurityContext(restricted()).
 		WithVolumeMounts(
-			mount(shimName, shimFolder).WithReadOnly(true),
 			mount(stdioPrefix+server.Name, plan.StdioFolder),
 			mount(tmpPrefix+server.Name, tmpFolder),
 			mount(filesPrefix+server.Name, filesFolder),

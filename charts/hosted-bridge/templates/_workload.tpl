@@ -20,6 +20,20 @@ _<topic>.tpl have them, and a topic that has nothing to say is empty.
 {{- end }}
 
 {{/*
+The images that have the shim of the bridge's version: those of the values, and the
+runtimes of the tag that the bridge's image has.
+*/}}
+{{- define "hosted-bridge.shimImages" -}}
+{{- $runtimes := .Values.bridge.runtimes -}}
+{{- $images := $runtimes.shimImages -}}
+{{- if not .Values.bridge.image -}}
+{{- if eq $runtimes.node "auto" }}{{ $images = append $images (include "hosted-bridge.image" (dict "root" . "name" "runtime-node" "image" "")) }}{{ end -}}
+{{- if eq $runtimes.python "auto" }}{{ $images = append $images (include "hosted-bridge.image" (dict "root" . "name" "runtime-python" "image" "")) }}{{ end -}}
+{{- end -}}
+{{- join "," $images -}}
+{{- end }}
+
+{{/*
 Annotations of pods, with a checksum of what they read at their start alone. In
 config/ there is none: Kustomize gives such ConfigMaps a name by their content.
 Call with (dict "root" $ "annotations" .Values.operator.podAnnotations "reads" (list "installation" "tiers")).

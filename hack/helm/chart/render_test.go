@@ -305,3 +305,26 @@ func TestTheNotesSayWhatIsNotShared(t *testing.T) {
 		}
 	}
 }
+
+// TestTheShimIsThatOfTheBridgesVersion has a pod copy the shim where its runtime image could have
+// that of another version.
+func TestTheShimIsThatOfTheBridgesVersion(t *testing.T) {
+	for _, tt := range []struct{ name, values, want string }{
+		{"all images have one tag", "image: {repository: example.com/hb, tag: 1.2.3}", "example.com/hb/runtime-node:1.2.3"},
+		{"both runtimes have the tag", "image: {tag: 1.2.3}\nbridge: {runtimes: {python: auto}}", "hosted-bridge/runtime-node:1.2.3,hosted-bridge/runtime-python:1.2.3"},
+		{"the bridge's image has another tag", "image: {tag: 1.2.3}\nbridge: {image: 'example.com/bridge:1.2.4'}", ""},
+		{"the runtime is somebody else's", "bridge: {runtimes: {node: 'example.com/node:24'}}", ""},
+		{"there is no runtime", "bridge: {runtimes: {node: ''}}", ""},
+		{"the administrator names images", "bridge: {image: a@b, runtimes: {node: c@d, shimImages: [c@d, e]}}", "c@d,e"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := render(t, tt.values)
+			if want := `SHIM_IMAGES: "` + tt.want + "\"\n"; !strings.Contains(files["config.yaml"]+"\n", want) {
+				t.Errorf("the ConfigMap has no %s:\n%s", want, files["config.yaml"])
+			}
+			if !strings.Contains(files["operator.yaml"], "- --shim-images=$(SHIM_IMAGES)\n") {
+				t.Error("the operator does not read it")
+			}
+		})
+	}
+}

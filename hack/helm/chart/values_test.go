@@ -24,6 +24,7 @@ func TestValuesThatCannotBeAreRefusedWithTheKey(t *testing.T) {
 		{"a number as a text", nil, `ingress: {replicas: "2"}`, []string{"/ingress/replicas", "integer"}},
 		{"no replica", nil, "operator: {replicas: 0}", []string{"/operator/replicas", "minimum"}},
 		{"a public address without a scheme", nil, "baseURL: bridges.example.com", []string{"/baseURL"}},
+		{"an image with the shim that is none", nil, "bridge: {runtimes: {shimImages: ['a, b']}}", []string{"/bridge/runtimes/shimImages/0"}},
 		{"an index that is none", nil, "audit: {index: {type: mysql}}", []string{"/audit/index/type", "sqlite"}},
 		{"an address as a range", nil, "bridge: {upstream: {allowCIDRs: [10.0.0.1]}}", []string{"/bridge/upstream/allowCIDRs/0"}},
 		{"a tier with a limit that is none", nil, "tiers: {free: {perSecond: 1}}", []string{"/tiers/free", "perSecond"}},

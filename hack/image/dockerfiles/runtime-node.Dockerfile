@@ -6,6 +6,19 @@
 # repository's root:
 #
 #   docker build -f hack/image/dockerfiles/runtime-node.Dockerfile -t hosted-bridge/runtime-node:dev .
+FROM --platform=$BUILDPLATFORM golang:1.27 AS programs
+ARG TARGETOS TARGETARCH
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY api api
+COPY cmd cmd
+COPY controllers controllers
+COPY internal internal
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -buildvcs=false -ldflags="-s -w" -o /shim ./cmd/shim
+
 FROM debian:12-slim AS build
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates npm
@@ -22,6 +35,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates libstdc++6 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /rootfs/ /
+COPY --from=programs /shim /usr/libexec/hosted-bridge/shim
 RUN echo 'nonroot:x:65532:' >>/etc/group && echo 'nonroot:x:65532:65532:nonroot:/:/sbin/nologin' >>/etc/passwd
 LABEL org.opencontainers.image.title="hosted-bridge/runtime-node" \
       org.opencontainers.image.description="Node.js with npx, for MCP servers of npm" \

@@ -18,7 +18,8 @@ import (
 // the last chunk says how the program ended. If the bridge closes its side, the program is ended.
 
 // magic starts a greeting and an answer. Its last byte is the version of the format. A bridge and
-// its shims run the same image, so no other version is supported.
+// its shims are of one version, so no other version is supported: a shim is copied from the
+// bridge's image, or is in an image that the administrator says has it.
 var magic = [4]byte{'h', 'b', 's', 2}
 
 const (
@@ -32,7 +33,7 @@ const (
 )
 
 var (
-	errForeign = errors.New("the other side is no bridge or shim of this version")
+	errForeign = errors.New("the other side is no bridge or shim of this version: an administrator can remove images of other versions from bridge.runtimes.shimImages in the values of the chart")
 	errLength  = errors.New("the other side sends more than is allowed")
 )
 
