@@ -63,7 +63,6 @@ check_machine() {
 need_cluster() {
     check_machine
     need curl curl
-    need containerd containerd
     need runc runc
     need iptables iptables
     need nft nftables
@@ -137,8 +136,7 @@ fi
 say "this machine lacks ${missing[*]}: installing them with apt-get"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q >&2
-# The packages' own services are not started: each local cluster runs its own
-# containerd.
+# The packages' own services are not started: tests run servers of their own.
 policy=/usr/sbin/policy-rc.d
 if [[ ! -e $policy ]]; then
     trap 'rm -f "$policy"' EXIT

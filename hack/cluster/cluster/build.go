@@ -26,7 +26,7 @@ import (
 // programs are the names under which the one binary is linked into the assets
 // folder; kube/main.go knows the same ones.
 var programs = []string{
-	"coredns", "etcd", "kube-apiserver", "kube-controller-manager",
+	"containerd", "coredns", "ctr", "etcd", "kube-apiserver", "kube-controller-manager",
 	"kube-proxy", "kube-scheduler", "kubectl", "kubelet", "network-policies", "volumes",
 }
 
@@ -65,13 +65,17 @@ func buildAssets(ctx context.Context) (string, error) {
 		return assets, nil
 	}
 	err = install(assets, func(partial string) error {
-		return compile(ctx, module, version, filepath.Join(partial, binary))
+		return compile(ctx, module, version, partial)
 	})
 	return assets, err
 }
 
-// binary is the file that all programs are links to.
-const binary = "kube"
+// binary is the file that all programs are links to, and shim the one beside it.
+// Both have the name of the folder of their sources.
+const (
+	binary = "kube"
+	shim   = "containerd-shim-runc-v2"
+)
 
 func assetsFolder(module, version string) (string, error) {
 	sum, err := sourceSum(module)
@@ -90,7 +94,7 @@ func isBuilt(assets string) bool {
 	return err == nil
 }
 
-// install has the binary made in a folder beside assets and renames that: the
+// install has the binaries made in a folder beside assets and renames that: the
 // folder appears whole or not at all.
 func install(assets string, build func(partial string) error) error {
 	if err := os.MkdirAll(filepath.Dir(assets), 0o755); err != nil {
@@ -151,7 +155,7 @@ func kubernetesVersion(module string) (string, error) {
 // sourceSum names a build: equal sums mean equal programs.
 func sourceSum(module string) (string, error) {
 	var sources []string
-	for _, folder := range []string{"kube", "policy", "volumes"} {
+	for _, folder := range []string{binary, shim, "policy", "volumes"} {
 		found, err := filepath.Glob(filepath.Join(module, folder, "*.go"))
 		if err != nil {
 			return "", err
@@ -172,16 +176,16 @@ func sourceSum(module string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)[:6]), nil
 }
 
-// compile builds the one binary and says meanwhile how far it is.
-func compile(ctx context.Context, module, version, output string) error {
+// compile builds the binaries into a folder and says meanwhile how far it is.
+func compile(ctx context.Context, module, version, folder string) error {
 	minor := strings.Split(version, ".")[1]
 	const stamp = "k8s.io/component-base/version."
 	ldflags := fmt.Sprintf("-s -w -X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=%[3]s", stamp, version, minor)
-	say("building Kubernetes %s and etcd from Go modules: about 7 minutes on 2 cores the first time, then cached", version)
+	say("building Kubernetes %s, etcd and containerd from Go modules: about 7 minutes on 2 cores the first time, then cached", version)
 	env := append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 
 	total := stalePackages(ctx, module, env)
-	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-ldflags", ldflags, "-o", output, "./kube")
+	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-trimpath", "-ldflags", ldflags, "-o", folder, "./"+binary, "./"+shim)
 	cmd.Dir, cmd.Env = module, env
 	var tail bytes.Buffer
 	lines, err := cmd.StderrPipe()
@@ -203,7 +207,7 @@ func compile(ctx context.Context, module, version, output string) error {
 // stalePackages counts what the build will compile. It also downloads the
 // modules. The count only serves the progress line, so a failure is not one.
 func stalePackages(ctx context.Context, module string, env []string) int {
-	cmd := exec.CommandContext(ctx, "go", "list", "-trimpath", "-deps", "-f", "{{if .Stale}}x{{end}}", "./kube")
+	cmd := exec.CommandContext(ctx, "go", "list", "-trimpath", "-deps", "-f", "{{if .Stale}}x{{end}}", "./"+binary, "./"+shim)
 	cmd.Dir, cmd.Env = module, env
 	out, err := cmd.Output()
 	if err != nil {

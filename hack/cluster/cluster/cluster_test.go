@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -76,8 +77,8 @@ func TestNamesThatAreNotFolderNamesAreRefused(t *testing.T) {
 
 func TestSourceSumChangesWithEverySource(t *testing.T) {
 	module := t.TempDir()
-	files := []string{"go.mod", "go.sum", filepath.Join("kube", "main.go"), filepath.Join("policy", "rules.go")}
-	for _, folder := range []string{"kube", "policy"} {
+	files := []string{"go.mod", "go.sum", filepath.Join(binary, "main.go"), filepath.Join(shim, "main.go"), filepath.Join("policy", "rules.go")}
+	for _, folder := range []string{binary, shim, "policy"} {
 		if err := os.Mkdir(filepath.Join(module, folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +155,7 @@ func TestConfigurationNamesEveryFile(t *testing.T) {
 	if err := writePKI(c.path("pki")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.writeConfiguration(t.TempDir(), 12345, true); err != nil {
+	if err := c.writeConfiguration(t.TempDir(), state{Assets: "/assets", APIPort: 12345, Enforce: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range append(c.controlPlane("/assets"), c.nodePrograms("/assets", true)...) {
@@ -171,6 +172,23 @@ func TestConfigurationNamesEveryFile(t *testing.T) {
 	content, err := os.ReadFile(c.kubeconfig())
 	if err != nil || !bytes.Contains(content, []byte("https://127.0.0.1:12345")) {
 		t.Errorf("the administrator's kubeconfig does not name the host's port: %v", err)
+	}
+}
+
+// What a distribution has beside it is older, and first on PATH.
+func TestNoProgramIsTheDistributions(t *testing.T) {
+	c := cluster{name: "test", folder: t.TempDir()}
+	for _, p := range append(c.controlPlane("/assets"), c.nodePrograms("/assets", true)...) {
+		if !slices.Contains(programs, p.name) || p.path != "/assets/"+p.name {
+			t.Errorf("%s is run from %s, which was not built for the cluster", p.name, p.path)
+		}
+	}
+	if err := errors.Join(writePKI(c.path("pki")), c.writeConfiguration(t.TempDir(), state{Assets: "/assets"})); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(c.path("config", "containerd.toml"))
+	if err != nil || !bytes.Contains(content, []byte(`runtime_path = "/assets/containerd-shim-runc-v2"`)) {
+		t.Errorf("containerd is not told of the shim that was built for it: %v", err)
 	}
 }
 

@@ -138,7 +138,7 @@ func (c cluster) load(ctx context.Context, archives ...string) error {
 			return err
 		}
 		out, err := exec.CommandContext(ctx, "nsenter", "--target", strconv.Itoa(s.PID), "--mount", "--net", "--pid",
-			"ctr", "--address", containerdSocket, "--namespace", "k8s.io", "images", "import", path).CombinedOutput()
+			filepath.Join(s.Assets, "ctr"), "--address", containerdSocket, "--namespace", "k8s.io", "images", "import", path).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("load %s: %w: %s", archive, err, out)
 		}

@@ -3,7 +3,8 @@
 
 // Command cluster runs a real Kubernetes on one Linux machine, without a
 // container engine and without downloading a binary: the Kubernetes programs
-// are built from Go modules, the containers are run by Debian's containerd.
+// and containerd are built from Go modules, the containers are run by Debian's
+// runc.
 //
 // A cluster lives in namespaces of its own (processes, mounts, network), so
 // that ending one process ends all of it, and two clusters cannot meet. From

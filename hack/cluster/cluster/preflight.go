@@ -42,7 +42,7 @@ func preflight(ctx context.Context) (cniPlugins string, err error) {
 	} else if os.Geteuid() != 0 {
 		missing = append(missing, "root")
 	}
-	for _, command := range []string{"containerd", "ctr", "runc", "ip", "iptables", "nft", "nsenter"} {
+	for _, command := range []string{"runc", "ip", "iptables", "nft", "nsenter"} {
 		if _, err := exec.LookPath(command); err != nil {
 			missing = append(missing, command)
 		}

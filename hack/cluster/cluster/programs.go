@@ -22,7 +22,7 @@ type program struct {
 func (c cluster) controlPlane(assets string) []program {
 	pki := func(file string) string { return c.path("pki", file) }
 	return []program{
-		{name: "containerd", path: "containerd", args: []string{"--config", c.path("config", "containerd.toml")}},
+		{name: "containerd", path: filepath.Join(assets, "containerd"), args: []string{"--config", c.path("config", "containerd.toml")}},
 		{name: "etcd", path: filepath.Join(assets, "etcd"), args: []string{
 			"--name=" + nodeName, "--data-dir=" + c.path("etcd"),
 			"--listen-client-urls=http://127.0.0.1:2379", "--advertise-client-urls=http://127.0.0.1:2379",
@@ -95,6 +95,7 @@ func (c cluster) nodePrograms(assets string, enforce bool) []program {
 // values are what the configuration templates are filled with.
 type values struct {
 	Folder, Cgroup, CNIPlugins, Domain, PauseImage, Socket string
+	Shim                                                   string
 	NodeName, NodeAddress, PodNetwork, APIPort             string
 	User, Server, PodBridge, PolicyPlugin, Resolver        string
 	// Enforce is whether pods are announced to the program that enforces
@@ -103,16 +104,16 @@ type values struct {
 }
 
 // writeConfiguration writes every program's configuration file.
-func (c cluster) writeConfiguration(cniPlugins string, apiPortOnHost int, enforce bool) error {
+func (c cluster) writeConfiguration(cniPlugins string, s state) error {
 	folder, err := c.linkPlugins(cniPlugins)
 	if err != nil {
 		return fmt.Errorf("link the CNI plugins: %w", err)
 	}
 	v := values{
 		Folder: c.folder, Cgroup: c.cgroup(), CNIPlugins: folder, Domain: clusterDomain,
-		PauseImage: pauseImage, Socket: containerdSocket,
+		PauseImage: pauseImage, Socket: containerdSocket, Shim: filepath.Join(s.Assets, shim),
 		NodeName: nodeName, NodeAddress: nodeAddress, PodNetwork: podNetwork, APIPort: apiPort,
-		PodBridge: podBridge, PolicyPlugin: policyPlugin, Resolver: outsideResolver, Enforce: enforce,
+		PodBridge: podBridge, PolicyPlugin: policyPlugin, Resolver: outsideResolver, Enforce: s.Enforce,
 	}
 	files := map[string]string{
 		"containerd.toml": containerdConfiguration, "kubelet.yaml": kubeletConfiguration,
@@ -133,7 +134,7 @@ func (c cluster) writeConfiguration(cniPlugins string, apiPortOnHost int, enforc
 			return err
 		}
 	}
-	v.User, v.Server = "admin", "https://127.0.0.1:"+strconv.Itoa(apiPortOnHost)
+	v.User, v.Server = "admin", "https://127.0.0.1:"+strconv.Itoa(s.APIPort)
 	return fill(c.kubeconfig(), kubeconfigTemplate, v)
 }
 

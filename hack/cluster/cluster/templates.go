@@ -36,29 +36,33 @@ current-context: local
 `
 
 // restrict_oom_score_adj: a machine may lack the capability to make a process
-// less likely to be killed than containerd itself.
-const containerdConfiguration = `version = 2
+// less likely to be killed than containerd itself. runtime_path: containerd looks
+// for its shim on PATH first, where the distribution's may be.
+const containerdConfiguration = `version = 4
 root = "{{.Folder}}/containerd"
 state = "/run/containerd"
 
-[grpc]
+[plugins."io.containerd.server.v1.grpc"]
   address = "{{.Socket}}"
 
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{{.PauseImage}}"
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = "overlayfs"
+
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "{{.PauseImage}}"
+
+[plugins."io.containerd.cri.v1.runtime"]
   restrict_oom_score_adj = true
 
-  [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "overlayfs"
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    runtime_path = "{{.Shim}}"
 
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+      SystemdCgroup = false
 
-      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-        SystemdCgroup = false
-
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "{{.CNIPlugins}}"
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["{{.CNIPlugins}}"]
     conf_dir = "{{.Folder}}/config/cni"
 `
 

@@ -146,7 +146,7 @@ func (c cluster) prepare(cniPlugins string, s state) error {
 	if err := writePKI(c.path("pki")); err != nil {
 		return fmt.Errorf("make certificates: %w", err)
 	}
-	if err := c.writeConfiguration(cniPlugins, s.APIPort, s.Enforce); err != nil {
+	if err := c.writeConfiguration(cniPlugins, s); err != nil {
 		return err
 	}
 	return c.makeCgroups(cgroupRoot)

@@ -33,6 +33,8 @@ import (
 
 // programs are the names this binary answers to.
 var programs = map[string]func(){
+	"containerd":              runContainerd,
+	"ctr":                     runCtr,
 	"etcd":                    func() { etcdmain.Main(os.Args) },
 	"coredns":                 runCoreDNS,
 	"kube-apiserver":          func() { run(apiserver.NewAPIServerCommand()) },
