@@ -61,6 +61,7 @@ configMapGenerator:
   literals:
   - BRIDGE_IMAGE=$REGISTRY/bridge:$version
   - RUNTIME_IMAGE_NODE=$REGISTRY/runtime-node:$version
+  - PACKER_IMAGE=$REGISTRY/ingress:$version
   - SHIM_IMAGES=$REGISTRY/runtime-node:$version
 images:
 $(for name in operator keybroker ingress; do echo "- {name: hosted-bridge/$name, newName: $REGISTRY/$name, newTag: \"$version\"}"; done)

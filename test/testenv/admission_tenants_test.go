@@ -158,6 +158,7 @@ func TestTenantsPodsAreAsTheOperatorMakesThem(t *testing.T) {
 		message string
 	}{
 		"as the operator makes it":               {func(*corev1.Pod) {}, ""},
+		"with the shim of its servers' images":   {func(p *corev1.Pod) { p.Spec.InitContainers = nil }, ""},
 		"with another user than the operator's":  {func(p *corev1.Pod) { p.Spec.SecurityContext.RunAsUser = ptr.To[int64](1000) }, ""},
 		"with a node and a priority":             {func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.Priority = "node", nil }, ""},
 		"as root":                                {func(p *corev1.Pod) { p.Spec.SecurityContext.RunAsUser = ptr.To[int64](0) }, root},

@@ -8,7 +8,7 @@
 {{- define "hosted-bridge.operator.bundles.args" -}}
 {{- if include "hosted-bridge.bundles.used" . }}
 - --bundles-url=https://hosted-bridge-store.$(POD_NAMESPACE).svc:8444
-- --packer-image={{ include "hosted-bridge.image" (dict "root" . "name" "ingress" "image" .Values.ingress.image) }}
+- --packer-image=$(PACKER_IMAGE)
 - --bundle-max-bytes={{ .Values.bundles.maxBytes | int64 }}
 - --max-installs={{ .Values.bundles.maxInstalls }}
 - --bundle-retention={{ .Values.bundles.retention }}

@@ -8,6 +8,7 @@ BASE_URL: {{ .Values.baseURL | trimSuffix "/" | quote }}
 BRIDGE_IMAGE: {{ include "hosted-bridge.image" (dict "root" . "name" "bridge" "image" .Values.bridge.image) | quote }}
 RUNTIME_IMAGE_NODE: {{ include "hosted-bridge.runtime" (dict "root" . "name" "runtime-node" "image" .Values.bridge.runtimes.node) | quote }}
 RUNTIME_IMAGE_PYTHON: {{ include "hosted-bridge.runtime" (dict "root" . "name" "runtime-python" "image" .Values.bridge.runtimes.python) | quote }}
+PACKER_IMAGE: {{ include "hosted-bridge.image" (dict "root" . "name" "ingress" "image" .Values.ingress.image) | quote }}
 SHIM_IMAGES: {{ include "hosted-bridge.shimImages" . | quote }}
 {{- end }}
 

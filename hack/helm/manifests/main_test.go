@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/hack/helm/chart"
@@ -29,6 +30,25 @@ func TestConfigIsWhatTheChartRenders(t *testing.T) {
 			t.Error(err)
 		} else if string(got) != want {
 			t.Errorf("config/%s is not what the chart renders: run make generate", name)
+		}
+	}
+}
+
+// TestNoFlagNamesAnImageThatAnOverlayCannotReplace has the images of flags come from the ConfigMap:
+// Kustomize replaces an image only where it is a container's.
+func TestNoFlagNamesAnImageThatAnOverlayCannotReplace(t *testing.T) {
+	c, err := chart.Load(filepath.Join(root, "charts/hosted-bridge"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := render(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flag := regexp.MustCompile(`- --\S*hosted-bridge/\S*:dev`)
+	for name, text := range files {
+		if found := flag.FindAllString(text, -1); len(found) > 0 {
+			t.Errorf("config/%s: %q", name, found)
 		}
 	}
 }
