@@ -60,12 +60,6 @@ type ProgramBundleSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	Architecture string `json:"architecture"`
 
-	// image is the image in which the package is installed and runs.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
-	Image string `json:"image"`
-
 	// installScripts says that the install scripts of the package and of its dependencies run
 	// when it is installed. They never run beside a user's secrets.
 	// +optional
@@ -85,6 +79,11 @@ type ProgramBundleStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest,omitempty"`
+
+	// image is the image in which the package was installed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
 
 	// size is how much the files take, such as 26Mi, and bytes the same as a number.
 	// +optional

@@ -77,12 +77,13 @@ func (o *BundleOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// bundleSettings returns which programs are started from bundles: none without a store.
+// bundleSettings returns which programs are started from bundles: none without a store, or without
+// an image in which they run.
 func (o *Options) bundleSettings() bundling.Settings {
-	if o.Bundles.StoreURL == "" {
+	if o.Bundles.StoreURL == "" || o.RuntimeImageNode == "" {
 		return bundling.Settings{}
 	}
-	return bundling.Settings{Architecture: o.Bundles.Architecture, Image: o.RuntimeImageNode, InstallScripts: o.Bundles.InstallScripts}
+	return bundling.Settings{Architecture: o.Bundles.Architecture, InstallScripts: o.Bundles.InstallScripts}
 }
 
 // setUpBundles adds the controller of bundles. Without a store it makes none, and those that
@@ -94,7 +95,7 @@ func setUpBundles(m ctrl.Manager, o Options) error {
 	bundles := &programbundle.Reconciler{
 		Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder(leaseName), Clock: clock.RealClock{},
 		Settings: programbundle.Settings{
-			Namespace: o.Namespace, PackerImage: o.Bundles.PackerImage, KeybrokerURL: o.KeybrokerURL, StoreURL: o.Bundles.StoreURL,
+			Namespace: o.Namespace, Image: o.RuntimeImageNode, PackerImage: o.Bundles.PackerImage, KeybrokerURL: o.KeybrokerURL, StoreURL: o.Bundles.StoreURL,
 			Env: o.RuntimeEnv, Authorities: o.RuntimeAuthorities,
 			MaxBytes: o.Bundles.MaxBytes, MaxJobs: o.Bundles.MaxInstalls, Retention: o.Bundles.Retention,
 		},

@@ -56,7 +56,7 @@ func (b bundler) create(ctx context.Context, bridge *v1alpha1.HostedBridge, bund
 		name := bundling.NameOf(spec)
 		object := bridgeac.ProgramBundle(name, b.namespace).WithSpec(bridgeac.ProgramBundleSpec().
 			WithMethod(spec.Method).WithPackage(spec.Package).WithVersion(spec.Version).
-			WithArchitecture(spec.Architecture).WithImage(spec.Image).WithInstallScripts(spec.InstallScripts))
+			WithArchitecture(spec.Architecture).WithInstallScripts(spec.InstallScripts))
 		if err := b.client.Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator)); err != nil {
 			return fmt.Errorf("create ProgramBundle %s: %w", name, err)
 		}

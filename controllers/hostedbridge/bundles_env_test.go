@@ -23,7 +23,7 @@ import (
 // first time.
 func TestAProgramIsStartedFromItsBundleWithoutAnotherPod(t *testing.T) {
 	f := newFixture(t)
-	f.Settings.Bundles.Settings = bundling.Settings{Architecture: "amd64", Image: "node:1"}
+	f.Settings.Bundles.Settings = bundling.Settings{Architecture: "amd64"}
 	f.Settings.BundlesURL = "https://store:8444"
 	bridges := []*v1alpha1.HostedBridge{}
 	for _, name := range []string{"alice", "bob"} {

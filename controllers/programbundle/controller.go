@@ -31,6 +31,8 @@ import (
 type Settings struct {
 	// Namespace is the installation's, in which ProgramBundles have an effect.
 	Namespace string
+	// Image is the image in which packages are installed and run.
+	Image string
 	// PackerImage is the image of the ingress's program, which packs what was installed.
 	PackerImage string
 	// KeybrokerURL and StoreURL are where it reaches the keybroker and the bundles of the store.
@@ -142,7 +144,7 @@ func (r *Reconciler) applyStatus(ctx context.Context, b *v1alpha1.ProgramBundle,
 		ac.WithAttempts(s.Attempts)
 	}
 	if s.Digest != "" {
-		ac.WithDigest(s.Digest).WithSize(s.Size).WithBytes(s.Bytes).WithPackages(s.Packages).WithScripts(s.Scripts...).WithProgram(s.Program)
+		ac.WithDigest(s.Digest).WithImage(s.Image).WithSize(s.Size).WithBytes(s.Bytes).WithPackages(s.Packages).WithScripts(s.Scripts...).WithProgram(s.Program)
 		for _, p := range s.Programs {
 			ac.WithPrograms(bridgeac.BundledProgram().WithName(p.Name).WithPath(p.Path))
 		}

@@ -45,7 +45,7 @@ func newFixture(t *testing.T) *fixture {
 	f.Reconciler = &Reconciler{
 		Client: c, Live: c, Recorder: f.recorder, Clock: f.clock,
 		Settings: Settings{
-			Namespace: testenv.Namespace(t, c), PackerImage: "ingress:1", KeybrokerURL: "https://keys:8443", StoreURL: "https://store:8444",
+			Namespace: testenv.Namespace(t, c), Image: "node:1", PackerImage: "ingress:1", KeybrokerURL: "https://keys:8443", StoreURL: "https://store:8444",
 			MaxBytes: 1 << 30, MaxJobs: 2, Retention: time.Hour, Env: []string{"npm_config_registry=https://r.example.com"}, Authorities: "PEM",
 		},
 		UsersOf: func(context.Context, v1alpha1.ProgramBundleSpec) ([]v1alpha1.HostedBridge, error) {
@@ -122,7 +122,7 @@ func TestAPackageIsInstalledOnceAndAgainAfterAFailure(t *testing.T) {
 	f.finish(b, bundle.Outcome{
 		Digest: bundle.Digest(digest), Size: 5 << 20, CompressedSize: 1 << 20, Packages: 2, Bins: map[string]string{"server": "node_modules/server/index.js"}, Bin: "server",
 	})
-	if got := f.reconcile(b); got != v1alpha1.ReasonReady || b.Status.Digest != digest || b.Status.Attempts != 0 || b.Status.RetryTime != nil || b.Status.Programs[0].Path == "" {
+	if got := f.reconcile(b); got != v1alpha1.ReasonReady || b.Status.Digest != digest || b.Status.Attempts != 0 || b.Status.RetryTime != nil || b.Status.Programs[0].Path == "" || b.Status.Image != "node:1" {
 		t.Fatalf("installed: %s, %+v", got, b.Status)
 	}
 	version := b.ResourceVersion

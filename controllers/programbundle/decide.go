@@ -74,6 +74,7 @@ func decide(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) de
 		d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, "the package is being installed by Job "+o.job.Name+waits(o.pods), now)
 	default:
 		d.end(b, outcome(o.job, o.pods), now)
+		d.status.Image = installedIn(o.job, d.status)
 	}
 	return d
 }
@@ -175,6 +176,14 @@ func outcome(job *batchv1.Job, pods []corev1.Pod) bundle.Outcome {
 	}
 	message := fmt.Sprintf("Job %s ended without a result: %s", job.Name, cmp.Or(strings.TrimSpace(said), why, "it says no cause"))
 	return bundle.Outcome{Code: v1alpha1.ReasonInstallFailed, Message: strings.ToValidUTF8(message[:min(len(message), maxMessage)], "")}
+}
+
+// installedIn returns the image in which a Job installed the package, empty if it failed.
+func installedIn(job *batchv1.Job, s v1alpha1.ProgramBundleStatus) string {
+	if init := job.Spec.Template.Spec.InitContainers; s.Digest != "" && len(init) > 0 {
+		return init[0].Image
+	}
+	return ""
 }
 
 // waits says what keeps the pod of a Job from running. It begins with a semicolon, and is empty

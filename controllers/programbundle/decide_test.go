@@ -27,7 +27,7 @@ var (
 
 func unmade() *v1alpha1.ProgramBundle {
 	b := &v1alpha1.ProgramBundle{Spec: v1alpha1.ProgramBundleSpec{
-		Install: v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "server", Version: "1.2.3"}, Architecture: "amd64", Image: "node:1",
+		Install: v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "server", Version: "1.2.3"}, Architecture: "amd64",
 	}}
 	b.Name, b.UID = "server-1-2-3-abcdefghijkl", "0123456789"
 	return b
@@ -128,7 +128,7 @@ func TestAPauseGrowsAndEnds(t *testing.T) {
 
 func TestAJobGivesNpmNoCredential(t *testing.T) {
 	b := unmade()
-	j := Job(b, Settings{MaxBytes: 1 << 20, Env: []string{"npm_config_registry=https://r.example.com/$(X)"}, Authorities: "PEM"})
+	j := Job(b, Settings{Image: "node:1", MaxBytes: 1 << 20, Env: []string{"npm_config_registry=https://r.example.com/$(X)"}, Authorities: "PEM"})
 	pod := j.Spec.Template.Spec
 	npm := pod.InitContainers[0]
 	if *pod.AutomountServiceAccountToken || len(npm.VolumeMounts) != 1 || npm.VolumeMounts[0].Name != workVolume || npm.EnvFrom != nil {

@@ -121,7 +121,7 @@ func install(b *v1alpha1.ProgramBundle, s Settings) corev1.Container {
 		scripts = "--no-ignore-scripts"
 	}
 	c := corev1.Container{
-		Name: installContainer, Image: b.Spec.Image, WorkingDir: workFolder, Command: []string{"node", "-e", script},
+		Name: installContainer, Image: s.Image, WorkingDir: workFolder, Command: []string{"node", "-e", script},
 		Env: []corev1.EnvVar{
 			{Name: "PACKAGE", Value: b.Spec.Package + "@" + b.Spec.Version}, {Name: "SCRIPTS", Value: scripts},
 			{Name: "HOME", Value: workFolder + "/home"}, {Name: "TMPDIR", Value: workFolder + "/home"},
@@ -147,7 +147,7 @@ func pack(b *v1alpha1.ProgramBundle, s Settings) corev1.Container {
 		Args: []string{
 			"bundle", "--tree=" + workFolder + "/tree", "--log=" + workFolder + "/log", "--exit-code=" + workFolder + "/exit-code",
 			"--method=" + string(b.Spec.Method), "--package=" + b.Spec.Package, "--version=" + b.Spec.Version,
-			"--architecture=" + b.Spec.Architecture, "--runtime=" + b.Spec.Image, fmt.Sprintf("--max-bytes=%d", s.MaxBytes),
+			"--architecture=" + b.Spec.Architecture, "--runtime=" + s.Image, fmt.Sprintf("--max-bytes=%d", s.MaxBytes),
 			"--keybroker-url=" + s.KeybrokerURL, "--token-file=" + tokenFolder + "/token", "--store-url=" + s.StoreURL,
 			"--temporary-directory=" + packedFolder, "--result=" + corev1.TerminationMessagePathDefault,
 		},

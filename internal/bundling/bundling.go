@@ -33,8 +33,6 @@ type Settings struct {
 	// Architecture is that of the machines on which programs run, as Go names it. Empty means
 	// that programs are fetched each time they start.
 	Architecture string
-	// Image is the image in which packages of npm are installed and run.
-	Image string
 	// InstallScripts are the packages whose install scripts run, and those of what they depend on.
 	InstallScripts []string
 }
@@ -54,13 +52,13 @@ var exactVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?
 // is no program, has an image of its own, or does not name one exact version of a package.
 func (b Settings) Of(server plan.Server) (Bundled, bool) {
 	name, version, f := fetched(server)
-	if name == "" || b.Architecture == "" || b.Image == "" {
+	if name == "" || b.Architecture == "" {
 		return Bundled{}, false
 	}
 	return Bundled{
 		Spec: v1alpha1.ProgramBundleSpec{
 			Install:      v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: name, Version: version},
-			Architecture: b.Architecture, Image: b.Image, InstallScripts: slices.Contains(b.InstallScripts, name),
+			Architecture: b.Architecture, InstallScripts: slices.Contains(b.InstallScripts, name),
 		},
 		Program: f.Program, Args: f.Args,
 	}, true

@@ -15,7 +15,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-var settings = Settings{Architecture: "amd64", Image: "node:1", InstallScripts: []string{"built"}}
+var settings = Settings{Architecture: "amd64", InstallScripts: []string{"built"}}
 
 // packaged returns a server by a command.
 func packaged(change ...func(*v1alpha1.Stdio)) v1alpha1.Server {
@@ -48,7 +48,6 @@ func TestWhichProgramsAreStartedFromABundle(t *testing.T) {
 		"an image of its own":             {func(s *v1alpha1.Stdio) { s.Image = "example/node:1" }, settings, ""},
 		"another command":                 {command("node", "/app/index.js"), settings, ""},
 		"an installation without bundles": {func(*v1alpha1.Stdio) {}, Settings{}, ""},
-		"one without an image of Node.js": {func(*v1alpha1.Stdio) {}, Settings{Architecture: "amd64"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{packaged(tt.change)}}}
@@ -87,7 +86,7 @@ func TestANameOfABundleIsOneOfAJobsPodAndOfItsSpecAlone(t *testing.T) {
 // bundled returns the bundle of packaged(), with a condition Ready.
 func bundled(status metav1.ConditionStatus, reason, message string) *v1alpha1.ProgramBundle {
 	b := &v1alpha1.ProgramBundle{Spec: v1alpha1.ProgramBundleSpec{
-		Install: v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "@scope/server", Version: "1.2.3"}, Architecture: "amd64", Image: "node:1",
+		Install: v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "@scope/server", Version: "1.2.3"}, Architecture: "amd64",
 	}}
 	b.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message}}

@@ -88,7 +88,7 @@ func TestProgramsInTheInstallationsImagesGetItsVariables(t *testing.T) {
 func TestABundledProgramReadsItsFilesAndTheBridgeFetchesThem(t *testing.T) {
 	s := settings
 	s.BundlesURL = "https://store:8444"
-	s.Bundles = bundling.Bundles{Settings: bundling.Settings{Architecture: "amd64", Image: s.RuntimeImageNode}}
+	s.Bundles = bundling.Bundles{Settings: bundling.Settings{Architecture: "amd64"}}
 	b, p := load(t, "testdata/npx.in.yaml")
 	spec := s.Bundles.Missing(b)[0]
 	s.Bundles.Known = map[string]*v1alpha1.ProgramBundle{bundling.NameOf(spec): {Spec: spec, Status: v1alpha1.ProgramBundleStatus{

@@ -27,11 +27,11 @@ func TestTheOperatorMakesNoJobsButThoseThatInstallPackages(t *testing.T) {
 	b := &v1alpha1.ProgramBundle{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "server-1-2-3", UID: "0123456789"},
 		Spec: v1alpha1.ProgramBundleSpec{
-			Install: v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "server", Version: "1.2.3"}, Architecture: "amd64", Image: "node:1",
+			Install: v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "server", Version: "1.2.3"}, Architecture: "amd64",
 		},
 	}
 	create := func(change func(*batchv1.Job)) error {
-		j := programbundle.Job(b, programbundle.Settings{PackerImage: "ingress:1", MaxBytes: 1 << 30, Env: []string{"A=b"}, Authorities: "PEM"})
+		j := programbundle.Job(b, programbundle.Settings{Image: "node:1", PackerImage: "ingress:1", MaxBytes: 1 << 30, Env: []string{"A=b"}, Authorities: "PEM"})
 		change(j)
 		return f.as(operator).Create(t.Context(), j, client.DryRunAll)
 	}

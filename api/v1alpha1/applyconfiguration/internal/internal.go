@@ -1107,9 +1107,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: architecture
       type:
         scalar: string
-    - name: image
-      type:
-        scalar: string
     - name: installScripts
       type:
         scalar: boolean
@@ -1143,6 +1140,9 @@ var schemaYAML = typed.YAMLObject(`types:
           keys:
           - type
     - name: digest
+      type:
+        scalar: string
+    - name: image
       type:
         scalar: string
     - name: packages

@@ -17,8 +17,6 @@ type ProgramBundleSpecApplyConfiguration struct {
 	InstallApplyConfiguration `json:""`
 	// architecture is that of the machines on which the program runs, such as amd64 or arm64.
 	Architecture *string `json:"architecture,omitempty"`
-	// image is the image in which the package is installed and runs.
-	Image *string `json:"image,omitempty"`
 	// installScripts says that the install scripts of the package and of its dependencies run
 	// when it is installed. They never run beside a user's secrets.
 	InstallScripts *bool `json:"installScripts,omitempty"`
@@ -59,14 +57,6 @@ func (b *ProgramBundleSpecApplyConfiguration) WithVersion(value string) *Program
 // If called multiple times, the Architecture field is set to the value of the last call.
 func (b *ProgramBundleSpecApplyConfiguration) WithArchitecture(value string) *ProgramBundleSpecApplyConfiguration {
 	b.Architecture = &value
-	return b
-}
-
-// WithImage sets the Image field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Image field is set to the value of the last call.
-func (b *ProgramBundleSpecApplyConfiguration) WithImage(value string) *ProgramBundleSpecApplyConfiguration {
-	b.Image = &value
 	return b
 }
 

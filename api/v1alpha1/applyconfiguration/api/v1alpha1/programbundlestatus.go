@@ -20,6 +20,8 @@ type ProgramBundleStatusApplyConfiguration struct {
 	// digest is the digest of the installed files, as sha256:<64 hexadecimal digits>. It does
 	// not change as long as there is the ProgramBundle.
 	Digest *string `json:"digest,omitempty"`
+	// image is the image in which the package was installed.
+	Image *string `json:"image,omitempty"`
 	// size is how much the files take, such as 26Mi, and bytes the same as a number.
 	Size  *string `json:"size,omitempty"`
 	Bytes *int64  `json:"bytes,omitempty"`
@@ -65,6 +67,14 @@ func (b *ProgramBundleStatusApplyConfiguration) WithConditions(values ...*v1.Con
 // If called multiple times, the Digest field is set to the value of the last call.
 func (b *ProgramBundleStatusApplyConfiguration) WithDigest(value string) *ProgramBundleStatusApplyConfiguration {
 	b.Digest = &value
+	return b
+}
+
+// WithImage sets the Image field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Image field is set to the value of the last call.
+func (b *ProgramBundleStatusApplyConfiguration) WithImage(value string) *ProgramBundleStatusApplyConfiguration {
+	b.Image = &value
 	return b
 }
 
