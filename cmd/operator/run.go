@@ -70,10 +70,9 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 				PriorityClass: o.BridgePriorityClass, LoginURL: o.LoginURL,
 				Bundles: bundling.Bundles{Settings: o.bundleSettings()}, BundlesURL: o.Bundles.StoreURL,
 			},
-			BaseURL:   o.BaseURL,
-			Namespace: o.Namespace,
-			Tiers:     tiers,
-
+			BaseURL:          o.BaseURL,
+			Namespace:        o.Namespace,
+			Tiers:            tiers,
 			CatalogNamespace: o.catalog(),
 			MinIdleTimeout:   o.MinIdleTimeout,
 			MaxWaking:        o.MaxWaking,

@@ -16,6 +16,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // bundler looks after the ProgramBundles that bridges need.
@@ -27,6 +29,21 @@ type bundler struct {
 
 func (s Settings) bundler(c client.Client) bundler {
 	return bundler{c, s.Namespace, s.Bundles.Settings}
+}
+
+// decide returns what to do about a bridge, and s with the bundles of its programs, whose faults it
+// adds to o. Those that an accepted bridge lacks are created.
+func (b bundler) decide(ctx context.Context, o *plan.Observed, s desired.Settings, now time.Time) (plan.Plan, desired.Settings, error) {
+	var err error
+	if s.Bundles, err = b.observe(ctx, o.Bridge); err != nil {
+		return plan.Plan{}, s, fmt.Errorf("observe bundles: %w", err)
+	}
+	o.NotInstalled = s.Bundles.NotInstalled(o.Bridge)
+	p := plan.Decide(*o, now)
+	if p.Rejected == (plan.Finding{}) {
+		err = b.create(ctx, o.Bridge, s.Bundles, now)
+	}
+	return p, s, err
 }
 
 // observe returns the bundles of a bridge's programs that there are.
@@ -42,7 +59,7 @@ func (b bundler) observe(ctx context.Context, bridge *v1alpha1.HostedBridge) (bu
 		if err != nil {
 			return bundles, fmt.Errorf("get ProgramBundle %s: %w", name, err)
 		}
-		if o.DeletionTimestamp == nil {
+		if o.DeletionTimestamp == nil && o.Spec == spec {
 			bundles.Known[name] = o
 		}
 	}

@@ -126,16 +126,9 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	observed.PendingProfiles = merged.pending
 	observed = observed.AfterTerminations(now)
 	b = observed.Bridge
-	settings := r.Settings.Settings
-	if settings.Bundles, err = r.Settings.bundler(r.Client).observe(ctx, b); err != nil {
-		return ctrl.Result{}, fmt.Errorf("observe bundles: %w", err)
-	}
-	observed.NotInstalled = settings.Bundles.NotInstalled(b)
-	p := plan.Decide(observed, now)
-	if p.Rejected == (plan.Finding{}) {
-		if err := r.Settings.bundler(r.Client).create(ctx, b, settings.Bundles, now); err != nil {
-			return ctrl.Result{}, err
-		}
+	p, settings, err := r.Settings.bundler(r.Client).decide(ctx, &observed, r.Settings.Settings, now)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
 	outcome, err := r.apply(ctx, b, p, settings)
 	if err != nil && outcome.Failed == (plan.Finding{}) {

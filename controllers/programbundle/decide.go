@@ -60,16 +60,8 @@ func decide(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) de
 	d.use(o.bridges, s.Retention, now)
 	switch {
 	case b.Status.Digest != "" || d.remove:
-	case o.job == nil && b.Status.RetryTime != nil && b.Status.RetryTime.After(now):
-		d.in(b.Status.RetryTime.Sub(now))
-	case o.job == nil && o.bridges == 0:
-		d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, "no HostedBridge has a server of the package", now)
-	case o.job == nil && o.installing >= s.MaxJobs:
-		d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, "the install waits for others to end", now)
-		d.in(turnPause)
 	case o.job == nil:
-		d.install = true
-		d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, "the package is being installed by Job "+jobName(b), now)
+		d.begin(b, o, s, now)
 	case !ended(o.job):
 		d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, "the package is being installed by Job "+o.job.Name+waits(o.pods), now)
 	default:
@@ -77,6 +69,24 @@ func decide(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) de
 		d.status.Image = installedIn(o.job, d.status)
 	}
 	return d
+}
+
+// begin has the package installed, unless it is to wait.
+func (d *decision) begin(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) {
+	message := "the package is being installed by Job " + jobName(b)
+	switch {
+	case b.Status.RetryTime != nil && b.Status.RetryTime.After(now):
+		d.in(b.Status.RetryTime.Sub(now))
+		return // The condition says why it failed.
+	case o.bridges == 0:
+		message = "no HostedBridge has a server of the package"
+	case o.installing >= s.MaxJobs:
+		message = "the install waits for others to end"
+		d.in(turnPause)
+	default:
+		d.install = true
+	}
+	d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, message, now)
 }
 
 // use notes how many use the bundle, and since when nobody does.

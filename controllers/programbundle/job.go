@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// Component is the value of the component label of the Jobs' pods, and ServiceAccount their
-	// ServiceAccount. It has no right at the API server.
-	Component      = "bundler"
+	// Component is the value of the component label of the Jobs' pods.
+	Component = "bundler"
+	// ServiceAccount has no right at the API server.
 	ServiceAccount = "hosted-bridge-bundler"
 
 	installContainer = "install"

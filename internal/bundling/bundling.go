@@ -112,9 +112,9 @@ func NameOf(spec v1alpha1.ProgramBundleSpec) string {
 }
 
 const (
-	// bundleHash is how many characters of base32 of a hash a name has: 60 bits. Who finds a
-	// second spec of one hash has their own bundle in service, with its own package.
-	bundleHash = 12
+	// bundleHash is how many characters of base32 of a hash a name has: 80 bits, so that nobody
+	// finds a package of their own with the name of another one.
+	bundleHash = 16
 	// bundleReadable leaves room for a Job's suffix within the 63 characters of a label.
 	bundleReadable = 36
 )

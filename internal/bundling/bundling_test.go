@@ -76,7 +76,7 @@ func TestANameOfABundleIsOneOfAJobsPodAndOfItsSpecAlone(t *testing.T) {
 		{Install: v1alpha1.Install{Package: "__", Version: "0.0.0"}},
 	} {
 		name := NameOf(spec)
-		if seen[name] || len(name) > 50 || notInName.MatchString(strings.ReplaceAll(name, "-", "a")) || strings.Trim(name, "-") != name {
+		if seen[name] || len(name) > 53 || notInName.MatchString(strings.ReplaceAll(name, "-", "a")) || strings.Trim(name, "-") != name {
 			t.Errorf("%s is called %q", PackageOf(spec), name)
 		}
 		seen[name] = true

@@ -28,11 +28,11 @@ func (b *Bundle) validate() error {
 	case b == nil:
 		return nil
 	case !bundleDigest.MatchString(b.Digest):
-		return fmt.Errorf("bundle.digest %.80q must be sha256: and 64 hexadecimal digits", b.Digest)
+		return fmt.Errorf("program.bundle.digest %.80q must be sha256: and 64 hexadecimal digits", b.Digest)
 	case b.Bytes <= 0:
-		return errors.New("bundle.bytes must be greater than 0")
+		return errors.New("program.bundle.bytes must be greater than 0")
 	case b.Architecture == "":
-		return errors.New("bundle.architecture is missing")
+		return errors.New("program.bundle.architecture is missing")
 	}
 	return nil
 }

@@ -392,9 +392,6 @@ func (s Server) validateTransport() error {
 }
 
 func (s Server) validateProgram() error {
-	if err := s.Program.Bundle.validate(); err != nil {
-		return fmt.Errorf("program.%w", err)
-	}
 	for i, text := range s.Program.Command {
 		if err := s.validateText(text, true); err != nil {
 			return fmt.Errorf("program.command[%d]: %w", i, err)
@@ -413,7 +410,14 @@ func (s Server) validateProgram() error {
 			return fmt.Errorf("program.env[%d]: %w", i, err)
 		}
 	}
-	clear(seen)
+	if err := s.validateFiles(); err != nil {
+		return err
+	}
+	return s.Program.Bundle.validate()
+}
+
+func (s Server) validateFiles() error {
+	seen := map[string]bool{}
 	for i, f := range s.Program.Files {
 		if !named(f.Name, fileNamePattern, maxFileName) {
 			return fmt.Errorf("program.files[%d] %.80q is not a file's name without a folder", i, f.Name)

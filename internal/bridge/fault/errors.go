@@ -297,17 +297,19 @@ func refusedAddress(err error) error {
 
 // Describe returns the text of err without the server's address and without secrets: the query of
 // the address may hold a token, and the server may repeat secrets.
-func Describe(err error) string { return redactorOf(err).Redact(textOf(err)) }
+func Describe(err error) string {
+	if starting, ok := errors.AsType[*Starting](err); ok {
+		return redactorOf(err).Redact(starting.Error())
+	}
+	return redactorOf(err).Redact(textOf(err))
+}
 
 func textOf(err error) string {
 	var resolve *net.DNSError
 	var op *net.OpError
 	var target *url.Error
 	var away *Unavailable
-	var starting *Starting
 	switch {
-	case errors.As(err, &starting):
-		return starting.Error()
 	case errors.As(err, &away):
 		return away.plainly()
 	case refusedAddress(err) != nil:
