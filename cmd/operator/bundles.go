@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // BundleOptions are how programs are installed once for all.
@@ -88,9 +90,12 @@ func (o *Options) bundleSettings() bundling.Settings {
 
 // setUpBundles adds the controller of bundles. Without a store it makes none, and those that
 // there are stay as they are.
-func setUpBundles(m ctrl.Manager, o Options) error {
+func setUpBundles(m ctrl.Manager, o Options, own prometheus.Registerer) error {
 	if o.Bundles.StoreURL == "" {
 		return nil
+	}
+	if err := telemetry.Register(own, &programbundle.Metrics{Reader: m.GetClient(), Elected: m.Elected(), Namespace: o.Namespace}); err != nil {
+		return err
 	}
 	bundles := &programbundle.Reconciler{
 		Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder(leaseName), Clock: clock.RealClock{},

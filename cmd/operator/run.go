@@ -96,7 +96,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := setUpOthers(ctx, m, o, tiers, canRun); err != nil {
 		return err
 	}
-	if err := setUpOnboarding(m, o, log); err != nil {
+	if err := errors.Join(setUpOnboarding(m, o, log), setUpBundles(m, o, own)); err != nil {
 		return err
 	}
 	go paceCollector(ctx, m.Elected())
@@ -106,7 +106,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	return nil
 }
 
-// setUpOthers adds the controllers of recipes, profiles, people, groups and bundles.
+// setUpOthers adds the controllers of recipes, profiles, people and groups.
 func setUpOthers(ctx context.Context, m ctrl.Manager, o Options, tiers quota.Tiers, canRun *resolve.Hosting) error {
 	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Hosting: canRun}
 	profiles := &bridgeprofile.Reconciler{
@@ -114,7 +114,7 @@ func setUpOthers(ctx context.Context, m ctrl.Manager, o Options, tiers quota.Tie
 	}
 	persons := &bridgeperson.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Namespace: o.Namespace}
 	groups := &bridgegroup.Reconciler{Client: m.GetClient(), Namespace: o.Namespace}
-	return errors.Join(recipes.Setup(ctx, m), profiles.Setup(m), persons.Setup(m), groups.Setup(ctx, m), setUpBundles(m, o))
+	return errors.Join(recipes.Setup(ctx, m), profiles.Setup(m), persons.Setup(m), groups.Setup(ctx, m))
 }
 
 // setUpOnboarding adds what keeps the profile of first logins.
