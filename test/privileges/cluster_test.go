@@ -28,6 +28,8 @@ var exceptions = []privileges.Exception{
 	{Account: "hosted-bridge-operator", Kind: privileges.WideNames, What: eventAgain, Why: whyAgain},
 	{Account: "hosted-bridge-keybroker", Kind: privileges.Unused, What: eventAgain, Why: whyAgain},
 	{Account: "hosted-bridge-keybroker", Kind: privileges.WideNames, What: eventAgain, Why: whyAgain},
+	{Account: "hosted-bridge-ingress", Kind: privileges.Unused, What: "delete programbundles.hostedbridge.dev", Why: "only a store that lost its volume " +
+		"has lost a bundle; TestLostBundlesAreMadeAgainAndOthersKept has one"},
 	{Account: "hosted-bridge-operator", Kind: privileges.Unused, What: "delete programbundles.hostedbridge.dev", Why: "a bundle is deleted when nobody has used it " +
 		"for 30 days; TestABundleThatNobodyUsesIsDeletedAfterATime moves the clock"},
 	{Account: "hosted-bridge-operator", Kind: privileges.Unused, What: "delete bridgeprofiles.hostedbridge.dev onboarding", Why: "only an upgrade to values without onboarding deletes " +

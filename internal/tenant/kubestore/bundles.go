@@ -5,67 +5,81 @@ package kubestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
 )
 
-// keepEvery is how often the store is told which bundles are needed. It keeps a bundle for an
-// hour after it was last used in any case, so that one is not removed before its ProgramBundle
-// names it.
 const (
-	keepEvery = time.Hour
-	// firstKeep is when it is told first: by then the ingress has a certificate.
-	firstKeep = time.Minute
+	// firstCompare is when they are compared first: by then the ingress has a certificate.
+	firstCompare = time.Minute
+	// compareEvery is how long programs cannot start whose bundles the store has lost.
+	compareEvery = time.Minute
 )
 
 // BundleStore keeps the bundles of an installation.
 type BundleStore interface {
+	List(ctx context.Context) (bundle.Inventory, error)
 	Keep(ctx context.Context, digests []bundle.Digest) (bundle.Removed, error)
 }
 
-// Bundles has the store remove bundles that no ProgramBundle names any more. The store has no
-// right at the API server, and the operator no certificate.
+// Bundles compares the ProgramBundles with what the store has. The store removes bundles that no
+// ProgramBundle names any more, which it keeps for an hour after they were last used. A
+// ProgramBundle whose bundle the store has lost, with its volume, is deleted, so that the operator
+// has it made again. The store has no right at the API server, and the operator no certificate.
 type Bundles struct {
-	Client    client.Reader
+	Client    client.Client
 	Namespace string
 	Store     BundleStore
 	Log       *slog.Logger
 }
 
-// Run tells the store what is needed until ctx ends.
+// Run compares them until ctx ends.
 func (b *Bundles) Run(ctx context.Context) error {
-	timer := time.NewTimer(firstKeep)
+	timer := time.NewTimer(firstCompare)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-			timer.Reset(keepEvery)
+			timer.Reset(compareEvery)
 		}
-		if err := b.keep(ctx); err != nil && ctx.Err() == nil {
-			b.Log.WarnContext(ctx, "bundles that nobody needs were not removed", slog.Any("error", err))
+		if err := b.compare(ctx); err != nil && ctx.Err() == nil {
+			b.Log.WarnContext(ctx, "bundles were not compared with what the store has", slog.Any("error", err))
 		}
 	}
 }
 
-func (b *Bundles) keep(ctx context.Context) error {
+func (b *Bundles) compare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	// A bundle is in the store before its ProgramBundle names it, so it is looked for afterwards.
 	var list v1alpha1.ProgramBundleList
 	if err := b.Client.List(ctx, &list, client.InNamespace(b.Namespace)); err != nil {
 		return fmt.Errorf("list ProgramBundles: %w", err)
 	}
-	needed := []bundle.Digest{}
-	for _, o := range list.Items {
-		if digest, err := bundle.ParseDigest(o.Status.Digest); err == nil {
-			needed = append(needed, digest)
+	inventory, err := b.Store.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list what the store has: %w", err)
+	}
+	needed, lost := []bundle.Digest{}, []error(nil)
+	for i := range list.Items {
+		digest, err := bundle.ParseDigest(list.Items[i].Status.Digest)
+		if err != nil {
+			continue // It is being installed.
+		}
+		needed = append(needed, digest)
+		if !slices.ContainsFunc(inventory.Bundles, func(s bundle.Kept) bool { return s.Digest == digest }) {
+			lost = append(lost, b.remake(ctx, &list.Items[i]))
 		}
 	}
 	removed, err := b.Store.Keep(ctx, needed)
@@ -74,6 +88,16 @@ func (b *Bundles) keep(ctx context.Context) error {
 	}
 	if removed.Bundles > 0 {
 		b.Log.InfoContext(ctx, "removed bundles that nobody needs", slog.Any("removed", removed))
+	}
+	return errors.Join(lost...)
+}
+
+// remake deletes a ProgramBundle, so that the operator has it made again.
+func (b *Bundles) remake(ctx context.Context, o *v1alpha1.ProgramBundle) error {
+	b.Log.WarnContext(ctx, "the store has lost a bundle: it is made again", slog.String("programBundle", o.Name))
+	err := b.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete ProgramBundle %s: %w", o.Name, err)
 	}
 	return nil
 }

@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -22,47 +24,65 @@ import (
 
 // bundlesOf is an API server with these digests in the statuses of ProgramBundles.
 type bundlesOf struct {
-	client.Reader
+	client.Client
 	digests []string
 	err     error
+	deleted []string
 }
 
 func (b *bundlesOf) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	for _, digest := range b.digests {
-		o := v1alpha1.ProgramBundle{Status: v1alpha1.ProgramBundleStatus{Digest: digest}}
+	for i, digest := range b.digests {
+		o := v1alpha1.ProgramBundle{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}, Status: v1alpha1.ProgramBundleStatus{Digest: digest}}
 		list.(*v1alpha1.ProgramBundleList).Items = append(list.(*v1alpha1.ProgramBundleList).Items, o)
 	}
 	return b.err
 }
 
-// bundleStore notes what it is told.
-type bundleStore struct{ told [][]bundle.Digest }
+func (b *bundlesOf) Delete(_ context.Context, o client.Object, opts ...client.DeleteOption) error {
+	if len(opts) == 1 {
+		b.deleted = append(b.deleted, o.GetName())
+	}
+	return nil
+}
+
+// bundleStore has bundles, and notes what it is told.
+type bundleStore struct {
+	has  []bundle.Kept
+	told [][]bundle.Digest
+}
+
+func (s *bundleStore) List(context.Context) (bundle.Inventory, error) {
+	return bundle.Inventory{Bundles: s.has}, nil
+}
 
 func (s *bundleStore) Keep(_ context.Context, digests []bundle.Digest) (bundle.Removed, error) {
 	s.told = append(s.told, digests)
 	return bundle.Removed{}, nil
 }
 
-func TestTheStoreIsToldWhichBundlesAreNeededEachHour(t *testing.T) {
+func TestLostBundlesAreMadeAgainAndOthersKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		digest := "sha256:" + strings.Repeat("ab", 32)
-		from, store, log := &bundlesOf{digests: []string{digest, ""}}, &bundleStore{}, &logtest.Log{}
+		kept, lost := "sha256:"+strings.Repeat("ab", 32), "sha256:"+strings.Repeat("cd", 32)
+		from, store, log := &bundlesOf{digests: []string{kept, "", lost}}, &bundleStore{has: []bundle.Kept{{Digest: bundle.Digest(kept)}}}, &logtest.Log{}
 		b := &Bundles{Client: from, Store: store, Log: slog.New(slog.NewTextHandler(log, nil))}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- b.Run(ctx) }()
-		time.Sleep(firstKeep + time.Second)
+		time.Sleep(firstCompare + time.Second)
 		from.err = errors.New("the API server is away")
-		time.Sleep(keepEvery)
+		time.Sleep(compareEvery)
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff([][]bundle.Digest{{bundle.Digest(digest)}}, store.told); diff != "" {
+		if diff := cmp.Diff([][]bundle.Digest{{bundle.Digest(kept), bundle.Digest(lost)}}, store.told); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
+		if diff := cmp.Diff([]string{"2"}, from.deleted); diff != "" {
+			t.Errorf("deleted (-want +got):\n%s", diff)
+		}
 		if !strings.Contains(log.String(), "the API server is away") {
-			t.Errorf("the log lacks why nothing was removed: %s", log)
+			t.Errorf("the log lacks why nothing was compared: %s", log)
 		}
 	})
 }
