@@ -178,6 +178,10 @@ bench-idle: assets ## The memory of bridges that are built as their image is and
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
 	$(STAGE) "idle bridges" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run=TestWhatAnIdleBridgeTakes $(TESTFLAGS) ./test/load
 
+.PHONY: bench-wake
+bench-wake: ## The first call after a sleep: a server at a URL, programs from bundles, and by npx (WAKES=20). For a quiet machine.
+	@$(MAKE) test-e2e TESTFLAGS='-run=- -bench=BenchmarkWake -benchtime=$(or $(WAKES),20)x'
+
 .PHONY: bench-console
 bench-console: test/e2e/node_modules/.package-lock.json ## The administrators' list of 10,000 people: first byte, largest paint in a browser, memory. For a quiet machine.
 	@export CHROMIUM="$${CHROMIUM:-$$(command -v chromium-headless-shell || command -v chromium)}"; \

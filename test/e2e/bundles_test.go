@@ -27,7 +27,7 @@ func installs(name, pkg, version string) v1alpha1.Server {
 }
 
 // needRegistry skips a test whose packages cannot be fetched here.
-func needRegistry(t *testing.T) {
+func needRegistry(t testing.TB) {
 	t.Helper()
 	if os.Getenv("CLUSTER") != "local" {
 		t.Skip("the cluster is not the local one, so that nothing is known of what its pods reach") //nolint:forbidigo // A cluster of somebody else.
@@ -81,3 +81,47 @@ func TestTheFirstCallAfterASleepHasItsPackage(t *testing.T) {
 // programsOfTheContainer prints the command lines of a container's processes.
 const programsOfTheContainer = `const fs = require("node:fs");
 for (const pid of fs.readdirSync("/proc")) if (/^[0-9]+$/.test(pid)) console.log(fs.readFileSync("/proc/" + pid + "/cmdline", "utf8").replaceAll("\0", " "))`
+
+// BenchmarkWake has bridges asleep, one after the other in each round, and measures the first call
+// until its answer: of a server at a URL, of programs from bundles, a small one and one of 251
+// packages, and of the small one by npx, which any other option keeps from a bundle.
+func BenchmarkWake(b *testing.B) {
+	needRegistry(b)
+	byNPX := installs("s", "@modelcontextprotocol/server-everything", "2026.8.31")
+	byNPX.Transport.Stdio.Command = []string{"npx", "--loglevel=error", "-y", "@modelcontextprotocol/server-everything@2026.8.31"}
+	kinds := []struct {
+		name    string
+		servers []v1alpha1.Server
+	}{
+		{"url", nil},
+		{"bundle", []v1alpha1.Server{installs("s", "@modelcontextprotocol/server-everything", "2026.8.31")}},
+		{"large-bundle", []v1alpha1.Server{installs("s", "@mastra/mcp-docs-server", "1.2.27")}},
+		{"npx", []v1alpha1.Server{byNPX}},
+	}
+	c := newHTTPClient(false)
+	sleepers, took := make([]tenant, len(kinds)), make([][]time.Duration, len(kinds))
+	list := func(n tenant) bool {
+		a, err := send(b.Context(), c, n.url(), n.key.secret, modern("tools/list", "", `{}`))
+		return err == nil && a.status == http.StatusOK && strings.Contains(string(a.body), "inputSchema")
+	}
+	for i, kind := range kinds {
+		sleepers[i] = newSleeper(b, "wake-"+kind.name, kind.servers...)
+		wait.UntilWithin(b, wait.Limit, "its tools are listed", func() bool { return list(sleepers[i]) })
+	}
+	b.ResetTimer()
+	for range b.N {
+		for i := range kinds {
+			fallAsleep(b, sleepers[i])
+			began := time.Now()
+			if !list(sleepers[i]) {
+				b.Errorf("%s: the first call was refused", kinds[i].name)
+			}
+			took[i] = append(took[i], time.Since(began))
+		}
+	}
+	b.ReportMetric(0, "ns/op") // Of all kinds together it says nothing.
+	for i, kind := range kinds {
+		b.ReportMetric(float64(quantile(took[i], .5).Milliseconds()), kind.name+"-p50-ms")
+		b.ReportMetric(float64(quantile(took[i], .95).Milliseconds()), kind.name+"-p95-ms")
+	}
+}

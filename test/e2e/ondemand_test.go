@@ -45,7 +45,7 @@ const (
 
 // newSleeper makes a tenant whose bridge sleeps when it is not used. Without servers it has
 // "everything".
-func newSleeper(t *testing.T, short string, servers ...v1alpha1.Server) tenant {
+func newSleeper(t testing.TB, short string, servers ...v1alpha1.Server) tenant {
 	t.Helper()
 	n := tenant{name: installed.name(short), key: mint(t)}
 	b := bridge(n.name, []credential{n.key}, "everything")
@@ -74,7 +74,7 @@ func asleep(ctx context.Context, n tenant) error {
 // fallAsleep has the bridge sleep at once, as if its time had passed: the
 // operator would write the same later. The operator may be writing a status of
 // what it read before, which takes that back; fallAsleep then writes it again.
-func fallAsleep(t *testing.T, n tenant) {
+func fallAsleep(t testing.TB, n tenant) {
 	t.Helper()
 	wait.NoError(t, wait.Limit, "the bridge sleeps", func(ctx context.Context) error {
 		b, err := getBridge(ctx, n.name)

@@ -67,7 +67,7 @@ func exampleOfReadme(t *testing.T) *v1alpha1.HostedBridge {
 
 // registryFromHere returns the registry that this machine's npm asks, and why it
 // is not reached from here, empty where it is.
-func registryFromHere(t *testing.T) (registry, reason string) {
+func registryFromHere(t testing.TB) (registry, reason string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "npm", "config", "get", "registry").Output()
 	if err != nil {

@@ -51,7 +51,7 @@ func (n tenant) url() string { return n.base() + "/mcp" }
 func (n tenant) base() string { return cmp.Or(n.at, installed).url + "/u/" + n.name }
 
 // mint makes a key that no object lists yet.
-func mint(t *testing.T) credential {
+func mint(t testing.TB) credential {
 	t.Helper()
 	key, id, err := apikey.Mint(rand.Reader, apikey.KindUser)
 	if err != nil {
@@ -91,7 +91,7 @@ func newTenant(t *testing.T, short string, servers ...string) tenant {
 }
 
 // create creates the object and removes it with the test.
-func create(t *testing.T, b *v1alpha1.HostedBridge) types.UID {
+func create(t testing.TB, b *v1alpha1.HostedBridge) types.UID {
 	t.Helper()
 	if err := installed.client.Create(t.Context(), b); err != nil {
 		t.Fatalf("create HostedBridge %s: %v", b.Name, err)
@@ -107,7 +107,7 @@ func create(t *testing.T, b *v1alpha1.HostedBridge) types.UID {
 }
 
 // awaitReady waits until the bridge's current spec is Ready.
-func awaitReady(t *testing.T, name string) {
+func awaitReady(t testing.TB, name string) {
 	t.Helper()
 	wait.NoError(t, wait.Limit, "HostedBridge "+name+" is Ready", func(ctx context.Context) error {
 		b, err := getBridge(ctx, name)
