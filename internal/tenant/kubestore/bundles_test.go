@@ -69,6 +69,7 @@ func TestLostBundlesAreMadeAgainAndOthersKept(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- b.Run(ctx) }()
 		time.Sleep(firstCompare + time.Second)
+		synctest.Wait()
 		from.err = errors.New("the API server is away")
 		time.Sleep(compareEvery)
 		stop()
