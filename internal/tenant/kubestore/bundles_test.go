@@ -22,12 +22,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 )
 
-// bundlesOf is an API server with these digests in the statuses of ProgramBundles.
+// bundlesOf is an API server with these digests in the statuses of ProgramBundles, which is away
+// after it has listed them once.
 type bundlesOf struct {
 	client.Client
 	digests []string
-	err     error
 	deleted []string
+	asked   int
 }
 
 func (b *bundlesOf) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
@@ -35,7 +36,10 @@ func (b *bundlesOf) List(_ context.Context, list client.ObjectList, _ ...client.
 		o := v1alpha1.ProgramBundle{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}, Status: v1alpha1.ProgramBundleStatus{Digest: digest}}
 		list.(*v1alpha1.ProgramBundleList).Items = append(list.(*v1alpha1.ProgramBundleList).Items, o)
 	}
-	return b.err
+	if b.asked++; b.asked > 1 {
+		return errors.New("the API server is away")
+	}
+	return nil
 }
 
 func (b *bundlesOf) Delete(_ context.Context, o client.Object, opts ...client.DeleteOption) error {
@@ -68,10 +72,7 @@ func TestLostBundlesAreMadeAgainAndOthersKept(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- b.Run(ctx) }()
-		time.Sleep(firstCompare + time.Second)
-		synctest.Wait()
-		from.err = errors.New("the API server is away")
-		time.Sleep(compareEvery)
+		time.Sleep(firstCompare + compareEvery + time.Second)
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
