@@ -76,9 +76,8 @@ func (r *Reconciler) deleteDue(ctx context.Context, own []*v1alpha1.HostedBridge
 		if !access.DueForDeletion(b) {
 			continue
 		}
-		err := r.Client.Delete(ctx, &v1alpha1.HostedBridge{ObjectMeta: b.ObjectMeta}, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("delete HostedBridge %s/%s: %w", b.Namespace, b.Name, err)
+		if err := apply.DeleteAsRead(ctx, r.Client, &v1alpha1.HostedBridge{ObjectMeta: b.ObjectMeta}); err != nil {
+			return err
 		}
 	}
 	return nil

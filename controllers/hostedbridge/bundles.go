@@ -24,18 +24,13 @@ import (
 type bundler struct {
 	client    client.Client
 	namespace string
-	settings  bundling.Settings
-}
-
-func (s Settings) bundler(c client.Client) bundler {
-	return bundler{c, s.Namespace, s.Bundles.Settings}
 }
 
 // decide returns what to do about a bridge, and s with the bundles of its programs, whose faults it
 // adds to o. Those that an accepted bridge lacks are created.
 func (b bundler) decide(ctx context.Context, o *plan.Observed, s desired.Settings, now time.Time) (plan.Plan, desired.Settings, error) {
 	var err error
-	if s.Bundles, err = b.observe(ctx, o.Bridge); err != nil {
+	if s.Bundles, err = b.observe(ctx, o.Bridge, s.Bundles.Settings); err != nil {
 		return plan.Plan{}, s, fmt.Errorf("observe bundles: %w", err)
 	}
 	o.NotInstalled = s.Bundles.NotInstalled(o.Bridge)
@@ -46,9 +41,9 @@ func (b bundler) decide(ctx context.Context, o *plan.Observed, s desired.Setting
 	return p, s, err
 }
 
-// observe returns the bundles of a bridge's programs that there are.
-func (b bundler) observe(ctx context.Context, bridge *v1alpha1.HostedBridge) (bundling.Bundles, error) {
-	bundles := bundling.Bundles{Settings: b.settings, Known: map[string]*v1alpha1.ProgramBundle{}}
+// observe returns the existing bundles of a bridge's programs.
+func (b bundler) observe(ctx context.Context, bridge *v1alpha1.HostedBridge, s bundling.Settings) (bundling.Bundles, error) {
+	bundles := bundling.Bundles{Settings: s, Known: map[string]*v1alpha1.ProgramBundle{}}
 	for _, spec := range bundles.Missing(bridge) {
 		name := bundling.NameOf(spec)
 		o := &v1alpha1.ProgramBundle{}

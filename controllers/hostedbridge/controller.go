@@ -126,7 +126,7 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	observed.PendingProfiles = merged.pending
 	observed = observed.AfterTerminations(now)
 	b = observed.Bridge
-	p, settings, err := r.Settings.bundler(r.Client).decide(ctx, &observed, r.Settings.Settings, now)
+	p, settings, err := bundler{r.Client, r.Settings.Namespace}.decide(ctx, &observed, r.Settings.Settings, now)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -73,7 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.ProgramBundle) (
 	}
 	d := decide(b, o, r.Settings, r.Clock.Now())
 	if d.remove {
-		return ctrl.Result{}, r.remove(ctx, b)
+		return ctrl.Result{}, apply.DeleteAsRead(ctx, r.Client, &v1alpha1.ProgramBundle{ObjectMeta: b.ObjectMeta})
 	}
 	if d.install {
 		if err := r.install(ctx, b); err != nil {
@@ -120,16 +120,6 @@ func (r *Reconciler) install(ctx context.Context, b *v1alpha1.ProgramBundle) err
 	err := r.Client.Create(ctx, Job(b, r.Settings), client.FieldOwner(v1alpha1.FieldOwnerOperator))
 	if err != nil && !apierrors.IsAlreadyExists(err) { // The cache is late.
 		return fmt.Errorf("create Job %s: %w", jobName(b), err)
-	}
-	return nil
-}
-
-// remove deletes a bundle that nobody uses. One that changed since it was read is looked at
-// again first.
-func (r *Reconciler) remove(ctx context.Context, b *v1alpha1.ProgramBundle) error {
-	err := r.Client.Delete(ctx, &v1alpha1.ProgramBundle{ObjectMeta: b.ObjectMeta}, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete ProgramBundle %s: %w", b.Name, err)
 	}
 	return nil
 }

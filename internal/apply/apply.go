@@ -120,6 +120,17 @@ func (a *Applier) Delete(ctx context.Context, uid types.UID, object client.Objec
 	return nil
 }
 
+// DeleteAsRead deletes an object as it was read. One that is gone, or has changed since, is left
+// alone: whoever decided looks at it again first.
+func DeleteAsRead(ctx context.Context, c client.Writer, o client.Object) error {
+	uid, version := o.GetUID(), o.GetResourceVersion()
+	err := c.Delete(ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err)
+	}
+	return nil
+}
+
 // uidOf reads the UID, for which generated configurations have no accessor.
 func uidOf(c configuration) (types.UID, error) {
 	encoded, err := json.Marshal(c)

@@ -123,7 +123,7 @@ func readLock(text []byte) ([]Package, error) {
 		} `json:"packages"`
 	}
 	if err := json.Unmarshal(text, &lock); err != nil || lock.Version != 3 {
-		return nil, failure(BadTree, "package-lock.json is none of version 3, which npm 7 and later write")
+		return nil, failure(BadTree, "package-lock.json is not of version 3, which npm 7 and later write")
 	}
 	// A package may be in several folders.
 	seen := map[Package]bool{}

@@ -122,7 +122,7 @@ const (
 // Bundles are what is observed of the bundles of a bridge.
 type Bundles struct {
 	Settings
-	// Known are the ProgramBundles that there are, by name.
+	// Known are the existing ProgramBundles, by name.
 	Known map[string]*v1alpha1.ProgramBundle
 }
 

@@ -5,9 +5,14 @@
 {{- if and .Values.bundles.enabled .Values.store.enabled -}}true{{- end -}}
 {{- end }}
 
+{{/* Their URL in flags. */}}
+{{- define "hosted-bridge.bundles.url" -}}
+https://hosted-bridge-store.$(POD_NAMESPACE).svc:8444
+{{- end }}
+
 {{- define "hosted-bridge.operator.bundles.args" -}}
 {{- if include "hosted-bridge.bundles.used" . }}
-- --bundles-url=https://hosted-bridge-store.$(POD_NAMESPACE).svc:8444
+- --bundles-url={{ include "hosted-bridge.bundles.url" . }}
 - --packer-image=$(PACKER_IMAGE)
 - --bundle-max-bytes={{ .Values.bundles.maxBytes | int64 }}
 - --max-installs={{ .Values.bundles.maxInstalls }}

@@ -165,7 +165,7 @@ func (s *Store) putContent(ctx context.Context, d bundle.Digest, content io.Read
 		return false, err
 	}
 	return false, s.write(s.content(d), func(w io.Writer) error {
-		// A byte more than there should be shows that there are more.
+		// One byte more than the record names shows that the upload is too long.
 		bounded := &io.LimitedReader{R: content, N: r.CompressedSize + 1}
 		err := bundle.Verify(ctx, io.TeeReader(bounded, w), d, r.Size)
 		if err == nil && bounded.N != 1 {

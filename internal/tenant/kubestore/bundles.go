@@ -11,10 +11,10 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
 )
 
@@ -79,7 +79,8 @@ func (b *Bundles) compare(ctx context.Context) error {
 		}
 		needed = append(needed, digest)
 		if !slices.ContainsFunc(inventory.Bundles, func(s bundle.Kept) bool { return s.Digest == digest }) {
-			lost = append(lost, b.remake(ctx, &list.Items[i]))
+			b.Log.WarnContext(ctx, "the store has lost a bundle: it is made again", slog.String("programBundle", list.Items[i].Name))
+			lost = append(lost, apply.DeleteAsRead(ctx, b.Client, &list.Items[i])) // The operator creates it again.
 		}
 	}
 	removed, err := b.Store.Keep(ctx, needed)
@@ -90,14 +91,4 @@ func (b *Bundles) compare(ctx context.Context) error {
 		b.Log.InfoContext(ctx, "removed bundles that nobody needs", slog.Any("removed", removed))
 	}
 	return errors.Join(lost...)
-}
-
-// remake deletes a ProgramBundle, so that the operator has it made again.
-func (b *Bundles) remake(ctx context.Context, o *v1alpha1.ProgramBundle) error {
-	b.Log.WarnContext(ctx, "the store has lost a bundle: it is made again", slog.String("programBundle", o.Name))
-	err := b.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete ProgramBundle %s: %w", o.Name, err)
-	}
-	return nil
 }
