@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -100,9 +101,11 @@ func setUpBundles(m ctrl.Manager, o Options, own prometheus.Registerer) error {
 	bundles := &programbundle.Reconciler{
 		Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder(leaseName), Clock: clock.RealClock{},
 		Settings: programbundle.Settings{
-			Namespace: o.Namespace, Image: o.RuntimeImageNode, PackerImage: o.Bundles.PackerImage, KeybrokerURL: o.KeybrokerURL, StoreURL: o.Bundles.StoreURL,
-			Env: o.RuntimeEnv, Authorities: o.RuntimeAuthorities,
-			MaxBytes: o.Bundles.MaxBytes, MaxJobs: o.Bundles.MaxInstalls, Retention: o.Bundles.Retention,
+			Installing: desired.Installing{
+				Image: o.RuntimeImageNode, PackerImage: o.Bundles.PackerImage, KeybrokerURL: o.KeybrokerURL, StoreURL: o.Bundles.StoreURL,
+				Env: o.RuntimeEnv, Authorities: o.RuntimeAuthorities, MaxBytes: o.Bundles.MaxBytes,
+			},
+			Namespace: o.Namespace, MaxJobs: o.Bundles.MaxInstalls, Retention: o.Bundles.Retention,
 		},
 		UsersOf: hostedbridge.UsersOf(m.GetClient()),
 	}

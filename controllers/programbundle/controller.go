@@ -24,25 +24,15 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // Settings are what an installation decides for all of its bundles.
 type Settings struct {
+	desired.Installing
 	// Namespace is the installation's, in which ProgramBundles have an effect.
 	Namespace string
-	// Image is the image in which packages are installed and run.
-	Image string
-	// PackerImage is the image of the ingress's program, which packs what was installed.
-	PackerImage string
-	// KeybrokerURL and StoreURL are where it reaches the keybroker and the bundles of the store.
-	KeybrokerURL, StoreURL string
-	// Env are variables of the install, each NAME=VALUE, and Authorities certificate
-	// authorities in PEM that it trusts besides those of Node.js.
-	Env         []string
-	Authorities string
-	// MaxBytes is how much a bundle may have, uncompressed.
-	MaxBytes int64
 	// MaxJobs is how many packages are installed at the same time.
 	MaxJobs int
 	// Retention is how long a bundle is kept that no HostedBridge uses.
@@ -99,7 +89,7 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.ProgramBundle) (ob
 	}
 	for i := range jobs.Items {
 		switch job := &jobs.Items[i]; {
-		case job.Name == jobName(b):
+		case job.Name == desired.InstallJobName(b):
 			o.job = job
 		case !ended(job):
 			o.installing++
@@ -117,9 +107,9 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.ProgramBundle) (ob
 
 // install creates the Job of the next attempt.
 func (r *Reconciler) install(ctx context.Context, b *v1alpha1.ProgramBundle) error {
-	err := r.Client.Create(ctx, Job(b, r.Settings), client.FieldOwner(v1alpha1.FieldOwnerOperator))
+	err := r.Client.Create(ctx, desired.InstallJob(b, r.Settings.Installing), client.FieldOwner(v1alpha1.FieldOwnerOperator))
 	if err != nil && !apierrors.IsAlreadyExists(err) { // The cache is late.
-		return fmt.Errorf("create Job %s: %w", jobName(b), err)
+		return fmt.Errorf("create Job %s: %w", desired.InstallJobName(b), err)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -45,8 +46,11 @@ func newFixture(t *testing.T) *fixture {
 	f.Reconciler = &Reconciler{
 		Client: c, Live: c, Recorder: f.recorder, Clock: f.clock,
 		Settings: Settings{
-			Namespace: testenv.Namespace(t, c), Image: "node:1", PackerImage: "ingress:1", KeybrokerURL: "https://keys:8443", StoreURL: "https://store:8444",
-			MaxBytes: 1 << 30, MaxJobs: 2, Retention: time.Hour, Env: []string{"npm_config_registry=https://r.example.com"}, Authorities: "PEM",
+			Installing: desired.Installing{
+				Image: "node:1", PackerImage: "ingress:1", KeybrokerURL: "https://keys:8443", StoreURL: "https://store:8444",
+				MaxBytes: 1 << 30, Env: []string{"npm_config_registry=https://r.example.com"}, Authorities: "PEM",
+			},
+			Namespace: testenv.Namespace(t, c), MaxJobs: 2, Retention: time.Hour,
 		},
 		UsersOf: func(context.Context, v1alpha1.ProgramBundleSpec) ([]v1alpha1.HostedBridge, error) {
 			return make([]v1alpha1.HostedBridge, f.users), nil
@@ -74,7 +78,7 @@ func (f *fixture) reconcile(b *v1alpha1.ProgramBundle) string {
 // finish has the Job of b end with what its packer wrote.
 func (f *fixture) finish(b *v1alpha1.ProgramBundle, o bundle.Outcome) {
 	f.t.Helper()
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: jobName(b)}}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: desired.InstallJobName(b)}}
 	testenv.ExpectExists(f.t, f.Client, job)
 	template := job.Spec.Template
 	template.Labels[batchv1.JobNameLabel] = job.Name
@@ -83,7 +87,7 @@ func (f *fixture) finish(b *v1alpha1.ProgramBundle, o bundle.Outcome) {
 	testenv.ExpectApplied(f.t, f.Client, pod)
 	testenv.ExpectStatusChanged(f.t, f.Client, pod, func() {
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-			Name: packContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: wrote(o)}},
+			Name: desired.PackContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: wrote(o)}},
 		}}
 	})
 	at := metav1.NewTime(f.clock.Now())
@@ -103,7 +107,7 @@ func TestAPackageIsInstalledOnceAndAgainAfterAFailure(t *testing.T) {
 	if got := f.reconcile(b); got != v1alpha1.ReasonInstalling {
 		t.Fatalf("first: %s", got)
 	}
-	first := jobName(b)
+	first := desired.InstallJobName(b)
 	f.finish(b, bundle.Outcome{Code: bundle.VersionNotFound, Message: "there is no such version"})
 	if got := f.reconcile(b); got != string(bundle.VersionNotFound) || b.Status.Attempts != 1 || b.Status.RetryTime == nil {
 		t.Fatalf("after a failure: %s, %+v", got, b.Status)
@@ -111,10 +115,10 @@ func TestAPackageIsInstalledOnceAndAgainAfterAFailure(t *testing.T) {
 	if said := <-f.recorder.Events; !strings.Contains(said, "Warning VersionNotFound there is no such version") {
 		t.Errorf("the event is %q", said)
 	}
-	if jobName(b) == first {
+	if desired.InstallJobName(b) == first {
 		t.Error("the next attempt has the Job of the first")
 	}
-	testenv.ExpectMissing(t, f.Client, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: jobName(b)}})
+	testenv.ExpectMissing(t, f.Client, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: desired.InstallJobName(b)}})
 	f.clock.SetTime(b.Status.RetryTime.Add(time.Second))
 	if got := f.reconcile(b); got != v1alpha1.ReasonInstalling {
 		t.Fatalf("the second attempt: %s", got)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 )
 
 const (
@@ -73,7 +74,7 @@ func decide(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) de
 
 // begin has the package installed, unless it is to wait.
 func (d *decision) begin(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) {
-	message := "the package is being installed by Job " + jobName(b)
+	message := "the package is being installed by Job " + desired.InstallJobName(b)
 	switch {
 	case b.Status.RetryTime != nil && b.Status.RetryTime.After(now):
 		d.in(b.Status.RetryTime.Sub(now))
@@ -171,7 +172,7 @@ func outcome(job *batchv1.Job, pods []corev1.Pod) bundle.Outcome {
 	said := ""
 	for _, pod := range pods {
 		for _, c := range pod.Status.ContainerStatuses {
-			if c.Name != packContainer || c.State.Terminated == nil {
+			if c.Name != desired.PackContainer || c.State.Terminated == nil {
 				continue
 			}
 			if o, err := bundle.DecodeOutcome([]byte(c.State.Terminated.Message)); err == nil {

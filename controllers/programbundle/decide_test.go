@@ -17,11 +17,12 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 )
 
 var (
 	now      = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	settings = Settings{MaxBytes: 1 << 30, MaxJobs: 2, Retention: 24 * time.Hour}
+	settings = Settings{MaxJobs: 2, Retention: 24 * time.Hour}
 	digest   = "sha256:" + strings.Repeat("ab", 32)
 )
 
@@ -45,9 +46,9 @@ func wrote(o bundle.Outcome) string {
 // finished returns a Job that ended, and its pod with what the packer wrote last.
 func finished(kind batchv1.JobConditionType, message string) (*batchv1.Job, []corev1.Pod) {
 	job := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Message: "reached its limit"}}}}
-	job.Name = jobName(unmade())
+	job.Name = desired.InstallJobName(unmade())
 	pod := corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
-		{Name: packContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: message}}},
+		{Name: desired.PackContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: message}}},
 	}}}
 	return job, []corev1.Pod{pod}
 }
@@ -123,32 +124,5 @@ func TestAPauseGrowsAndEnds(t *testing.T) {
 	want := []time.Duration{time.Minute, 4 * time.Minute, 16 * time.Minute, 64 * time.Minute, 256 * time.Minute, 6 * time.Hour, 6 * time.Hour}
 	if diff := cmp.Diff(want, pauses); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestAJobGivesNpmNoCredential(t *testing.T) {
-	b := unmade()
-	j := Job(b, Settings{Image: "node:1", MaxBytes: 1 << 20, Env: []string{"npm_config_registry=https://r.example.com/$(X)"}, Authorities: "PEM"})
-	pod := j.Spec.Template.Spec
-	npm := pod.InitContainers[0]
-	if *pod.AutomountServiceAccountToken || len(npm.VolumeMounts) != 1 || npm.VolumeMounts[0].Name != workVolume || npm.EnvFrom != nil {
-		t.Errorf("npm has %v", npm.VolumeMounts)
-	}
-	env := map[string]string{}
-	for _, v := range npm.Env {
-		if v.ValueFrom != nil {
-			t.Errorf("%s comes from %v", v.Name, v.ValueFrom)
-		}
-		env[v.Name] = v.Value
-	}
-	if env["PACKAGE"] != "server@1.2.3" || env["SCRIPTS"] != "--ignore-scripts" || env["npm_config_registry"] != "https://r.example.com/$$(X)" {
-		t.Errorf("npm's variables are %v", env)
-	}
-	if packer := pod.Containers[0]; !packer.VolumeMounts[0].ReadOnly || packer.Image == npm.Image {
-		t.Error("the packer runs what was installed, or changes it")
-	}
-	b.Spec.InstallScripts = true
-	if scripts := Job(b, Settings{}).Spec.Template.Spec.InitContainers[0].Env[1]; scripts.Value != "--no-ignore-scripts" {
-		t.Errorf("allowed scripts: %v", scripts)
 	}
 }

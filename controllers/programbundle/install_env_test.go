@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/npmregistry"
 )
@@ -27,12 +28,12 @@ func installed(t *testing.T, registry string, scripts bool) (tree string, ran bo
 	t.Helper()
 	b := unmade()
 	b.Spec.InstallScripts = scripts
-	c := Job(b, Settings{MaxBytes: 1 << 30, Env: []string{"npm_config_registry=" + registry, "npm_config_fetch_retries=0"}}).Spec.Template.Spec.InitContainers[0]
+	c := desired.InstallJob(b, desired.Installing{MaxBytes: 1 << 30, Env: []string{"npm_config_registry=" + registry, "npm_config_fetch_retries=0"}}).Spec.Template.Spec.InitContainers[0]
 	dir, mark := t.TempDir(), filepath.Join(t.TempDir(), "mark")
 	run := exec.CommandContext(t.Context(), c.Command[0], c.Command[1:]...)
 	run.Dir, run.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "MARK=" + mark}
 	for _, v := range c.Env {
-		run.Env = append(run.Env, v.Name+"="+strings.ReplaceAll(v.Value, workFolder, dir))
+		run.Env = append(run.Env, v.Name+"="+strings.ReplaceAll(v.Value, c.WorkingDir, dir))
 	}
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 )
 
 // Name names the controller in logs, metrics and events.
@@ -34,7 +35,7 @@ func CacheOptions(namespace string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&v1alpha1.ProgramBundle{}: {UnsafeDisableDeepCopy: new(true), Namespaces: map[string]cache.Config{namespace: {}}},
 		&batchv1.Job{}: {UnsafeDisableDeepCopy: new(true), Namespaces: map[string]cache.Config{namespace: {
-			LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: Component}),
+			LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: desired.ComponentBundler}),
 		}}},
 	}
 }

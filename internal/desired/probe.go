@@ -57,18 +57,12 @@ func probePod(p Probe, name, kind string) *corev1.Pod {
 			TerminationGracePeriodSeconds: ptr.To[int64](0),
 			AutomountServiceAccountToken:  new(false),
 			EnableServiceLinks:            new(false),
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: new(true), RunAsUser: ptr.To[int64](user), RunAsGroup: ptr.To[int64](user),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
+			SecurityContext:               restrictedPod(),
 			Containers: []corev1.Container{{
 				Name: "probe", Image: p.Image, ImagePullPolicy: corev1.PullIfNotPresent,
-				Args:      []string{"reach", "--address=" + p.Address},
-				Resources: corev1.ResourceRequirements{Requests: defaultRequests, Limits: defaultLimits},
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
-					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
+				Args:            []string{"reach", "--address=" + p.Address},
+				Resources:       corev1.ResourceRequirements{Requests: defaultRequests, Limits: defaultLimits},
+				SecurityContext: restrictedContainer(),
 			}},
 		},
 	}
@@ -76,4 +70,19 @@ func probePod(p Probe, name, kind string) *corev1.Pod {
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: p.PodName, UID: p.PodUID}}
 	}
 	return pod
+}
+
+// restrictedPod and restrictedContainer are for objects that are created and not applied.
+func restrictedPod() *corev1.PodSecurityContext {
+	return &corev1.PodSecurityContext{
+		RunAsNonRoot: new(true), RunAsUser: ptr.To[int64](user), RunAsGroup: ptr.To[int64](user),
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+func restrictedContainer() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
 }

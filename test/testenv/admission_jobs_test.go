@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -31,7 +31,7 @@ func TestTheOperatorMakesNoJobsButThoseThatInstallPackages(t *testing.T) {
 		},
 	}
 	create := func(change func(*batchv1.Job)) error {
-		j := programbundle.Job(b, programbundle.Settings{Image: "node:1", PackerImage: "ingress:1", MaxBytes: 1 << 30, Env: []string{"A=b"}, Authorities: "PEM"})
+		j := desired.InstallJob(b, desired.Installing{Image: "node:1", PackerImage: "ingress:1", MaxBytes: 1 << 30, Env: []string{"A=b"}, Authorities: "PEM"})
 		change(j)
 		return f.as(operator).Create(t.Context(), j, client.DryRunAll)
 	}

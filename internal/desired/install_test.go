@@ -1,0 +1,39 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"testing"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+func TestAJobGivesNpmNoCredential(t *testing.T) {
+	b := &v1alpha1.ProgramBundle{Spec: v1alpha1.ProgramBundleSpec{
+		Install: v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "server", Version: "1.2.3"}, Architecture: "amd64",
+	}}
+	j := InstallJob(b, Installing{Image: "node:1", MaxBytes: 1 << 20, Env: []string{"npm_config_registry=https://r.example.com/$(X)"}, Authorities: "PEM"})
+	pod := j.Spec.Template.Spec
+	npm := pod.InitContainers[0]
+	if *pod.AutomountServiceAccountToken || len(npm.VolumeMounts) != 1 || npm.VolumeMounts[0].Name != workVolume || npm.EnvFrom != nil {
+		t.Errorf("npm has %v", npm.VolumeMounts)
+	}
+	env := map[string]string{}
+	for _, v := range npm.Env {
+		if v.ValueFrom != nil {
+			t.Errorf("%s comes from %v", v.Name, v.ValueFrom)
+		}
+		env[v.Name] = v.Value
+	}
+	if env["PACKAGE"] != "server@1.2.3" || env["SCRIPTS"] != "--ignore-scripts" || env["npm_config_registry"] != "https://r.example.com/$$(X)" {
+		t.Errorf("npm's variables are %v", env)
+	}
+	if packer := pod.Containers[0]; !packer.VolumeMounts[0].ReadOnly || packer.Image == npm.Image {
+		t.Error("the packer runs what was installed, or changes it")
+	}
+	b.Spec.InstallScripts = true
+	if scripts := InstallJob(b, Installing{}).Spec.Template.Spec.InitContainers[0].Env[1]; scripts.Value != "--no-ignore-scripts" {
+		t.Errorf("allowed scripts: %v", scripts)
+	}
+}
