@@ -116,8 +116,12 @@ func newParts(o Options, config *rest.Config, master *masterkey.Source, tiers qu
 	if err != nil {
 		return nil, err
 	}
+	published, err := keybroker.Published(master.Authority())
+	if err != nil {
+		return nil, err
+	}
 	p.publisher = &keybroker.Publisher{
-		Trust: cluster, Namespace: o.Namespace, PEM: master.Authority().CertificatePEM(),
+		Trust: cluster, Namespace: o.Namespace, Data: published,
 		After: time.After, Log: log,
 	}
 	controllers := &controllers{

@@ -161,10 +161,10 @@ func (c *Cluster) PatchSecret(ctx context.Context, secret *corev1.Secret, data m
 	return c.core.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1alpha1.FieldOwnerKeybroker})
 }
 
-// ApplyCA implements Trust. It takes over the field from any other writer: only
-// the keybroker knows the certificate of its authority.
-func (c *Cluster) ApplyCA(ctx context.Context, namespace string, pem []byte) error {
-	config := corev1ac.ConfigMap(caName, namespace).WithData(map[string]string{caKey: string(pem)})
+// ApplyCA implements Trust. It takes over the fields from any other writer: only
+// the keybroker knows the certificate of its authority, and its keys.
+func (c *Cluster) ApplyCA(ctx context.Context, namespace string, data map[string]string) error {
+	config := corev1ac.ConfigMap(caName, namespace).WithData(data)
 	_, err := c.core.ConfigMaps(namespace).Apply(ctx, config, metav1.ApplyOptions{FieldManager: v1alpha1.FieldOwnerKeybroker, Force: true})
 	return err
 }

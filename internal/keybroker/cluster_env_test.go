@@ -415,13 +415,13 @@ func TestTheSameNamesInAnotherNamespace(t *testing.T) {
 func TestPublishingTwiceWritesOnce(t *testing.T) {
 	i, admin := install(t), testenv.Client(t)
 	ca := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: caName}}
-	if err := i.cluster.ApplyCA(t.Context(), system, []byte("x")); !apierrors.IsForbidden(err) {
+	if err := i.cluster.ApplyCA(t.Context(), system, map[string]string{caKey: "x"}); !apierrors.IsForbidden(err) {
 		t.Errorf("without the installation's ConfigMap: error %v", err)
 	}
 	testenv.ExpectApplied(t, admin, ca)
 	var versions []string
 	for range 2 {
-		p := &Publisher{Trust: i.cluster, Namespace: system, PEM: i.authority.CertificatePEM(), Log: slog.New(slog.DiscardHandler)}
+		p := &Publisher{Trust: i.cluster, Namespace: system, Data: must.Value(Published(i.authority))(t), Log: slog.New(slog.DiscardHandler)}
 		must.Succeed(t, p.Run(t.Context()))
 		testenv.ExpectExists(t, admin, ca)
 		versions = append(versions, ca.ResourceVersion)
@@ -432,7 +432,7 @@ func TestPublishingTwiceWritesOnce(t *testing.T) {
 	// Somebody else's value does not last beyond the next start.
 	ca.Data[caKey] = "forged"
 	must.Succeed(t, admin.Update(t.Context(), ca))
-	must.Succeed(t, i.cluster.ApplyCA(t.Context(), system, i.authority.CertificatePEM()))
+	must.Succeed(t, i.cluster.ApplyCA(t.Context(), system, must.Value(Published(i.authority))(t)))
 	testenv.ExpectExists(t, admin, ca)
 	if ca.Data[caKey] != string(i.authority.CertificatePEM()) {
 		t.Error("the forged certificate stands")

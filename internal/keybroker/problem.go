@@ -26,6 +26,7 @@ var (
 	errCaller             = httpapi.New(http.StatusForbidden, "caller_not_allowed", "This caller may not do this.")
 	errCertificateMissing = httpapi.New(http.StatusForbidden, "certificate_missing", "Show the certificate that POST /v1/certificates gives.")
 	errRequest            = httpapi.New(http.StatusBadRequest, "certificate_request_invalid", "The body is not a PKCS #10 request of an Ed25519 key, in DER.")
+	errImage              = httpapi.New(http.StatusBadRequest, "image_invalid", `The body is not {"repository": HOST/PATH, "digest": "sha256:..."}, with a digest of 64 lower-case hexadecimal digits.`)
 	errClaims             = httpapi.New(http.StatusBadRequest, "claims_invalid", "The body is not the claims of an access token.")
 	errBodyUnreadable     = httpapi.New(http.StatusBadRequest, "body_unreadable", "The request body broke off or came too slowly.")
 	errName               = httpapi.New(http.StatusBadRequest, "name_invalid", "A namespace, HostedBridge or secret cannot have this name. A secret's is 1 to 64 upper-case letters, digits or underscores beginning with a letter, such as GITHUB_TOKEN, or a file's name with a dot in it, such as credentials.json.")

@@ -10,12 +10,16 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
 const (
-	// caName and caKey are where the authority's certificate is published.
-	caName = "hosted-bridge-ca"
-	caKey  = "ca.crt"
+	// caName is the ConfigMap of what the authority publishes: its certificate, and the public key
+	// of its signatures of images.
+	caName   = "hosted-bridge-ca"
+	caKey    = "ca.crt"
+	imageKey = "images.pub"
 
 	// firstRetry and the longest wait between tries to publish. Nothing else
 	// works without the API server either, so 20 seconds are soon enough.
@@ -23,16 +27,25 @@ const (
 	maxRetry   = 20 * time.Second
 )
 
-// Trust is where clients read the certificate of the authority.
+// Trust is where clients read the certificate and the public key of the authority.
 type Trust interface {
-	ApplyCA(ctx context.Context, namespace string, pem []byte) error
+	ApplyCA(ctx context.Context, namespace string, data map[string]string) error
 }
 
-// Publisher publishes the authority's certificate in a namespace.
+// Published returns what is published of an authority.
+func Published(authority *pki.Authority) (map[string]string, error) {
+	key, err := authority.ImageKeyPEM()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{caKey: string(authority.CertificatePEM()), imageKey: string(key)}, nil
+}
+
+// Publisher publishes what clients need of the authority in a namespace.
 type Publisher struct {
 	Trust     Trust
 	Namespace string
-	PEM       []byte
+	Data      map[string]string
 	// After returns a channel that receives once, after d: time.After.
 	After func(d time.Duration) <-chan time.Time
 	Log   *slog.Logger
@@ -48,7 +61,7 @@ func (p *Publisher) Published() bool { return p.published.Load() }
 // replica publishes the same bytes, so they need no agreement.
 func (p *Publisher) Run(ctx context.Context) error {
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
-		err := p.Trust.ApplyCA(ctx, p.Namespace, p.PEM)
+		err := p.Trust.ApplyCA(ctx, p.Namespace, p.Data)
 		if err == nil {
 			p.published.Store(true)
 			p.Log.InfoContext(ctx, "certificate authority published", "namespace", p.Namespace, "configMap", caName)

@@ -18,19 +18,19 @@ type trust struct {
 	pem      string
 }
 
-func (f *trust) ApplyCA(_ context.Context, namespace string, pem []byte) error {
+func (f *trust) ApplyCA(_ context.Context, namespace string, data map[string]string) error {
 	f.calls++
 	if f.calls <= f.failures {
 		return errors.New("connection refused")
 	}
-	f.pem = namespace + "/" + string(pem)
+	f.pem = namespace + "/" + data["k"]
 	return nil
 }
 
 func TestTheAuthorityIsPublishedHoweverLateTheAPIServerAnswers(t *testing.T) {
 	f := &trust{failures: 8}
 	var waits []time.Duration
-	p := &Publisher{Trust: f, Namespace: "ns", PEM: []byte("pem"), Log: slog.New(slog.DiscardHandler), After: func(d time.Duration) <-chan time.Time {
+	p := &Publisher{Trust: f, Namespace: "ns", Data: map[string]string{"k": "pem"}, Log: slog.New(slog.DiscardHandler), After: func(d time.Duration) <-chan time.Time {
 		waits = append(waits, d)
 		c := make(chan time.Time, 1)
 		c <- time.Time{}

@@ -60,6 +60,10 @@ func (s *Server) handler() http.Handler {
 			name: "login_sign", method: http.MethodPost, byCertificate: true,
 			mediaType: "application/json", maxBody: signing.MaxClaims, answer: s.signLogin,
 		}},
+		"/v1/images/sign": {{
+			name: "image_sign", method: http.MethodPost, callers: []kind{kindBundler},
+			mediaType: "application/json", maxBody: maxImage, answer: s.signImage,
+		}},
 		"/": nil,
 	} {
 		mux.Handle(pattern, &endpoint{routes: routes, server: s})

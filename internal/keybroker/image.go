@@ -1,0 +1,47 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keybroker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+)
+
+// maxImage is the size in bytes of the largest request to sign an image.
+const maxImage = 1 << 10
+
+var (
+	// repositoryForm is that of the OCI distribution specification, with the registry's host.
+	repositoryForm = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
+	imageForm      = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+)
+
+// signImage signs the digest of an image of a bundle. It makes what is signed by itself, so that the key
+// signs nothing else.
+func (s *Server) signImage(_ context.Context, c *call) (answer, error) {
+	var image struct{ Repository, Digest string }
+	if err := json.Unmarshal(c.body, &image); err != nil || !repositoryForm.MatchString(image.Repository) || !imageForm.MatchString(image.Digest) {
+		return answer{}, errImage
+	}
+	payload := imagePayload(image.Repository, image.Digest)
+	signature, err := s.authority.SignImage(payload)
+	if err != nil {
+		return answer{}, fmt.Errorf("sign image: %w", err)
+	}
+	body, err := json.Marshal(map[string][]byte{"payload": payload, "signature": signature})
+	if err != nil {
+		return answer{}, errors.New("encode the signature")
+	}
+	return answer{status: http.StatusOK, mediaType: "application/json", body: body}, nil
+}
+
+// imagePayload returns what cosign signs of an image (containers/image, docs/signature: Red Hat's
+// "simple signing"). No character of either text needs an escape in JSON.
+func imagePayload(repository, digest string) []byte {
+	return fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":%q},"image":{"docker-manifest-digest":%q},"type":"cosign container image signature"},"optional":null}`, repository, digest)
+}
