@@ -68,7 +68,9 @@ type ProgramBundleSpec struct {
 
 // ProgramBundleStatus is the last observed state of a ProgramBundle.
 type ProgramBundleStatus struct {
-	// conditions have Ready. Its reason is Ready, Installing, or what failed.
+	// conditions have Ready, whose reason is Ready, Installing, or what failed. Where the
+	// installation has a registry they have InRegistry too, whose reason is Found, Pushed,
+	// NotFound, Working, or what failed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -79,6 +81,13 @@ type ProgramBundleStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest,omitempty"`
+
+	// reference is the image that pods mount as a volume, with its digest, such as
+	// registry.example.com/mcp/bundles@sha256:<64 hexadecimal digits>. Without it the files come
+	// from the installation's store.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Reference string `json:"reference,omitempty"`
 
 	// image is the image in which the package was installed.
 	// +optional
@@ -122,8 +131,8 @@ type ProgramBundleStatus struct {
 	// +optional
 	UnusedSince *metav1.Time `json:"unusedSince,omitempty"`
 
-	// attempts is how often the install has failed in a row, and retryTime when it is tried
-	// again.
+	// attempts is how often the install, or then the upload to the registry, has failed in a
+	// row, and retryTime when it is tried again.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
 	// +optional
@@ -142,6 +151,21 @@ type BundledProgram struct {
 	// +kubebuilder:validation:MaxLength=512
 	Path string `json:"path"`
 }
+
+// ConditionInRegistry says whether a ProgramBundle is an image in the installation's registry.
+const ConditionInRegistry = "InRegistry"
+
+// The reasons of a ProgramBundle's condition InRegistry, beside those of bundle.Code.
+const (
+	// ReasonFound: the registry had it, so that it was not installed.
+	ReasonFound = "Found"
+	// ReasonPushed: it was uploaded after it was installed.
+	ReasonPushed = "Pushed"
+	// ReasonNotFound: the registry does not have it, so that it is installed.
+	ReasonNotFound = "NotFound"
+	// ReasonWorking: it is being looked for, or uploaded.
+	ReasonWorking = "Working"
+)
 
 // The reasons of a ProgramBundle's condition Ready, beside Ready and those of bundle.Code.
 const (

@@ -89,7 +89,7 @@ type StdioStorage struct {
 	// +optional
 	// +kubebuilder:default=/data
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$') && !self.matches('^/(bin|boot|dev|etc|hosted-bridge|hosted-bridge-bundles|hosted-bridge-files|lib|lib32|lib64|proc|run|sbin|sys|tmp|usr|var/run)(/|$)')",message="mountPath must be an absolute path such as /data, without . and .., and not in /tmp, /hosted-bridge, /hosted-bridge-bundles, /hosted-bridge-files or a folder of the system such as /usr, /etc or /run"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$') && !self.matches('^/(bin|boot|dev|etc|hosted-bridge|hosted-bridge-bundles|hosted-bridge-files|hosted-bridge-image|lib|lib32|lib64|proc|run|sbin|sys|tmp|usr|var/run)(/|$)')",message="mountPath must be an absolute path such as /data, without . and .., and not in /tmp, /hosted-bridge, /hosted-bridge-bundles, /hosted-bridge-files, /hosted-bridge-image or a folder of the system such as /usr, /etc or /run"
 	MountPath string `json:"mountPath,omitempty"`
 
 	// storageClassName is the StorageClass of the volume. The default is the

@@ -6,10 +6,14 @@ package hostedbridge
 import (
 	"context"
 	"fmt"
+	"maps"
+	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -24,6 +28,7 @@ import (
 type bundler struct {
 	client    client.Client
 	namespace string
+	refused   *refusedImages
 }
 
 // decide returns what to do about a bridge, and s with the bundles of its programs, whose faults it
@@ -33,12 +38,68 @@ func (b bundler) decide(ctx context.Context, o *plan.Observed, s desired.Setting
 	if s.Bundles, err = b.observe(ctx, o.Bridge, s.Bundles.Settings); err != nil {
 		return plan.Plan{}, s, fmt.Errorf("observe bundles: %w", err)
 	}
+	if s.Bundles.Mounted, err = b.mounted(ctx, o.Bridge); err != nil {
+		return plan.Plan{}, s, err
+	}
+	for _, pod := range o.Pods {
+		for _, server := range pod.Unmounted {
+			if image := s.Bundles.Mounted[server]; image != "" {
+				b.refused.add(image, now)
+				s.Bundles.Mounted[server] = "" // Its next pod has the store's files.
+			}
+		}
+	}
+	s.Bundles.Refused = b.refused.since(now.Add(-refusedFor))
 	o.NotInstalled = s.Bundles.NotInstalled(o.Bridge)
 	p := plan.Decide(*o, now)
 	if p.Rejected == (plan.Finding{}) {
 		err = b.create(ctx, o.Bridge, s.Bundles, now)
 	}
 	return p, s, err
+}
+
+// mounted returns the images that the containers of the bridge's pod mount, nil without a pod.
+func (b bundler) mounted(ctx context.Context, bridge *v1alpha1.HostedBridge) (map[string]string, error) {
+	d := &appsv1.Deployment{}
+	err := b.client.Get(ctx, client.ObjectKey{Namespace: bridge.Namespace, Name: v1alpha1.WorkloadName(bridge.Name)}, d, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("get Deployment: %w", err)
+	}
+	if err != nil || ptr.Deref(d.Spec.Replicas, 0) == 0 || !metav1.IsControlledBy(d, bridge) {
+		return nil, nil //nolint:nilerr // There is no pod.
+	}
+	return desired.MountedImages(d.Spec.Template.Spec), nil
+}
+
+// refusedFor is how long no pod mounts an image that a node could not mount: a registry that is away
+// costs each bridge that wakes some seconds and a second pod.
+const refusedFor = 10 * time.Minute
+
+// refusedImages are the images that nodes could not mount, and when. The zero value has none.
+type refusedImages struct {
+	mu   sync.Mutex
+	when map[string]time.Time
+}
+
+func (r *refusedImages) add(image string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.when == nil {
+		r.when = map[string]time.Time{}
+	}
+	r.when[image] = now
+}
+
+// since returns those after a time, and forgets the others.
+func (r *refusedImages) since(after time.Time) map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	images := map[string]bool{}
+	maps.DeleteFunc(r.when, func(image string, when time.Time) bool {
+		images[image] = when.After(after)
+		return !when.After(after)
+	})
+	return images
 }
 
 // observe returns the existing bundles of a bridge's programs.

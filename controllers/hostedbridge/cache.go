@@ -83,8 +83,8 @@ func stripMetadata(object any) (any, error) {
 	return object, nil
 }
 
-// stripDeployment keeps the metadata that stripMetadata keeps, and the status
-// that the Deployment's controller reports.
+// stripDeployment keeps the metadata that stripMetadata keeps, the status that the Deployment's
+// controller reports, and of its pod what mountedImages reads.
 func stripDeployment(object any) (any, error) {
 	d, ok := object.(*appsv1.Deployment)
 	if !ok {
@@ -93,6 +93,15 @@ func stripDeployment(object any) (any, error) {
 	kept := &appsv1.Deployment{ObjectMeta: applied(&d.ObjectMeta)}
 	kept.Status.ObservedGeneration, kept.Status.Replicas = d.Status.ObservedGeneration, d.Status.Replicas
 	kept.Status.UpdatedReplicas, kept.Status.AvailableReplicas = d.Status.UpdatedReplicas, d.Status.AvailableReplicas
+	kept.Spec.Replicas = d.Spec.Replicas
+	for _, c := range d.Spec.Template.Spec.Containers {
+		kept.Spec.Template.Spec.Containers = append(kept.Spec.Template.Spec.Containers, corev1.Container{Name: c.Name})
+	}
+	for _, v := range d.Spec.Template.Spec.Volumes {
+		if v.Image != nil {
+			kept.Spec.Template.Spec.Volumes = append(kept.Spec.Template.Spec.Volumes, v)
+		}
+	}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure {
 			kept.Status.Conditions = append(kept.Status.Conditions, appsv1.DeploymentCondition{Type: c.Type, Status: c.Status, Message: c.Message})

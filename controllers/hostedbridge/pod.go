@@ -24,14 +24,15 @@ func ended(pod *corev1.Pod) bool {
 
 func observedPod(pod *corev1.Pod) plan.Pod {
 	o := plan.Pod{
-		Name:     pod.Name,
-		UID:      pod.UID,
-		Created:  pod.CreationTimestamp.Time,
-		Ready:    v1alpha1.BridgeReady(pod),
-		Deleting: pod.DeletionTimestamp != nil,
-		Waiting:  waiting(pod),
-		Failing:  failing(pod),
-		Told:     pod.Annotations[v1alpha1.AnnotationConfigDigest],
+		Name:      pod.Name,
+		UID:       pod.UID,
+		Created:   pod.CreationTimestamp.Time,
+		Ready:     v1alpha1.BridgeReady(pod),
+		Deleting:  pod.DeletionTimestamp != nil,
+		Waiting:   waiting(pod),
+		Failing:   failing(pod),
+		Unmounted: unmounted(pod),
+		Told:      pod.Annotations[v1alpha1.AnnotationConfigDigest],
 	}
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.Name == v1alpha1.BridgeContainer {
@@ -109,6 +110,18 @@ func failing(pod *corev1.Pod) string {
 		}
 	}
 	return strings.Join(said, "; ")
+}
+
+// unmounted returns the servers whose containers do not start for want of an image. The kubelet
+// gives the same reasons for an image that a container mounts as for its own.
+func unmounted(pod *corev1.Pod) (servers []string) {
+	for _, s := range pod.Status.ContainerStatuses {
+		server, ok := desired.StdioServer(s.Name)
+		if w := s.State.Waiting; ok && w != nil && w.Reason != crashLoopBackOff && causes[w.Reason] != "" {
+			servers = append(servers, server)
+		}
+	}
+	return servers
 }
 
 // causes are the reasons why a container does not start, in plain words.

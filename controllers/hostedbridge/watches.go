@@ -67,7 +67,7 @@ func podChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Pod)
 		after, ok2 := e.ObjectNew.(*corev1.Pod)
-		return !ok || !ok2 || observedPod(before) != observedPod(after) || ended(before) != ended(after)
+		return !ok || !ok2 || !equality.Semantic.DeepEqual(observedPod(before), observedPod(after)) || ended(before) != ended(after)
 	}}
 }
 

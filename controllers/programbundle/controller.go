@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -65,9 +66,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.ProgramBundle) (
 	if d.remove {
 		return ctrl.Result{}, apply.DeleteAsRead(ctx, r.Client, &v1alpha1.ProgramBundle{ObjectMeta: b.ObjectMeta})
 	}
-	if d.install {
-		if err := r.install(ctx, b); err != nil {
-			return ctrl.Result{}, err
+	if d.job != nil {
+		err := r.Client.Create(ctx, d.job, client.FieldOwner(v1alpha1.FieldOwnerOperator))
+		if err != nil && !apierrors.IsAlreadyExists(err) { // The cache is late.
+			return ctrl.Result{}, fmt.Errorf("create Job %s: %w", d.job.Name, err)
 		}
 	}
 	return ctrl.Result{RequeueAfter: d.again}, r.applyStatus(ctx, b, d.status)
@@ -80,7 +82,8 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.ProgramBundle) (ob
 		return observed{}, err
 	}
 	o := observed{bridges: len(users)}
-	if b.Status.Digest != "" {
+	step := stepOf(b, r.Settings)
+	if step == nil {
 		return o, nil
 	}
 	var jobs batchv1.JobList
@@ -89,10 +92,10 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.ProgramBundle) (ob
 	}
 	for i := range jobs.Items {
 		switch job := &jobs.Items[i]; {
-		case job.Name == desired.InstallJobName(b):
+		case job.Name == step.jobName(b):
 			o.job = job
 		case !ended(job):
-			o.installing++
+			o.others++
 		}
 	}
 	if o.job != nil {
@@ -105,15 +108,6 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.ProgramBundle) (ob
 	return o, nil
 }
 
-// install creates the Job of the next attempt.
-func (r *Reconciler) install(ctx context.Context, b *v1alpha1.ProgramBundle) error {
-	err := r.Client.Create(ctx, desired.InstallJob(b, r.Settings.Installing), client.FieldOwner(v1alpha1.FieldOwnerOperator))
-	if err != nil && !apierrors.IsAlreadyExists(err) { // The cache is late.
-		return fmt.Errorf("create Job %s: %w", desired.InstallJobName(b), err)
-	}
-	return nil
-}
-
 func (r *Reconciler) applyStatus(ctx context.Context, b *v1alpha1.ProgramBundle, s v1alpha1.ProgramBundleStatus) error {
 	if equality.Semantic.DeepEqual(b.Status, s) {
 		return nil
@@ -122,6 +116,9 @@ func (r *Reconciler) applyStatus(ctx context.Context, b *v1alpha1.ProgramBundle,
 	ac.UnusedSince, ac.RetryTime = s.UnusedSince, s.RetryTime
 	if s.Attempts > 0 {
 		ac.WithAttempts(s.Attempts)
+	}
+	if s.Reference != "" {
+		ac.WithReference(s.Reference)
 	}
 	if s.Digest != "" {
 		ac.WithDigest(s.Digest).WithImage(s.Image).WithSize(s.Size).WithBytes(s.Bytes).WithPackages(s.Packages).WithScripts(s.Scripts...).WithProgram(s.Program)
@@ -142,15 +139,21 @@ func (r *Reconciler) applyStatus(ctx context.Context, b *v1alpha1.ProgramBundle,
 	return nil
 }
 
-// tell records an event when a package has been installed, or could not be.
+// tell records an event when a package has been installed or uploaded, or could not be.
 func (r *Reconciler) tell(b *v1alpha1.ProgramBundle, s v1alpha1.ProgramBundleStatus) {
-	now := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
-	if now == nil || now.Reason == v1alpha1.ReasonInstalling || s.Attempts == b.Status.Attempts && s.Digest == b.Status.Digest {
-		return
+	for _, c := range s.Conditions {
+		before := meta.FindStatusCondition(b.Status.Conditions, c.Type)
+		silent := c.Reason == v1alpha1.ReasonInstalling || c.Reason == v1alpha1.ReasonWorking || c.Reason == v1alpha1.ReasonNotFound
+		if silent || before != nil && before.Reason == c.Reason && before.Message == c.Message && s.Attempts <= b.Status.Attempts {
+			continue
+		}
+		kind, action := corev1.EventTypeNormal, "Install"
+		if c.Status == metav1.ConditionFalse {
+			kind = corev1.EventTypeWarning
+		}
+		if c.Type == v1alpha1.ConditionInRegistry {
+			action = "Upload"
+		}
+		r.Recorder.Eventf(b, nil, kind, c.Reason, action, "%s", plan.Note(c.Message))
 	}
-	kind := corev1.EventTypeNormal
-	if s.Digest == "" {
-		kind = corev1.EventTypeWarning
-	}
-	r.Recorder.Eventf(b, nil, kind, now.Reason, "Install", "%s", plan.Note(now.Message))
 }

@@ -40,18 +40,19 @@ const (
 type observed struct {
 	// bridges is how many HostedBridges have a server of the package.
 	bridges int
-	// installing is how many other packages are being installed.
-	installing int
-	// job is that of the current attempt, nil for none, and pods are its pods.
+	// others is how many Jobs of other packages run.
+	others int
+	// job is that of the current step and attempt, nil for none, and pods are its pods.
 	job  *batchv1.Job
 	pods []corev1.Pod
 }
 
 // decision is what to do about a bundle.
 type decision struct {
-	// remove deletes it, and install creates the Job of the next attempt.
-	remove, install bool
-	status          v1alpha1.ProgramBundleStatus
+	// remove deletes it, and job is the Job to create, nil for none.
+	remove bool
+	job    *batchv1.Job
+	status v1alpha1.ProgramBundleStatus
 	// again is when to decide again although nothing changed; zero means never.
 	again time.Duration
 }
@@ -59,35 +60,39 @@ type decision struct {
 func decide(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) decision {
 	d := decision{status: *b.Status.DeepCopy()}
 	d.use(o.bridges, s.Retention, now)
+	if s.Repository == "" {
+		d.status.Reference = ""
+		meta.RemoveStatusCondition(&d.status.Conditions, v1alpha1.ConditionInRegistry)
+	}
+	step := stepOf(b, s)
 	switch {
-	case b.Status.Digest != "" || d.remove:
+	case step == nil || d.remove:
 	case o.job == nil:
 		d.begin(b, o, s, now)
 	case !ended(o.job):
-		d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, "the package is being installed by Job "+o.job.Name+waits(o.pods), now)
+		step.progress(&d, b, "by Job "+o.job.Name+waits(o.pods), now)
 	default:
-		d.end(b, outcome(o.job, o.pods), now)
-		d.status.Image = installedIn(o.job, d.status)
+		step.end(&d, b, s, outcome(o.job, o.pods), now)
+		d.status.Image = cmp.Or(d.status.Image, installedIn(o.job, d.status))
 	}
 	return d
 }
 
-// begin has the package installed, unless it is to wait.
+// begin creates the Job of the next attempt, unless it is to wait.
 func (d *decision) begin(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) {
-	message := "the package is being installed by Job " + desired.InstallJobName(b)
+	step := stepOf(b, s)
 	switch {
 	case b.Status.RetryTime != nil && b.Status.RetryTime.After(now):
-		d.in(b.Status.RetryTime.Sub(now))
-		return // The condition says why it failed.
+		d.in(b.Status.RetryTime.Sub(now)) // The condition says why it failed.
 	case o.bridges == 0:
-		message = "no HostedBridge has a server of the package"
-	case o.installing >= s.MaxJobs:
-		message = "the install waits for others to end"
+		step.progress(d, b, "when a HostedBridge has a server of the package", now)
+	case o.others >= s.MaxJobs:
+		step.progress(d, b, "when others have ended", now)
 		d.in(turnPause)
 	default:
-		d.install = true
+		d.job = step.job(b, s.Installing)
+		step.progress(d, b, "by Job "+d.job.Name, now)
 	}
-	d.ready(b, metav1.ConditionFalse, v1alpha1.ReasonInstalling, message, now)
 }
 
 // use notes how many use the bundle, and since when nobody does.
@@ -112,26 +117,25 @@ func (d *decision) in(wait time.Duration) {
 	}
 }
 
-func (d *decision) ready(b *v1alpha1.ProgramBundle, is metav1.ConditionStatus, reason, message string, now time.Time) {
-	meta.SetStatusCondition(&d.status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: is, Reason: reason, Message: message,
-		ObservedGeneration: b.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
-	})
+// say sets a condition.
+func (d *decision) say(b *v1alpha1.ProgramBundle, c metav1.Condition, now time.Time) {
+	c.ObservedGeneration, c.LastTransitionTime = b.Generation, metav1.NewTime(now.Truncate(time.Second))
+	meta.SetStatusCondition(&d.status.Conditions, c)
 }
 
-// end notes what came of an attempt.
-func (d *decision) end(b *v1alpha1.ProgramBundle, o bundle.Outcome, now time.Time) {
-	if o.Digest == "" {
-		d.status.Attempts++
-		pause := firstPause
-		for range d.status.Attempts - 1 {
-			pause = min(pause*4, lastPause)
-		}
-		d.status.RetryTime = new(metav1.NewTime(now.Add(pause).Truncate(time.Second)))
-		d.ready(b, metav1.ConditionFalse, string(o.Code), o.Message, now)
-		d.in(pause)
-		return
+// retry has what failed tried again after a pause that grows.
+func (d *decision) retry(now time.Time) {
+	d.status.Attempts++
+	pause := firstPause
+	for range d.status.Attempts - 1 {
+		pause = min(pause*4, lastPause)
 	}
+	d.status.RetryTime = new(metav1.NewTime(now.Add(pause).Truncate(time.Second)))
+	d.in(pause)
+}
+
+// made notes what was installed, or found in the registry.
+func (d *decision) made(b *v1alpha1.ProgramBundle, o bundle.Outcome, now time.Time) {
 	d.status.Attempts, d.status.RetryTime = 0, nil
 	d.status.Digest, d.status.Bytes = string(o.Digest), o.Size
 	d.status.Size = resource.NewQuantity(roundUp(o.Size), resource.BinarySI).String()
@@ -147,7 +151,7 @@ func (d *decision) end(b *v1alpha1.ProgramBundle, o bundle.Outcome, now time.Tim
 	if len(o.Scripts) > 0 && !b.Spec.InstallScripts {
 		message += "; install scripts that did not run: " + strings.Join(d.status.Scripts, ", ")
 	}
-	d.ready(b, metav1.ConditionTrue, v1alpha1.ReasonReady, message, now)
+	d.say(b, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady, Message: message}, now)
 }
 
 // roundUp returns the size in whole mebibytes.

@@ -74,9 +74,9 @@ func TestWhatIsDoneAboutABundle(t *testing.T) {
 		want   string // what is done, the reason, and when to look again
 		says   string
 	}{
-		"nothing was done yet":               {nil, observed{bridges: 1}, now, "install Installing 0s", "by Job server-1-2-3-abcdefghijkl-01234-1"},
-		"as many as may are being installed": {nil, observed{bridges: 1, installing: 2}, now, " Installing 5s", "waits for others"},
-		"nobody needs it":                    {nil, observed{}, now, " Installing 24h0m0s", "no HostedBridge"},
+		"nothing was done yet":               {nil, observed{bridges: 1}, now, "install Installing 0s", "installed by Job server-1-2-3-abcdefghijkl-01234-1"},
+		"as many as may are being installed": {nil, observed{bridges: 1, others: 2}, now, " Installing 5s", "when others have ended"},
+		"nobody needs it":                    {nil, observed{}, now, " Installing 24h0m0s", "when a HostedBridge has a server"},
 		"its Job runs":                       {nil, observed{bridges: 1, job: running}, now, " Installing 0s", "by Job job"},
 		"its pod is not scheduled":           {nil, observed{bridges: 1, job: running, pods: unschedulable}, now, " Installing 0s", "no node is large enough"},
 		"it was installed":                   {nil, observed{bridges: 1, job: made, pods: madePods}, now, " Ready 0s", "2 packages, 5Mi; install scripts that did not run: built@1.0.0"},
@@ -98,7 +98,7 @@ func TestWhatIsDoneAboutABundle(t *testing.T) {
 				tt.change(b)
 			}
 			d := decide(b, tt.o, settings, tt.at)
-			act := map[bool]string{true: "install"}[d.install] + map[bool]string{true: "remove"}[d.remove]
+			act := map[bool]string{true: "install"}[d.job != nil] + map[bool]string{true: "remove"}[d.remove]
 			reason, message := "", ""
 			if c := meta.FindStatusCondition(d.status.Conditions, v1alpha1.ConditionReady); c != nil {
 				reason, message = c.Reason, c.Message
@@ -124,5 +124,74 @@ func TestAPauseGrowsAndEnds(t *testing.T) {
 	want := []time.Duration{time.Minute, 4 * time.Minute, 16 * time.Minute, 64 * time.Minute, 256 * time.Minute, 6 * time.Hour, 6 * time.Hour}
 	if diff := cmp.Diff(want, pauses); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestABundleOfAnInstallationWithARegistryIsAnImage follows one from its creation on.
+func TestABundleOfAnInstallationWithARegistryIsAnImage(t *testing.T) {
+	s := settings
+	s.Repository = "registry.example.com/bundles"
+	image := bundle.Digest("sha256:" + strings.Repeat("cd", 32))
+	whole := bundle.Outcome{Digest: bundle.Digest(digest), Size: 1, CompressedSize: 1, Packages: 1, Bins: map[string]string{"server": "index.js"}, Bin: "server"}
+	inRegistry := whole
+	inRegistry.Image = image
+	failed := bundle.Outcome{Code: bundle.RegistryFailed, Message: "the registry is away"}
+	type say struct {
+		outcome bundle.Outcome
+		want    string // the Job, the reasons of Ready and InRegistry, and the image
+	}
+	for name, says := range map[string][]say{
+		"the registry has it": {{inRegistry, "01234-f1 Ready Found registry.example.com/bundles@" + string(image)}},
+		"it is installed and uploaded": {
+			{bundle.Outcome{Code: bundle.NotInRegistry, Message: "none"}, "01234-f1 Installing NotFound "},
+			{whole, "01234-1 Ready NotFound "},
+			{inRegistry, "01234-p1 Ready Pushed registry.example.com/bundles@" + string(image)},
+		},
+		"the registry is away for a while": {
+			{failed, "01234-f1 Installing RegistryFailed "},
+			{whole, "01234-1 Ready RegistryFailed "},
+			{failed, "01234-p1 Ready RegistryFailed "},
+			{inRegistry, "01234-p2 Ready Pushed registry.example.com/bundles@" + string(image)},
+		},
+		"the store has another one by now": {
+			{bundle.Outcome{Code: bundle.NotInRegistry, Message: "none"}, "01234-f1 Installing NotFound "},
+			{whole, "01234-1 Ready NotFound "},
+			{bundle.Outcome{Digest: image, Size: 1, CompressedSize: 1, Bins: whole.Bins, Bin: "server", Image: image}, "01234-p1 Ready RegistryFailed "},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, at := unmade(), now
+			for _, said := range says {
+				begun := decide(b, observed{bridges: 1}, s, at)
+				if begun.job == nil {
+					t.Fatalf("no Job for %s", said.want)
+				}
+				b.Status = begun.status
+				if again := decide(b, observed{bridges: 1, job: begun.job}, s, at); again.job != nil {
+					t.Fatal("another Job beside the one that runs")
+				}
+				job, pods := finished(batchv1.JobComplete, wrote(said.outcome))
+				job.Name = begun.job.Name
+				b.Status = decide(b, observed{bridges: 1, job: job, pods: pods}, s, at).status
+				ready, inRegistry := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionInRegistry)
+				_, suffix, _ := strings.Cut(begun.job.Name, "abcdefghijkl-")
+				if got := fmt.Sprintf("%s %s %s %s", suffix, ready.Reason, inRegistry.Reason, b.Status.Reference); got != said.want {
+					t.Errorf("got %s, want %s", got, said.want)
+				}
+				at = at.Add(time.Hour)
+			}
+			if last := decide(b, observed{bridges: 1}, s, at.Add(-time.Hour)); last.job != nil {
+				t.Errorf("a Job more: %s", last.job.Name)
+			}
+			b.Status.Reference = s.Repository + "@" + string(image)
+			other := s
+			other.Repository = "other.example.com/bundles"
+			if d := decide(b, observed{bridges: 1}, other, at.Add(time.Hour)); d.job == nil || !strings.Contains(d.job.Name, "-p") {
+				t.Error("it is not uploaded to another registry")
+			}
+			if d := decide(b, observed{bridges: 1}, settings, at); d.job != nil || d.status.Reference != "" || meta.FindStatusCondition(d.status.Conditions, v1alpha1.ConditionInRegistry) != nil {
+				t.Errorf("without a registry: %+v", d.status)
+			}
+		})
 	}
 }

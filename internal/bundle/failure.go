@@ -26,6 +26,10 @@ const (
 	// RegistryUnreachable means that the registry did not answer, or its
 	// certificate is not trusted.
 	RegistryUnreachable Code = "RegistryUnreachable"
+	// RegistryFailed means that the registry of images did not do what it was asked for.
+	RegistryFailed Code = "RegistryFailed"
+	// NotInRegistry means that the registry of images does not have the bundle.
+	NotInRegistry Code = "NotInRegistry"
 	// InstallFailed is anything else that npm ended with.
 	InstallFailed Code = "InstallFailed"
 )

@@ -25,6 +25,8 @@ const (
 type Outcome struct {
 	// Digest names the bundle, empty if there is none.
 	Digest Digest `json:"digest,omitempty"`
+	// Image is the digest of its image in the registry, empty if it is in none.
+	Image Digest `json:"image,omitempty"`
 	// Size and CompressedSize are those of the tar, in bytes.
 	Size           int64 `json:"size,omitempty"`
 	CompressedSize int64 `json:"compressedSize,omitempty"`
@@ -43,6 +45,14 @@ type Outcome struct {
 	// administrator.
 	Code    Code   `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
+}
+
+// OutcomeOf returns the outcome of a bundle with a record.
+func OutcomeOf(r *Record, bin string) Outcome {
+	return Outcome{
+		Digest: r.Digest, Size: r.Size, CompressedSize: r.CompressedSize, Packages: len(r.Packages),
+		Scripts: WithScripts(r.Packages), Bins: r.Bins, Bin: bin,
+	}
 }
 
 // FailedOutcome returns the outcome of a failure.
@@ -98,6 +108,9 @@ func DecodeOutcome(text []byte) (Outcome, error) {
 		return o, nil
 	}
 	if _, err := ParseDigest(string(o.Digest)); err != nil {
+		return Outcome{}, fmt.Errorf("read the outcome: %w", err)
+	}
+	if _, err := ParseDigest(string(o.Image)); o.Image != "" && err != nil {
 		return Outcome{}, fmt.Errorf("read the outcome: %w", err)
 	}
 	if o.Size <= 0 || o.CompressedSize <= 0 || len(o.Bins) == 0 || o.Bin != "" && !goodPath(o.Bins[o.Bin]) {

@@ -28,6 +28,9 @@ import (
 // folder whose name is the hexadecimal part of its digest.
 const Folder = "/hosted-bridge-bundles"
 
+// ImageFolder is where the container of a program has the image of its bundle, if it mounts one.
+const ImageFolder = "/hosted-bridge-image"
+
 // Settings are how an installation installs packages once for all.
 type Settings struct {
 	// Architecture is that of the machines on which programs run, as Go names it. Empty means
@@ -35,6 +38,9 @@ type Settings struct {
 	Architecture string
 	// InstallScripts are the packages whose install scripts run, and those of what they depend on.
 	InstallScripts []string
+	// Repository is the repository of a registry that has bundles as images, such as
+	// registry.example.com/mcp/bundles. Empty means that there is none.
+	Repository string
 }
 
 // Bundled is a program that is started from a bundle.
@@ -124,6 +130,29 @@ type Bundles struct {
 	Settings
 	// Known are the existing ProgramBundles, by name.
 	Known map[string]*v1alpha1.ProgramBundle
+	// Mounted are the images that the containers of the bridge's pod mount, empty for none, by the
+	// names of their servers. Without a pod it has none.
+	Mounted map[string]string
+	// Refused are images that a node could not mount a moment ago. No new pod mounts them.
+	Refused map[string]bool
+}
+
+// Image returns the image of its bundle that a server's container mounts, empty for none. As long as
+// there is a pod it mounts what it does: another image would replace the pod. A program that mounts
+// none, or the image of another bundle, is started from the store's files.
+func (b Bundles) Image(server plan.Server) string {
+	bundled, ok := b.Of(server)
+	if !ok || b.Repository == "" {
+		return ""
+	}
+	if image, runs := b.Mounted[server.Name]; runs {
+		return image
+	}
+	bundle := b.Known[NameOf(bundled.Spec)]
+	if bundle == nil || !strings.HasPrefix(bundle.Status.Reference, b.Repository+"@") || b.Refused[bundle.Status.Reference] {
+		return ""
+	}
+	return bundle.Status.Reference
 }
 
 // Missing returns the bundles of a bridge's servers that do not exist.
@@ -154,9 +183,12 @@ func (b Bundles) Start(c mcpserver.Config, bridge *v1alpha1.HostedBridge) mcpser
 			c.Servers[i].Pending = &mcpserver.Pending{Reason: "its package is being installed for the first time", Since: bundle.CreationTimestamp.UTC()}
 			continue
 		}
-		program := *c.Servers[i].Program
-		program.Bundle = &mcpserver.Bundle{Digest: bundle.Status.Digest, Bytes: bundle.Status.Bytes, Architecture: bundle.Spec.Architecture}
-		program.Command = append([]string{"node", Folder + "/" + program.Bundle.Hex() + "/" + file(bundle, bundled)}, bundled.Args...)
+		program, folder := *c.Servers[i].Program, ImageFolder
+		if image := b.Image(server); image == "" || image != bundle.Status.Reference {
+			program.Bundle = &mcpserver.Bundle{Digest: bundle.Status.Digest, Bytes: bundle.Status.Bytes, Architecture: bundle.Spec.Architecture}
+			folder = Folder + "/" + program.Bundle.Hex()
+		}
+		program.Command = append([]string{"node", folder + "/" + file(bundle, bundled)}, bundled.Args...)
 		c.Servers[i].Program = &program
 	}
 	return c

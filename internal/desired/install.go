@@ -62,6 +62,8 @@ type Installing struct {
 	Authorities string
 	// MaxBytes is how much a bundle may have, uncompressed.
 	MaxBytes int64
+	// Repository is where bundles are kept as images, empty for nowhere.
+	Repository string
 }
 
 // installScript installs the package. It ends with success whatever npm says, so that the packer can
@@ -83,21 +85,32 @@ fs.writeFileSync("exit-code", String(status ?? 1));
 
 // InstallJobName returns the name of the Job of the next attempt. A ProgramBundle that is made again
 // has other Jobs than the one before.
-func InstallJobName(b *v1alpha1.ProgramBundle) string {
-	return fmt.Sprintf("%s-%.5s-%d", b.Name, b.UID, b.Status.Attempts+1)
+func InstallJobName(b *v1alpha1.ProgramBundle) string { return jobName(b, "") }
+
+func jobName(b *v1alpha1.ProgramBundle, kind string) string {
+	return fmt.Sprintf("%s-%.5s-%s%d", b.Name, b.UID, kind, b.Status.Attempts+1)
 }
 
 // InstallJob returns the Job of the next attempt. Its init container runs npm and has no credential.
 // The packer's container runs nothing of the package, and has a token for the keybroker.
 func InstallJob(b *v1alpha1.ProgramBundle, s Installing) *batchv1.Job {
+	job := packerJob(b, InstallJobName(b), packer(b, s), s)
+	spec := &job.Spec.Template.Spec
+	spec.NodeSelector = map[string]string{corev1.LabelArchStable: b.Spec.Architecture}
+	spec.InitContainers = []corev1.Container{installer(b, s)}
+	// Twice the bundle, for npm keeps what it fetched beside what it unpacked.
+	spec.Volumes = append(spec.Volumes, folder(workVolume, 2*s.MaxBytes))
+	return job
+}
+
+// packerJob returns a Job that runs the packer.
+func packerJob(b *v1alpha1.ProgramBundle, name string, c corev1.Container, s Installing) *batchv1.Job {
 	labels := component(ComponentBundler)
 	labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedByValue
 	controller := metav1.NewControllerRef(b, v1alpha1.GroupVersion.WithKind("ProgramBundle"))
 	controller.BlockOwnerDeletion = nil
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: InstallJobName(b), Namespace: b.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{*controller},
-		},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{*controller}},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(installRetries)), ActiveDeadlineSeconds: new(int64(installSeconds)), TTLSecondsAfterFinished: new(int32(endedSeconds)),
 			Template: corev1.PodTemplateSpec{
@@ -105,22 +118,21 @@ func InstallJob(b *v1alpha1.ProgramBundle, s Installing) *batchv1.Job {
 				Spec: corev1.PodSpec{
 					RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: BundlerAccount,
 					AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
-					NodeSelector:    map[string]string{corev1.LabelArchStable: b.Spec.Architecture},
 					SecurityContext: withGroup(restrictedPod()),
-					InitContainers:  []corev1.Container{installer(b, s)},
-					Containers:      []corev1.Container{packer(b, s)},
-					Volumes: []corev1.Volume{
-						// Twice the bundle, for npm keeps what it fetched beside what it unpacked.
-						{Name: workVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(2*s.MaxBytes, resource.BinarySI)}}},
-						{Name: packedVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(s.MaxBytes, resource.BinarySI)}}},
-						{Name: packerVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{
+					Containers:      []corev1.Container{c},
+					Volumes: []corev1.Volume{folder(packedVolume, s.MaxBytes), {
+						Name: packerVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{
 							ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: tokenAudience, ExpirationSeconds: new(int64(tokenSeconds)), Path: tokenFile},
-						}}}}},
-					},
+						}}}},
+					}},
 				},
 			},
 		},
 	}
+}
+
+func folder(name string, limit int64) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(limit, resource.BinarySI)}}}
 }
 
 func installer(b *v1alpha1.ProgramBundle, s Installing) corev1.Container {
@@ -150,15 +162,21 @@ func installer(b *v1alpha1.ProgramBundle, s Installing) corev1.Container {
 func escaped(value string) string { return strings.ReplaceAll(value, "$(", "$$(") }
 
 func packer(b *v1alpha1.ProgramBundle, s Installing) corev1.Container {
+	c := packerContainer(s,
+		"--tree="+workFolder+"/tree", "--log="+workFolder+"/log", "--exit-code="+workFolder+"/exit-code",
+		"--method="+string(b.Spec.Method), "--package="+b.Spec.Package, "--version="+b.Spec.Version,
+		"--architecture="+b.Spec.Architecture, "--runtime="+s.Image)
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: workVolume, MountPath: workFolder, ReadOnly: true})
+	return c
+}
+
+// packerContainer returns the container of the packer, with a place for a compressed bundle.
+func packerContainer(s Installing, args ...string) corev1.Container {
 	return corev1.Container{
 		Name: PackContainer, Image: s.PackerImage,
-		Args: []string{
-			"bundle", "--tree=" + workFolder + "/tree", "--log=" + workFolder + "/log", "--exit-code=" + workFolder + "/exit-code",
-			"--method=" + string(b.Spec.Method), "--package=" + b.Spec.Package, "--version=" + b.Spec.Version,
-			"--architecture=" + b.Spec.Architecture, "--runtime=" + s.Image, fmt.Sprintf("--max-bytes=%d", s.MaxBytes),
-			"--keybroker-url=" + s.KeybrokerURL, "--token-file=" + packerFolder + "/" + tokenFile, "--store-url=" + s.StoreURL,
-			"--temporary-directory=" + packedFolder, "--result=" + corev1.TerminationMessagePathDefault,
-		},
+		Args: append(append([]string{"bundle"}, args...), fmt.Sprintf("--max-bytes=%d", s.MaxBytes),
+			"--keybroker-url="+s.KeybrokerURL, "--token-file="+packerFolder+"/"+tokenFile, "--store-url="+s.StoreURL,
+			"--temporary-directory="+packedFolder, "--result="+corev1.TerminationMessagePathDefault),
 		Env: []corev1.EnvVar{{Name: envTrust, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: trustName}, Key: trustKey,
 		}}}},
@@ -166,7 +184,6 @@ func packer(b *v1alpha1.ProgramBundle, s Installing) corev1.Container {
 		SecurityContext:          restrictedContainer(),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: workVolume, MountPath: workFolder, ReadOnly: true},
 			{Name: packedVolume, MountPath: packedFolder},
 			{Name: packerVolume, MountPath: packerFolder, ReadOnly: true},
 		},

@@ -29,7 +29,7 @@ func TestAJobGivesNpmNoCredential(t *testing.T) {
 	if env["PACKAGE"] != "server@1.2.3" || env["SCRIPTS"] != "--ignore-scripts" || env["npm_config_registry"] != "https://r.example.com/$$(X)" {
 		t.Errorf("npm's variables are %v", env)
 	}
-	if packer := pod.Containers[0]; !packer.VolumeMounts[0].ReadOnly || packer.Image == npm.Image {
+	if packer := pod.Containers[0]; !packer.VolumeMounts[2].ReadOnly || packer.VolumeMounts[2].Name != workVolume || packer.Image == npm.Image {
 		t.Error("the packer runs what was installed, or changes it")
 	}
 	b.Spec.InstallScripts = true

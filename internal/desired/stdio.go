@@ -32,6 +32,8 @@ const (
 	// bundlesName is the volume with the bundles of the pod's programs. The bridge fetches
 	// them into it, and programs read it alone.
 	bundlesName = "bundles"
+	// imagePrefix begins the name of the volume that is the image of a server's bundle.
+	imagePrefix = "image-"
 	// bridgeBundles is where the bridge's container has it.
 	bridgeBundles = "/var/run/hosted-bridge/bundles"
 
@@ -161,10 +163,35 @@ func addBundles(spec *corev1ac.PodSpecApplyConfiguration, servers []plan.Server,
 	bridge.WithVolumeMounts(mount(bundlesName, bridgeBundles)).
 		WithArgs("--bundles-url="+s.BundlesURL, "--bundles-folder="+bridgeBundles)
 	for i, server := range servers {
-		if s.bundled(server) {
-			spec.Containers[i+1].WithVolumeMounts(mount(bundlesName, bundling.Folder).WithReadOnly(true))
+		if !s.bundled(server) {
+			continue
+		}
+		spec.Containers[i+1].WithVolumeMounts(mount(bundlesName, bundling.Folder).WithReadOnly(true))
+		if image := s.Bundles.Image(server); image != "" {
+			spec.WithVolumes(corev1ac.Volume().WithName(imagePrefix + server.Name).
+				WithImage(corev1ac.ImageVolumeSource().WithReference(image).WithPullPolicy(corev1.PullIfNotPresent)))
+			spec.Containers[i+1].WithVolumeMounts(mount(imagePrefix+server.Name, bundling.ImageFolder).WithReadOnly(true))
 		}
 	}
+}
+
+// MountedImages returns the images of bundles that the containers of a pod's servers mount, empty
+// for none, by the names of the servers.
+func MountedImages(spec corev1.PodSpec) map[string]string {
+	images := map[string]string{}
+	for _, c := range spec.Containers {
+		server, ok := StdioServer(c.Name)
+		if !ok {
+			continue
+		}
+		images[server] = ""
+		for _, v := range spec.Volumes {
+			if v.Name == imagePrefix+server && v.Image != nil {
+				images[server] = v.Image.Reference
+			}
+		}
+	}
+	return images
 }
 
 // bundled reports whether a server's program is started from a bundle.

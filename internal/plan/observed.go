@@ -95,6 +95,9 @@ type Pod struct {
 	// Failing says in a few words which servers' containers do not run. It
 	// does not keep the bridge, once it has started, from being ready.
 	Failing string
+	// Unmounted are the servers whose containers wait for an image, which may be one that they
+	// mount, and cannot have it.
+	Unmounted []string
 	// Told is the digest of the configuration that the pod's node was last told
 	// to fetch.
 	Told string

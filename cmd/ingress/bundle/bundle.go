@@ -7,12 +7,10 @@ package bundle
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -20,10 +18,6 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
-	"github.com/hostedbridge/hostedbridge/internal/bundle/bundleclient"
-	"github.com/hostedbridge/hostedbridge/internal/clock"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
-	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -50,7 +44,11 @@ func Run(ctx context.Context, args []string, stderr io.Writer) error {
 }
 
 func run(ctx context.Context, o *Options, log *slog.Logger) error {
-	outcome, err := makeBundle(ctx, o, log)
+	act := makeBundle
+	if o.Registry != "" {
+		act = useRegistry
+	}
+	outcome, err := act(ctx, o, log)
 	if f, ok := errors.AsType[*bundle.Failure](err); ok {
 		outcome, err = bundle.FailedOutcome(f), nil
 	}
@@ -91,13 +89,8 @@ func makeBundle(ctx context.Context, o *Options, log *slog.Logger) (bundle.Outco
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return bundle.Outcome{}, err
 	}
-	if err := upload(ctx, o, record, file, log); err != nil {
-		return bundle.Outcome{}, err
-	}
-	return bundle.Outcome{
-		Digest: record.Digest, Size: record.Size, CompressedSize: record.CompressedSize, Packages: len(record.Packages),
-		Scripts: bundle.WithScripts(record.Packages), Bins: record.Bins, Bin: bin,
-	}, nil
+	put := func(ctx context.Context, p peers) error { return p.put(ctx, record, file) }
+	return bundle.OutcomeOf(record, bin), withPeers(ctx, o, log, put)
 }
 
 // read reads what npm did, and which program is started by default.
@@ -146,43 +139,4 @@ func readEnd(name string) (string, error) {
 	}
 	text, err := io.ReadAll(io.NewSectionReader(file, max(0, info.Size()-maxLog), maxLog))
 	return string(text), err
-}
-
-// upload gets a certificate, by which the store knows this process, and uploads the bundle.
-func upload(ctx context.Context, o *Options, record *bundle.Record, content io.Reader, log *slog.Logger) error {
-	broker, err := client.New(client.Config{URL: o.KeybrokerURL, CAPEM: []byte(o.KeybrokerCA), TokenFile: o.TokenFile, Log: log})
-	if err != nil {
-		return fmt.Errorf("keybroker: %w", err)
-	}
-	source := client.NewSource(broker, clock.System{})
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = source.Run(ctx) // It ends with ctx, which is no error.
-	}()
-	defer func() {
-		cancel()
-		<-ended
-	}()
-	select {
-	case <-source.FirstReady():
-	case <-time.After(certificateTimeout):
-		return errors.New("the keybroker issues no certificate: its log and the lines above have the reason")
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	store, err := bundleclient.New(o.StoreURL, func() *tls.Config { return source.ClientTLS(pki.StoreURI()) })
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	err = store.Put(ctx, record, content)
-	if e, ok := errors.AsType[*bundleclient.Error](err); ok && e.Status == http.StatusRequestEntityTooLarge {
-		return &bundle.Failure{Code: bundle.TooLarge, Message: e.Detail}
-	}
-	if err != nil {
-		return fmt.Errorf("upload the bundle: %w", err)
-	}
-	return nil
 }

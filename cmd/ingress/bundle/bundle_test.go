@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"maps"
@@ -59,8 +60,12 @@ func newWorld(t *testing.T, files map[string]string) *world {
 	w := &world{authority: must.Value(pki.NewAuthority([32]byte{1}))(t), roots: x509.NewCertPool()}
 	w.roots.AppendCertsFromPEM(w.authority.CertificatePEM())
 	broker := serve(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		csr, _ := io.ReadAll(r.Body)
-		chain, err := w.authority.Issue(rand.Reader, csr, pki.BundlerSubject(), time.Now())
+		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/v1/images/sign" {
+			must.Succeed(t, json.NewEncoder(rw).Encode(map[string][]byte{"payload": body, "signature": must.Value(w.authority.SignImage(body))(t)}))
+			return
+		}
+		chain, err := w.authority.Issue(rand.Reader, body, pki.BundlerSubject(), time.Now())
 		if err != nil {
 			t.Error(err)
 		}

@@ -12,11 +12,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const usage = `Make a bundle of what npm installed, and upload it to the store.
+const usage = `Make a bundle of what npm installed, and upload it to the store; or with --registry
+find a bundle in a registry of images, or upload one of the store there.
 
 Usage: ingress bundle --tree=DIR --log=FILE --exit-code=FILE --package=NAME --version=VERSION --architecture=ARCH --runtime=IMAGE [flags]
+       ingress bundle --registry=HOST/PATH --registry-tag=TAG [--digest=DIGEST] [flags]
 
 `
+
+// envRegistryCA is the environment's variable with certificate authorities of the registry.
+const envRegistryCA = "REGISTRY_AUTHORITIES"
 
 // envKeybrokerCA is the environment's variable with the keybroker's CA
 // certificate: this process reads nothing from the API server.
@@ -29,8 +34,11 @@ type Options struct {
 	MaxBytes                                      int64
 	Result, Temporary                             string
 	StoreURL, KeybrokerURL, Namespace, TokenFile  string
-	// KeybrokerCA comes from the environment.
-	KeybrokerCA string
+	// Registry is the repository of bundles that are images. With a Digest the bundle is uploaded there
+	// from the store, and without one it is looked for.
+	Registry, RegistryTag, RegistryCredentials, Digest string
+	// KeybrokerCA and RegistryCA come from the environment.
+	KeybrokerCA, RegistryCA string
 }
 
 // Defaults returns the options of an installation as it is shipped.
@@ -54,6 +62,10 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.MaxBytes, "max-bytes", o.MaxBytes, "bytes that the bundle may have, uncompressed")
 	fs.StringVar(&o.Result, "result", o.Result, "file for the outcome, a JSON object")
 	fs.StringVar(&o.Temporary, "temporary-directory", o.Temporary, "directory with room for the compressed bundle")
+	fs.StringVar(&o.Registry, "registry", o.Registry, "repository of bundles that are images, as host/path")
+	fs.StringVar(&o.RegistryTag, "registry-tag", o.RegistryTag, "tag of the bundle's image")
+	fs.StringVar(&o.RegistryCredentials, "registry-credentials", o.RegistryCredentials, "file with the registry's credentials, as docker login writes it; without the file requests are anonymous")
+	fs.StringVar(&o.Digest, "digest", o.Digest, "digest of the bundle of the store that is uploaded to the registry; without it the registry is asked for the tag")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
 	fs.StringVar(&o.StoreURL, "store-url", o.StoreURL, "URL of the store's bundles (default: the service hosted-bridge-store in --namespace)")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL of the keybroker (default: the service hosted-bridge-keybroker in --namespace)")
@@ -67,10 +79,14 @@ func (o *Options) validate() error {
 			errs = append(errs, errors.New(what))
 		}
 	}
-	for flag, value := range map[string]string{
+	required := map[string]string{
 		"tree": o.Tree, "log": o.Log, "exit-code": o.ExitCode, "package": o.Package, "version": o.Version,
 		"architecture": o.Architecture, "runtime": o.Image, "result": o.Result,
-	} {
+	}
+	if o.Registry != "" {
+		required = map[string]string{"registry-tag": o.RegistryTag, "registry-credentials": o.RegistryCredentials, "result": o.Result}
+	}
+	for flag, value := range required {
 		check(value != "", "--"+flag+" must be set")
 	}
 	check(o.Method == "npx", "--method must be npx")
@@ -102,6 +118,6 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (Options
 	if o.KeybrokerURL == "" {
 		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"
 	}
-	o.KeybrokerCA = getenv(envKeybrokerCA)
+	o.KeybrokerCA, o.RegistryCA = getenv(envKeybrokerCA), getenv(envRegistryCA)
 	return o, o.validate()
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -101,8 +102,13 @@ func (r *Repository) attach(ctx context.Context, image ocispec.Descriptor, recor
 	if err := r.blob(ctx, layer, bytes.NewReader(text)); err != nil {
 		return r.explain("upload the record to", err)
 	}
+	// Registries that know no artifactType list a referrer by the type of its configuration.
+	config := content.NewDescriptorFromBytes(recordType, []byte("{}"))
+	if err := r.blob(ctx, config, strings.NewReader("{}")); err != nil {
+		return r.explain("upload the record to", err)
+	}
 	_, err = oras.PackManifest(ctx, r.remote, oras.PackManifestVersion1_1, recordType, oras.PackManifestOptions{
-		Subject: &image, Layers: []ocispec.Descriptor{layer},
+		Subject: &image, ConfigDescriptor: &config, Layers: []ocispec.Descriptor{layer},
 		// Without it the manifest has the time of its upload.
 		ManifestAnnotations: map[string]string{ocispec.AnnotationCreated: record.Made.UTC().Format(time.RFC3339)},
 	})

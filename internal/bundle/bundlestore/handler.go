@@ -60,8 +60,8 @@ func (s *Store) Register(mux *http.ServeMux, log *slog.Logger) {
 	}{
 		"PUT /v1/bundles/{digest}/record": {ofBundler, s.servePutRecord},
 		"PUT /v1/bundles/{digest}":        {ofBundler, s.servePut},
-		"GET /v1/bundles/{digest}":        {ofBridge | ofIngress, s.serveGet}, // HEAD too.
-		"GET /v1/bundles/{digest}/record": {ofIngress, s.serveRecord},
+		"GET /v1/bundles/{digest}":        {ofBridge | ofIngress | ofBundler, s.serveGet}, // HEAD too.
+		"GET /v1/bundles/{digest}/record": {ofIngress | ofBundler, s.serveRecord},
 		"POST /v1/bundles/keep":           {ofIngress, s.serveKeep},
 		"GET /v1/bundles":                 {ofIngress, s.serveList},
 	} {

@@ -167,8 +167,8 @@ func TestEachRouteIsForItsCallersAlone(t *testing.T) {
 	for name, subject := range callers {
 		c := &http.Client{Transport: &http.Transport{TLSClientConfig: w.credentials(t, subject)()}}
 		for route, allowed := range map[string]string{
-			"PUT " + path + "/record": "bundler", "PUT " + path: "bundler", "GET " + path: "ingress bridge", "HEAD " + path: "ingress bridge",
-			"GET " + path + "/record": "ingress", "POST /v1/bundles/keep": "ingress", "GET /v1/bundles": "ingress",
+			"PUT " + path + "/record": "bundler", "PUT " + path: "bundler", "GET " + path: "ingress bundler bridge", "HEAD " + path: "ingress bundler bridge",
+			"GET " + path + "/record": "ingress bundler", "POST /v1/bundles/keep": "ingress", "GET /v1/bundles": "ingress",
 		} {
 			method, target, _ := strings.Cut(route, " ")
 			request := must.Value(http.NewRequestWithContext(t.Context(), method, w.url+target, http.NoBody))(t)

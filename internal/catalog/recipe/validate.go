@@ -252,7 +252,7 @@ var (
 	sizePattern = regexp.MustCompile(`^[1-9][0-9]{0,14}(Ki|Mi|Gi|Ti|k|M|G|T)?$`)
 	// folderPattern and systemFolder are the rules of the API for a volume's folder.
 	folderPattern = regexp.MustCompile(`^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$`)
-	systemFolder  = regexp.MustCompile(`^/(bin|boot|dev|etc|hosted-bridge|hosted-bridge-bundles|hosted-bridge-files|lib|lib32|lib64|proc|run|sbin|sys|tmp|usr|var/run)(/|$)`)
+	systemFolder  = regexp.MustCompile(`^/(bin|boot|dev|etc|hosted-bridge|hosted-bridge-bundles|hosted-bridge-files|hosted-bridge-image|lib|lib32|lib64|proc|run|sbin|sys|tmp|usr|var/run)(/|$)`)
 	// environmentName and pathPattern are for the variables that name a path.
 	environmentName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	pathPattern     = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)

@@ -1159,6 +1159,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: reference
+      type:
+        scalar: string
     - name: retryTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time

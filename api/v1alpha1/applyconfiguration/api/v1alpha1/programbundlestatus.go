@@ -15,11 +15,17 @@ import (
 //
 // ProgramBundleStatus is the last observed state of a ProgramBundle.
 type ProgramBundleStatusApplyConfiguration struct {
-	// conditions have Ready. Its reason is Ready, Installing, or what failed.
+	// conditions have Ready, whose reason is Ready, Installing, or what failed. Where the
+	// installation has a registry they have InRegistry too, whose reason is Found, Pushed,
+	// NotFound, Working, or what failed.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// digest is the digest of the installed files, as sha256:<64 hexadecimal digits>. It does
 	// not change as long as there is the ProgramBundle.
 	Digest *string `json:"digest,omitempty"`
+	// reference is the image that pods mount as a volume, with its digest, such as
+	// registry.example.com/mcp/bundles@sha256:<64 hexadecimal digits>. Without it the files come
+	// from the installation's store.
+	Reference *string `json:"reference,omitempty"`
 	// image is the image in which the package was installed.
 	Image *string `json:"image,omitempty"`
 	// size is how much the files take, such as 26Mi, and bytes the same as a number.
@@ -37,8 +43,8 @@ type ProgramBundleStatusApplyConfiguration struct {
 	Bridges *int32 `json:"bridges,omitempty"`
 	// unusedSince is since when no HostedBridge has such a server.
 	UnusedSince *metav1.Time `json:"unusedSince,omitempty"`
-	// attempts is how often the install has failed in a row, and retryTime when it is tried
-	// again.
+	// attempts is how often the install, or then the upload to the registry, has failed in a
+	// row, and retryTime when it is tried again.
 	Attempts  *int32       `json:"attempts,omitempty"`
 	RetryTime *metav1.Time `json:"retryTime,omitempty"`
 }
@@ -67,6 +73,14 @@ func (b *ProgramBundleStatusApplyConfiguration) WithConditions(values ...*v1.Con
 // If called multiple times, the Digest field is set to the value of the last call.
 func (b *ProgramBundleStatusApplyConfiguration) WithDigest(value string) *ProgramBundleStatusApplyConfiguration {
 	b.Digest = &value
+	return b
+}
+
+// WithReference sets the Reference field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reference field is set to the value of the last call.
+func (b *ProgramBundleStatusApplyConfiguration) WithReference(value string) *ProgramBundleStatusApplyConfiguration {
+	b.Reference = &value
 	return b
 }
 
