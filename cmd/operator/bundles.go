@@ -39,6 +39,9 @@ type BundleOptions struct {
 	MaxInstalls int
 	// Retention is how long a bundle is kept that no HostedBridge uses.
 	Retention time.Duration
+	// Registry is the repository where bundles are images, and RegistryAuthorities are certificate
+	// authorities in PEM that it is trusted by besides those of the system.
+	Registry, RegistryAuthorities string
 }
 
 func bundleDefaults() BundleOptions {
@@ -61,8 +64,13 @@ func (o *BundleOptions) registerFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.InstallScripts, "bundle-install-scripts", o.InstallScripts, "package of npm whose install scripts, and those of its dependencies, run when it is installed; repeat the flag for each package. They run in a Job without any secret")
 	fs.Int64Var(&o.MaxBytes, "bundle-max-bytes", o.MaxBytes, "how many bytes an installed package may have with its dependencies")
 	fs.IntVar(&o.MaxInstalls, "max-installs", o.MaxInstalls, "how many packages are installed at the same time")
+	fs.StringVar(&o.Registry, "bundle-registry", o.Registry, "repository of a registry, as host/path, where bundles are images that pods mount. It needs Kubernetes 1.35 and a container runtime with image volumes, such as containerd 2.1. Without it bridges fetch bundles from the store")
+	fs.StringVar(&o.RegistryAuthorities, "bundle-registry-authorities", o.RegistryAuthorities, "certificate authorities in PEM that the registry of bundles is trusted by, besides those of the system")
 	fs.DurationVar(&o.Retention, "bundle-retention", o.Retention, "how long a bundle is kept that no HostedBridge uses")
 }
+
+// repositoryName matches a repository with its registry's host, without tag and digest.
+var repositoryName = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
 
 // packageName matches the name of a package of npm.
 var packageName = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*$`)
@@ -73,6 +81,9 @@ func (o *BundleOptions) validate() error {
 		if !packageName.MatchString(name) {
 			errs = append(errs, fmt.Errorf("--bundle-install-scripts %.80q must be the name of a package without a version, such as @example/server", name))
 		}
+	}
+	if o.Registry != "" && !repositoryName.MatchString(o.Registry) {
+		errs = append(errs, fmt.Errorf("--bundle-registry %.200q must be a repository with its host and without a tag, such as registry.example.com/mcp/bundles", o.Registry))
 	}
 	if o.MaxBytes < 1 || o.MaxInstalls < 1 || o.Retention <= 0 {
 		errs = append(errs, errors.New("--bundle-max-bytes, --max-installs and --bundle-retention must be greater than 0"))
@@ -86,7 +97,7 @@ func (o *Options) bundleSettings() bundling.Settings {
 	if o.Bundles.StoreURL == "" || o.RuntimeImageNode == "" {
 		return bundling.Settings{}
 	}
-	return bundling.Settings{Architecture: o.Bundles.Architecture, InstallScripts: o.Bundles.InstallScripts}
+	return bundling.Settings{Architecture: o.Bundles.Architecture, InstallScripts: o.Bundles.InstallScripts, Repository: o.Bundles.Registry}
 }
 
 // setUpBundles adds the controller of bundles. Without a store it makes none, and those that
@@ -104,6 +115,7 @@ func setUpBundles(m ctrl.Manager, o Options, own prometheus.Registerer) error {
 			Installing: desired.Installing{
 				Image: o.RuntimeImageNode, PackerImage: o.Bundles.PackerImage, KeybrokerURL: o.KeybrokerURL, StoreURL: o.Bundles.StoreURL,
 				Env: o.RuntimeEnv, Authorities: o.RuntimeAuthorities, MaxBytes: o.Bundles.MaxBytes,
+				Repository: o.Bundles.Registry, RegistryAuthorities: o.Bundles.RegistryAuthorities,
 			},
 			Namespace: o.Namespace, MaxJobs: o.Bundles.MaxInstalls, Retention: o.Bundles.Retention,
 		},

@@ -45,7 +45,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 		"--namespace=system", "--watch-namespaces=tenants,trials", "--tiers-file=/tiers.yaml", "--leader-elect=false", "--probe-listen=:1", "--metrics-listen=:2",
 		"--min-idle-timeout=5s", "--max-waking=3",
 		"--bundles-url=https://store:8444", "--packer-image=example.com/ingress:1", "--bundle-architecture=arm64", "--bundle-install-scripts=a", "--bundle-install-scripts=@b/c",
-		"--bundle-max-bytes=5", "--max-installs=6", "--bundle-retention=7h",
+		"--bundle-max-bytes=5", "--max-installs=6", "--bundle-retention=7h", "--bundle-registry=r.example.com:5000/a/b", "--bundle-registry-authorities=" + authority,
 		"--network-policy=true", "--require-network-policy", "--network-policy-probe=true",
 		"--pod-ip=10.0.0.1", "--pod-name=operator-1", "--pod-uid=5c1d",
 		"--dns-namespace=dns", "--dns-pod-labels=app=dns,tier=node", "--dns-cidr=169.254.20.10/32", "--dns-port=5353", "--scrape-namespace=monitoring",
@@ -60,7 +60,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 		MinIdleTimeout: 5 * time.Second, MaxWaking: 3,
 		Bundles: BundleOptions{
 			StoreURL: "https://store:8444", PackerImage: "example.com/ingress:1", Architecture: "arm64", InstallScripts: []string{"a", "@b/c"},
-			MaxBytes: 5, MaxInstalls: 6, Retention: 7 * time.Hour,
+			MaxBytes: 5, MaxInstalls: 6, Retention: 7 * time.Hour, Registry: "r.example.com:5000/a/b", RegistryAuthorities: authority,
 		},
 		Isolation: IsolationOptions{
 			NetworkPolicy: true, RequireNetworkPolicy: true, Probe: true,
@@ -92,6 +92,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"less than no time to be idle":          {func(o *Options) { o.MinIdleTimeout = -1 }, "--min-idle-timeout must be 0 or more"},
 		"fewer than no bridges that wake":       {func(o *Options) { o.MaxWaking = -1 }, "--max-waking must be 0 or more"},
 		"bundles without encryption":            {func(o *Options) { o.Bundles.StoreURL = "http://store:8444" }, "--bundles-url"},
+		"a registry with a tag":                 {func(o *Options) { o.Bundles.Registry = "r.example.com/a:1" }, "--bundle-registry"},
 		"scripts of a version":                  {func(o *Options) { o.Bundles.InstallScripts = []string{"a@1.0.0"} }, "--bundle-install-scripts"},
 		"no install at a time":                  {func(o *Options) { o.Bundles.MaxInstalls = 0 }, "must be greater than 0"},
 		"a watched namespace that is none":      {func(o *Options) { o.WatchNamespaces = scope.Namespaces{"tenants", "*"} }, `--watch-namespaces: "*" is not the name of a namespace`},

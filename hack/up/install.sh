@@ -22,6 +22,8 @@
 #   REACH       command that says, from the cluster's network, with which values
 #               its pods reach npm's registry (hack/up/reach); without it they
 #               get none
+#   BUNDLES_CA  the certificate of the local cluster's registry, which then has the
+#               bundles of programs
 #   HELM        helm to use (default: bin/helm, which is built)
 #   BASE_URL    where users reach the ingress (default: http://127.0.0.1:8080)
 #   TIMEOUT     how long to wait for each thing to become ready (default: 180s)
@@ -105,6 +107,14 @@ write_overlay() {
     [[ $CLUSTER == current ]] || cat >"$overlay/local.yaml" <<EOF
 ingress: {service: {type: NodePort, nodePort: 30080}}
 bridge: {upstream: {allowCIDRs: [10.244.0.0/16, 10.96.0.0/16]}}
+EOF
+    [[ -z ${BUNDLES_CA:-} ]] || cat >>"$overlay/local.yaml" <<EOF
+bundles:
+  registry:
+    repository: 10.213.0.1:5000/bundles
+    allowCIDRs: [10.213.0.1/32]
+    authorities: |
+$(sed 's/^/      /' "$BUNDLES_CA")
 EOF
     [[ -z ${REACH:-} ]] || try_registry 10.244.0.0/16,10.96.0.0/16
     # Its resolver is a program of the node, not a pod.

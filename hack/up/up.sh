@@ -34,6 +34,7 @@ local)
     KUBECONFIG=$(bin/cluster kubeconfig --name="$name")
     export LOAD_IMAGE="bin/cluster load --name=$name" BASE_URL=${BASE_URL:-http://127.0.0.1:$port}
     go build -buildvcs=false -o bin/reach ./hack/up/reach
+    export BUNDLES_CA=${KUBECONFIG%/*}/pki/ca.crt
     export REACH="bin/cluster exec --name=$name bin/reach --resolver=10.213.0.1:53"
     ;;
 kind)

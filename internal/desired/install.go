@@ -62,8 +62,9 @@ type Installing struct {
 	Authorities string
 	// MaxBytes is how much a bundle may have, uncompressed.
 	MaxBytes int64
-	// Repository is where bundles are kept as images, empty for nowhere.
-	Repository string
+	// Repository is where bundles are kept as images, empty for nowhere, and RegistryAuthorities are
+	// certificate authorities in PEM that its registry is trusted by besides those of the system.
+	Repository, RegistryAuthorities string
 }
 
 // installScript installs the package. It ends with success whatever npm says, so that the packer can

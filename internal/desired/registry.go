@@ -44,8 +44,8 @@ func PushJob(b *v1alpha1.ProgramBundle, s Installing) *batchv1.Job {
 
 func registryJob(b *v1alpha1.ProgramBundle, name string, s Installing, args ...string) *batchv1.Job {
 	c := packerContainer(s, append(args, "--registry="+s.Repository, "--registry-credentials="+registryFolder+"/"+corev1.DockerConfigJsonKey)...)
-	if s.Authorities != "" {
-		c.Env = append(c.Env, corev1.EnvVar{Name: envRegistryTrust, Value: escaped(s.Authorities)})
+	if s.RegistryAuthorities != "" {
+		c.Env = append(c.Env, corev1.EnvVar{Name: envRegistryTrust, Value: escaped(s.RegistryAuthorities)})
 	}
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: registryVolume, MountPath: registryFolder, ReadOnly: true})
 	job := packerJob(b, name, c, s)

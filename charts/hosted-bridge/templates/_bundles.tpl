@@ -20,6 +20,12 @@ https://hosted-bridge-store.$(POD_NAMESPACE).svc:8444
 {{- with .Values.bundles.architecture }}
 - --bundle-architecture={{ . }}
 {{- end }}
+{{- with .Values.bundles.registry.repository }}
+- --bundle-registry={{ . }}
+{{- end }}
+{{- with .Values.bundles.registry.authorities }}
+- {{ printf "--bundle-registry-authorities=%s" . | quote }}
+{{- end }}
 {{- range .Values.bundles.installScripts }}
 - {{ printf "--bundle-install-scripts=%s" . | quote }}
 {{- end }}
@@ -27,6 +33,9 @@ https://hosted-bridge-store.$(POD_NAMESPACE).svc:8444
 {{- end }}
 
 {{- define "hosted-bridge.validate.bundles" -}}
+{{- if and .Values.bundles.registry.repository (semverCompare "<1.35.0-0" .Capabilities.KubeVersion.Version) }}
+{{- fail (printf "bundles.registry.repository needs image volumes, which Kubernetes %s does not have by default: upgrade to 1.35 or later, or leave it out, and programs are started from the store's files" .Capabilities.KubeVersion.Version) }}
+{{- end }}
 {{- if lt (int64 .Values.bundles.maxTotalBytes) (int64 .Values.bundles.maxBytes) }}
 {{- fail "bundles.maxTotalBytes is less than bundles.maxBytes: no bundle of that size has room" }}
 {{- end }}

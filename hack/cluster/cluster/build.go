@@ -27,7 +27,7 @@ import (
 // folder; kube/main.go knows the same ones.
 var programs = []string{
 	"containerd", "coredns", "ctr", "etcd", "kube-apiserver", "kube-controller-manager",
-	"kube-proxy", "kube-scheduler", "kubectl", "kubelet", "network-policies", "volumes",
+	"kube-proxy", "kube-scheduler", "kubectl", "kubelet", "network-policies", "registry", "volumes",
 }
 
 // progressInterval keeps a build log readable: the cold build takes minutes.

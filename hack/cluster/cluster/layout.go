@@ -21,9 +21,11 @@ import (
 // Addresses and names inside a cluster. They are the same in every cluster:
 // each has a network namespace of its own, so that they never meet.
 const (
-	clusterDomain     = "cluster.local"
-	nodeName          = "local"
-	nodeAddress       = "10.213.0.1"
+	clusterDomain = "cluster.local"
+	nodeName      = "local"
+	nodeAddress   = "10.213.0.1"
+	// registryAddress is the registry of images of the cluster itself.
+	registryAddress   = nodeAddress + ":5000"
 	podNetwork        = "10.244.0.0/24"
 	serviceNetwork    = "10.96.0.0/16"
 	apiServiceAddress = "10.96.0.1"

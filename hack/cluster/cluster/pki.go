@@ -49,6 +49,7 @@ func identities() []identity {
 		{file: "coredns", user: "system:coredns"},
 		{file: "network-policies", user: "system:network-policies"},
 		{file: "volumes", user: "system:volumes"},
+		{file: "registry", user: "registry", names: []string{nodeAddress}},
 	}
 }
 

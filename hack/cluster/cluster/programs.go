@@ -80,6 +80,10 @@ func (c cluster) nodePrograms(assets string, enforce bool) []program {
 		{name: "coredns", path: filepath.Join(assets, "coredns"), args: []string{
 			"-conf", c.path("config", "Corefile"),
 		}},
+		{name: "registry", path: filepath.Join(assets, "registry"), args: []string{
+			"--listen=" + registryAddress, "--folder=" + c.path("registry"),
+			"--certificate=" + pki("registry.crt"), "--key=" + pki("registry.key"),
+		}},
 		{name: "volumes", path: filepath.Join(assets, "volumes"), args: []string{
 			"--kubeconfig=" + kubeconfig("volumes"), "--folder=" + c.path("volumes"), "--node=" + nodeName,
 		}},
@@ -98,6 +102,7 @@ type values struct {
 	Shim                                                   string
 	NodeName, NodeAddress, PodNetwork, APIPort             string
 	User, Server, PodBridge, PolicyPlugin, Resolver        string
+	Registry                                               string
 	// Enforce is whether pods are announced to the program that enforces
 	// NetworkPolicies.
 	Enforce bool
@@ -113,12 +118,13 @@ func (c cluster) writeConfiguration(cniPlugins string, s state) error {
 		Folder: c.folder, Cgroup: c.cgroup(), CNIPlugins: folder, Domain: clusterDomain,
 		PauseImage: pauseImage, Socket: containerdSocket, Shim: filepath.Join(s.Assets, shim),
 		NodeName: nodeName, NodeAddress: nodeAddress, PodNetwork: podNetwork, APIPort: apiPort,
-		PodBridge: podBridge, PolicyPlugin: policyPlugin, Resolver: outsideResolver, Enforce: s.Enforce,
+		Registry: registryAddress, PodBridge: podBridge, PolicyPlugin: policyPlugin, Resolver: outsideResolver, Enforce: s.Enforce,
 	}
 	files := map[string]string{
 		"containerd.toml": containerdConfiguration, "kubelet.yaml": kubeletConfiguration,
 		"kube-proxy.yaml": proxyConfiguration, "Corefile": corefile, "roles.yaml": roles,
-		"cni/10-bridge.conflist": networkConfiguration, "audit.yaml": auditPolicy,
+		"registries/" + registryAddress + "/hosts.toml": registryConfiguration,
+		"cni/10-bridge.conflist":                        networkConfiguration, "audit.yaml": auditPolicy,
 	}
 	for file, text := range files {
 		if err := fill(c.path("config", file), text, v); err != nil {

@@ -48,6 +48,9 @@ state = "/run/containerd"
 [plugins."io.containerd.cri.v1.images"]
   snapshotter = "overlayfs"
 
+  [plugins."io.containerd.cri.v1.images".registry]
+    config_path = "{{.Folder}}/config/registries"
+
   [plugins."io.containerd.cri.v1.images".pinned_images]
     sandbox = "{{.PauseImage}}"
 
@@ -64,6 +67,14 @@ state = "/run/containerd"
   [plugins."io.containerd.cri.v1.runtime".cni]
     bin_dirs = ["{{.CNIPlugins}}"]
     conf_dir = "{{.Folder}}/config/cni"
+`
+
+// registryConfiguration has containerd trust the cluster's registry.
+const registryConfiguration = `server = "https://{{.Registry}}"
+
+[host."https://{{.Registry}}"]
+  capabilities = ["pull", "resolve"]
+  ca = "{{.Folder}}/pki/ca.crt"
 `
 
 // auditPolicy records who did what to which object, without bodies: those of

@@ -138,7 +138,7 @@ func (c cluster) start(ctx context.Context, cniPlugins string, s state) error {
 
 // prepare writes the cluster's files, and makes its cgroups.
 func (c cluster) prepare(cniPlugins string, s state) error {
-	for _, folder := range []string{"logs", "etcd", "pod-logs", "kubelet", "volumes"} {
+	for _, folder := range []string{"logs", "etcd", "pod-logs", "kubelet", "volumes", "registry"} {
 		if err := os.MkdirAll(c.path(folder), 0o700); err != nil {
 			return err
 		}

@@ -44,6 +44,7 @@ var programs = map[string]func(){
 	"kubelet":                 func() { run(kubelet.NewKubeletCommand(context.Background())) },
 	"kubectl":                 func() { run(kubectl.NewDefaultKubectlCommand()) },
 	"network-policies":        runPolicies,
+	"registry":                runRegistry,
 	"volumes":                 runVolumes,
 }
 
