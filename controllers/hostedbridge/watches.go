@@ -5,9 +5,8 @@ package hostedbridge
 
 import (
 	"context"
+	"reflect"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -67,7 +66,7 @@ func podChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Pod)
 		after, ok2 := e.ObjectNew.(*corev1.Pod)
-		return !ok || !ok2 || !equality.Semantic.DeepEqual(observedPod(before), observedPod(after)) || ended(before) != ended(after)
+		return !ok || !ok2 || !reflect.DeepEqual(observedPod(before), observedPod(after)) || ended(before) != ended(after)
 	}}
 }
 
@@ -99,7 +98,7 @@ func secretsReported() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
 		after, ok2 := e.ObjectNew.(*v1alpha1.HostedBridge)
-		return !ok || !ok2 || !equality.Semantic.DeepEqual(plan.Report(before), plan.Report(after))
+		return !ok || !ok2 || !reflect.DeepEqual(plan.Report(before), plan.Report(after))
 	}}
 }
 
@@ -108,7 +107,7 @@ func serversReported() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
 		after, ok2 := e.ObjectNew.(*v1alpha1.HostedBridge)
-		return !ok || !ok2 || !equality.Semantic.DeepEqual(before.Status.ServerStates, after.Status.ServerStates)
+		return !ok || !ok2 || !reflect.DeepEqual(before.Status.ServerStates, after.Status.ServerStates)
 	}}
 }
 
