@@ -4,6 +4,8 @@
 package v1alpha1
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -152,6 +154,18 @@ type BundledProgram struct {
 	Path string `json:"path"`
 }
 
+// AnnotationImageRefused is when a node could not mount the image of a ProgramBundle, in RFC 3339.
+const AnnotationImageRefused = "hostedbridge.dev/image-refused"
+
+// ImageRefused returns when a node could not mount the bundle's image, zero if that is not known.
+func (b *ProgramBundle) ImageRefused() time.Time {
+	at, err := time.Parse(time.RFC3339, b.Annotations[AnnotationImageRefused])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
 // ConditionInRegistry says whether a ProgramBundle is an image in the installation's registry.
 const ConditionInRegistry = "InRegistry"
 
@@ -163,6 +177,8 @@ const (
 	ReasonPushed = "Pushed"
 	// ReasonNotFound: the registry does not have it, so that it is installed.
 	ReasonNotFound = "NotFound"
+	// ReasonRefused: a node could not mount it, so that it is uploaded again.
+	ReasonRefused = "Refused"
 	// ReasonWorking: it is being looked for, or uploaded.
 	ReasonWorking = "Working"
 )

@@ -6,8 +6,6 @@ package hostedbridge
 import (
 	"context"
 	"fmt"
-	"maps"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -28,7 +26,6 @@ import (
 type bundler struct {
 	client    client.Client
 	namespace string
-	refused   *refusedImages
 }
 
 // decide returns what to do about a bridge, and s with the bundles of its programs, whose faults it
@@ -41,15 +38,12 @@ func (b bundler) decide(ctx context.Context, o *plan.Observed, s desired.Setting
 	if s.Bundles.Mounted, err = b.mounted(ctx, o.Bridge); err != nil {
 		return plan.Plan{}, s, err
 	}
+	s.Bundles.Refused = refused(s.Bundles, now)
 	for _, pod := range o.Pods {
-		for _, server := range pod.Unmounted {
-			if image := s.Bundles.Mounted[server]; image != "" {
-				b.refused.add(image, now)
-				s.Bundles.Mounted[server] = "" // Its next pod has the store's files.
-			}
+		if err := b.unmount(ctx, &s.Bundles, pod.Unmounted, now); err != nil {
+			return plan.Plan{}, s, err
 		}
 	}
-	s.Bundles.Refused = b.refused.since(now.Add(-refusedFor))
 	o.NotInstalled = s.Bundles.NotInstalled(o.Bridge)
 	p := plan.Decide(*o, now)
 	if p.Rejected == (plan.Finding{}) {
@@ -71,34 +65,41 @@ func (b bundler) mounted(ctx context.Context, bridge *v1alpha1.HostedBridge) (ma
 	return desired.MountedImages(d.Spec.Template.Spec), nil
 }
 
-// refusedFor is how long no pod mounts an image that a node could not mount: a registry that is away
-// costs each bridge that wakes some seconds and a second pod.
-const refusedFor = 10 * time.Minute
-
-// refusedImages are the images that nodes could not mount, and when. The zero value has none.
-type refusedImages struct {
-	mu   sync.Mutex
-	when map[string]time.Time
-}
-
-func (r *refusedImages) add(image string, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.when == nil {
-		r.when = map[string]time.Time{}
+// unmount has the servers' next pod start programs from the store's files whose images a node could
+// not mount, and notes that of their bundles, so that no other pod tries it for a while.
+func (b bundler) unmount(ctx context.Context, bundles *bundling.Bundles, servers []string, now time.Time) error {
+	for _, server := range servers {
+		image := bundles.Mounted[server]
+		if image == "" {
+			continue
+		}
+		bundles.Mounted[server] = ""
+		for _, bundle := range bundles.Known {
+			if bundle.Status.Reference != image || bundles.Refused[image] {
+				continue
+			}
+			noted := bundle.DeepCopy()
+			metav1.SetMetaDataAnnotation(&noted.ObjectMeta, v1alpha1.AnnotationImageRefused, now.UTC().Format(time.RFC3339))
+			if err := b.client.Patch(ctx, noted, client.MergeFrom(bundle), client.FieldOwner(v1alpha1.FieldOwnerOperator)); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("annotate ProgramBundle %s: %w", bundle.Name, err)
+			}
+		}
 	}
-	r.when[image] = now
+	return nil
 }
 
-// since returns those after a time, and forgets the others.
-func (r *refusedImages) since(after time.Time) map[string]bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// refusedFor is how long no new pod mounts an image that a node could not mount: a registry that is
+// away, or does not know the nodes, costs a bridge that wakes some seconds and a second pod.
+const refusedFor = time.Hour
+
+// refused returns the images that nodes could not mount lately.
+func refused(bundles bundling.Bundles, now time.Time) map[string]bool {
 	images := map[string]bool{}
-	maps.DeleteFunc(r.when, func(image string, when time.Time) bool {
-		images[image] = when.After(after)
-		return !when.After(after)
-	})
+	for _, bundle := range bundles.Known {
+		if at := bundle.ImageRefused(); bundle.Status.Reference != "" && now.Sub(at) < refusedFor {
+			images[bundle.Status.Reference] = true
+		}
+	}
 	return images
 }
 

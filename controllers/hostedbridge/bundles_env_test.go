@@ -8,13 +8,16 @@ package hostedbridge_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -72,4 +75,72 @@ func TestAProgramIsStartedFromItsBundleWithoutAnotherPod(t *testing.T) {
 	testenv.ExpectReconciled(t, f.reconciler, bridges[0])
 	expectTold(`"pending"`)
 	testenv.ExpectExists(t, f.Client, bundle)
+}
+
+// TestAPodKeepsTheImageThatItMountsUnlessItsNodeCannotMountIt has an installation with a registry.
+func TestAPodKeepsTheImageThatItMountsUnlessItsNodeCannotMountIt(t *testing.T) {
+	const repository = "registry.example.com/bundles"
+	image, later := repository+"@sha256:"+strings.Repeat("cd", 32), repository+"@sha256:"+strings.Repeat("ef", 32)
+	f := newFixture(t)
+	f.Settings.Bundles.Settings = bundling.Settings{Architecture: "amd64", Repository: repository}
+	f.Settings.BundlesURL = "https://store:8444"
+	start := func(name string) *v1alpha1.HostedBridge {
+		t.Helper()
+		b := f.bridge(name, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = programs("files") })
+		testenv.ExpectApplied(t, f.Client, b)
+		testenv.ExpectReconciled(t, f.reconciler, b)
+		return b
+	}
+	mounts := func(name string) string {
+		t.Helper()
+		_, d := f.children(name)
+		testenv.ExpectExists(t, f.Client, d)
+		return desired.MountedImages(d.Spec.Template.Spec)["files"]
+	}
+	first := start("first")
+	var made v1alpha1.ProgramBundleList
+	must.Succeed(t, f.List(t.Context(), &made, client.InNamespace(f.Settings.Namespace)))
+	bundle := &made.Items[0]
+	uploaded := func(reference string) {
+		t.Helper()
+		testenv.ExpectStatusChanged(t, f.Client, bundle, func() {
+			bundle.Status.Digest, bundle.Status.Bytes, bundle.Status.Program, bundle.Status.Reference = "sha256:"+strings.Repeat("ab", 32), 12, "server", reference
+			bundle.Status.Programs = []v1alpha1.BundledProgram{{Name: "server", Path: "index.js"}}
+		})
+	}
+	uploaded(image)
+	testenv.ExpectReconciled(t, f.reconciler, first)
+	if got := mounts("first"); got != "" {
+		t.Errorf("a pod is replaced by one that mounts %s", got)
+	}
+	second := start("second")
+	if got := mounts("second"); got != image {
+		t.Errorf("a new pod mounts %q", got)
+	}
+	uploaded(later)
+	testenv.ExpectReconciled(t, f.reconciler, second)
+	if got := mounts("second"); got != image {
+		t.Errorf("a pod is replaced by one that mounts %s", got)
+	}
+
+	third := start("third")
+	f.roll(t, third)
+	pod := f.pod(t, "third")
+	testenv.ExpectStatusChanged(t, f.Client, pod, func() {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "bridge", Ready: true}, waitingFor("files", "ErrImagePull")}
+	})
+	testenv.ExpectReconciled(t, f.reconciler, third)
+	if got := mounts("third"); got != "" {
+		t.Errorf("a pod whose node cannot mount the image is replaced by one that mounts %s", got)
+	}
+	testenv.ExpectExists(t, f.Client, bundle)
+	if at := bundle.ImageRefused(); !at.Equal(f.clock.Now()) {
+		t.Errorf("the bundle says that it was refused at %s", at)
+	}
+	start("fourth")
+	f.clock.Step(time.Hour)
+	start("fifth")
+	if before, after := mounts("fourth"), mounts("fifth"); before != "" || after != later {
+		t.Errorf("a pod mounts %q a moment after it was refused, and %q an hour later", before, after)
+	}
 }

@@ -80,9 +80,6 @@ type Reconciler struct {
 	// pacer says when a change of a profile may reach a bridge.
 	pacer profile.Pacer
 
-	// refused are images of bundles that nodes could not mount.
-	refused refusedImages
-
 	// followed is when the first reconciliation of this process began.
 	followed     sync.Once
 	followedFrom time.Time
@@ -129,7 +126,7 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	observed.PendingProfiles = merged.pending
 	observed = observed.AfterTerminations(now)
 	b = observed.Bridge
-	p, settings, err := bundler{r.Client, r.Settings.Namespace, &r.refused}.decide(ctx, &observed, r.Settings.Settings, now)
+	p, settings, err := bundler{r.Client, r.Settings.Namespace}.decide(ctx, &observed, r.Settings.Settings, now)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -66,7 +66,11 @@ func decide(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) de
 	}
 	step := stepOf(b, s)
 	switch {
-	case step == nil || d.remove:
+	case d.remove:
+	case refused(b):
+		d.status.Reference = "" // What comes next uploads it again.
+		d.inRegistry(b, v1alpha1.ReasonRefused, "a node could not mount "+b.Status.Reference+": it is uploaded again, and programs are started from the store's files for an hour", now)
+	case step == nil:
 	case o.job == nil:
 		d.begin(b, o, s, now)
 	case !ended(o.job):

@@ -184,6 +184,14 @@ func TestABundleOfAnInstallationWithARegistryIsAnImage(t *testing.T) {
 				t.Errorf("a Job more: %s", last.job.Name)
 			}
 			b.Status.Reference = s.Repository + "@" + string(image)
+			if reason := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionInRegistry).Reason; reason == v1alpha1.ReasonPushed || reason == v1alpha1.ReasonFound {
+				refused := b.DeepCopy()
+				refused.Annotations = map[string]string{v1alpha1.AnnotationImageRefused: at.Format(time.RFC3339)}
+				refused.Status = decide(refused, observed{bridges: 1}, s, at).status
+				if d := decide(refused, observed{bridges: 1}, s, at.Add(time.Second)); refused.Status.Reference != "" || d.job == nil || !strings.HasSuffix(d.job.Name, "-p1") {
+					t.Errorf("an image that a node could not mount: %+v", d.status)
+				}
+			}
 			other := s
 			other.Repository = "other.example.com/bundles"
 			if d := decide(b, observed{bridges: 1}, other, at.Add(time.Hour)); d.job == nil || !strings.Contains(d.job.Name, "-p") {

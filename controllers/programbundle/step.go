@@ -48,6 +48,12 @@ func stepOf(b *v1alpha1.ProgramBundle, s Settings) *step {
 	return nil
 }
 
+// refused reports whether a node could not mount the image that was uploaded last.
+func refused(b *v1alpha1.ProgramBundle) bool {
+	in := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionInRegistry)
+	return b.Status.Reference != "" && in != nil && in.Status == metav1.ConditionTrue && b.ImageRefused().After(in.LastTransitionTime.Time)
+}
+
 func installProgress(d *decision, b *v1alpha1.ProgramBundle, how string, now time.Time) {
 	d.say(b, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInstalling, Message: "the package is installed " + how,

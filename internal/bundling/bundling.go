@@ -133,7 +133,7 @@ type Bundles struct {
 	// Mounted are the images that the containers of the bridge's pod mount, empty for none, by the
 	// names of their servers. Without a pod it has none.
 	Mounted map[string]string
-	// Refused are images that a node could not mount a moment ago. No new pod mounts them.
+	// Refused are images that a node could not mount lately. No new pod mounts them.
 	Refused map[string]bool
 }
 

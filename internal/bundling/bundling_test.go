@@ -66,6 +66,49 @@ func TestWhichProgramsAreStartedFromABundle(t *testing.T) {
 	}
 }
 
+// TestAProgramIsStartedFromTheImageThatItsContainerMounts has a pod keep what it mounts as long as it runs.
+func TestAProgramIsStartedFromTheImageThatItsContainerMounts(t *testing.T) {
+	const repository = "registry.example.com/bundles"
+	image, other := repository+"@sha256:"+strings.Repeat("cd", 32), repository+"@sha256:"+strings.Repeat("ef", 32)
+	for name, tt := range map[string]struct {
+		reference string
+		mounted   map[string]string
+		refused   map[string]bool
+		want      string // what is mounted
+		folder    string // from where it is started
+	}{
+		"no pod":                           {image, nil, nil, image, ImageFolder},
+		"no pod, and no image":             {"", nil, nil, "", Folder},
+		"an image of another registry":     {"other.example.com/bundles@sha256:" + strings.Repeat("cd", 32), nil, nil, "", Folder},
+		"no pod, and an image was refused": {image, nil, map[string]bool{image: true}, "", Folder},
+		"a pod that mounts it":             {image, map[string]string{"one": image}, nil, image, ImageFolder},
+		"a pod that mounts it, and another node refused it": {image, map[string]string{"one": image}, map[string]bool{image: true}, image, ImageFolder},
+		"a pod without it":                                  {image, map[string]string{"one": ""}, nil, "", Folder},
+		"a pod with another one":                            {image, map[string]string{"one": other}, nil, other, Folder},
+		"a pod that has no container of the server":         {image, map[string]string{"two": ""}, nil, image, ImageFolder},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bundle := bundled(metav1.ConditionTrue, v1alpha1.ReasonReady, "")
+			bundle.Status.Reference = tt.reference
+			b := &v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{UserID: "alice", Servers: []v1alpha1.Server{packaged(func(s *v1alpha1.Stdio) { s.Args = nil })}}}
+			b.UID = "11111111-1111-1111-1111-111111111111"
+			bundles := Bundles{Settings: settings, Known: map[string]*v1alpha1.ProgramBundle{NameOf(bundle.Spec): bundle}, Mounted: tt.mounted, Refused: tt.refused}
+			bundles.Repository = repository
+			if got := bundles.Image(plan.Servers(b)[0]); got != tt.want {
+				t.Errorf("it mounts %q, want %q", got, tt.want)
+			}
+			c := bundles.Start(plan.Configuration(b, mcpserver.Egress{}, ""), b)
+			if err := c.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			program := c.Servers[0].Program
+			if !strings.HasPrefix(program.Command[1], tt.folder+"/") || (program.Bundle == nil) != (tt.folder == ImageFolder) {
+				t.Errorf("it is started by %v, and %v is fetched", program.Command, program.Bundle)
+			}
+		})
+	}
+}
+
 func TestANameOfABundleIsOneOfAJobsPodAndOfItsSpecAlone(t *testing.T) {
 	seen := map[string]bool{}
 	for _, spec := range []v1alpha1.ProgramBundleSpec{

@@ -98,6 +98,21 @@ func TestABundledProgramReadsItsFilesAndTheBridgeFetchesThem(t *testing.T) {
 	expectGolden(t, "testdata/bundled.out.yaml", renderWith(t, b, p, s))
 }
 
+// TestABundledProgramMountsTheImageOfItsBundle adds a registry to the settings.
+func TestABundledProgramMountsTheImageOfItsBundle(t *testing.T) {
+	s := settings
+	s.BundlesURL = "https://store:8444"
+	s.Bundles = bundling.Bundles{Settings: bundling.Settings{Architecture: "amd64", Repository: "registry.example.com/bundles"}}
+	b, p := load(t, "testdata/npx.in.yaml")
+	spec := s.Bundles.Missing(b)[0]
+	image := "registry.example.com/bundles@sha256:" + strings.Repeat("cd", 32)
+	s.Bundles.Known = map[string]*v1alpha1.ProgramBundle{bundling.NameOf(spec): {Spec: spec, Status: v1alpha1.ProgramBundleStatus{
+		Digest: "sha256:" + strings.Repeat("ab", 32), Reference: image, Bytes: 12, Program: "server",
+		Programs: []v1alpha1.BundledProgram{{Name: "server", Path: "node_modules/server/index.js"}},
+	}}}
+	expectGolden(t, "testdata/bundleimage.out.yaml", renderWith(t, b, p, s))
+}
+
 // expectGolden compares what is built with the file, which -update writes anew.
 func expectGolden(t *testing.T, file string, got []byte) {
 	t.Helper()

@@ -30,11 +30,16 @@ func TestTheOperatorMakesNoJobsButThoseThatInstallPackages(t *testing.T) {
 			Install: v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "server", Version: "1.2.3"}, Architecture: "amd64",
 		},
 	}
+	s := desired.Installing{
+		Image: "node:1", PackerImage: "ingress:1", MaxBytes: 1 << 30, Env: []string{"A=b"}, Authorities: "PEM",
+		Repository: "registry.example.com/bundles", RegistryAuthorities: "PEM",
+	}
 	create := func(change func(*batchv1.Job)) error {
-		j := desired.InstallJob(b, desired.Installing{Image: "node:1", PackerImage: "ingress:1", MaxBytes: 1 << 30, Env: []string{"A=b"}, Authorities: "PEM"})
+		j := desired.InstallJob(b, s)
 		change(j)
 		return f.as(operator).Create(t.Context(), j, client.DryRunAll)
 	}
+	registry := desired.FindJob(b, s)
 	const (
 		jobs   = "creates Jobs that install packages, in its own namespace"
 		labels = "the labels by which the network knows it"
@@ -55,7 +60,24 @@ func TestTheOperatorMakesNoJobsButThoseThatInstallPackages(t *testing.T) {
 		change  func(*batchv1.Job)
 		message string
 	}{
-		"an install":           {func(*batchv1.Job) {}, ""},
+		"an install":             {func(*batchv1.Job) {}, ""},
+		"a search in a registry": {func(j *batchv1.Job) { *j = *registry.DeepCopy() }, ""},
+		"an upload to a registry": {func(j *batchv1.Job) {
+			made := b.DeepCopy()
+			made.Status.Digest = "sha256:" + strings.Repeat("ab", 32)
+			*j = *desired.PushJob(made, s)
+		}, ""},
+		"a search with another Secret": {func(j *batchv1.Job) {
+			*j = *registry.DeepCopy()
+			j.Spec.Template.Spec.Volumes[2].Secret.SecretName = "hosted-bridge-master"
+		}, token},
+		"an install beside the registry's credentials": {pod(func(s *corev1.PodSpec) {
+			s.Volumes = append(s.Volumes, registry.Spec.Template.Spec.Volumes[2])
+		}), token},
+		"a search with another variable": {func(j *batchv1.Job) {
+			*j = *registry.DeepCopy()
+			j.Spec.Template.Spec.Containers[0].Env[1].Name = "HTTPS_PROXY"
+		}, packs},
 		"in another namespace": {func(j *batchv1.Job) { j.Namespace = f.namespace }, jobs},
 		"of another owner":     {func(j *batchv1.Job) { j.OwnerReferences[0].Kind = "HostedBridge" }, jobs},
 		"the keybroker's pod for the network": {func(j *batchv1.Job) {
@@ -64,14 +86,14 @@ func TestTheOperatorMakesNoJobsButThoseThatInstallPackages(t *testing.T) {
 		"a further label":              {func(j *batchv1.Job) { j.Spec.Template.Labels["team"] = "a" }, labels},
 		"the keybroker's account":      {pod(func(s *corev1.PodSpec) { s.ServiceAccountName = "hosted-bridge-keybroker" }), token},
 		"a token for the API server":   {pod(func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(true) }), token},
-		"a token for another audience": {pod(func(s *corev1.PodSpec) { s.Volumes[2].Projected.Sources[0].ServiceAccountToken.Audience = "vault" }), token},
+		"a token for another audience": {pod(func(s *corev1.PodSpec) { s.Volumes[1].Projected.Sources[0].ServiceAccountToken.Audience = "vault" }), token},
 		"the master key": {pod(func(s *corev1.PodSpec) {
 			s.Volumes[0].VolumeSource = corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "hosted-bridge-master"}}
 		}), token},
 		"a folder of the node": {pod(func(s *corev1.PodSpec) {
 			s.Volumes[0].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
 		}), token},
-		"npm with the token": {pod(func(s *corev1.PodSpec) { s.InitContainers[0].VolumeMounts[0].Name = s.Volumes[2].Name }), volume},
+		"npm with the token": {pod(func(s *corev1.PodSpec) { s.InitContainers[0].VolumeMounts[0].Name = s.Volumes[1].Name }), volume},
 		"npm with a Secret": {pod(func(s *corev1.PodSpec) {
 			s.InitContainers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: master}}}
 		}), volume},
