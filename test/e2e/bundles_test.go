@@ -12,9 +12,13 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -64,6 +68,7 @@ func TestTheFirstCallAfterASleepHasItsPackage(t *testing.T) {
 		}
 		return false
 	})
+	bundleOf(t, "@modelcontextprotocol/server-memory")
 	for range 2 {
 		fallAsleep(t, n)
 		began := time.Now()
@@ -72,6 +77,9 @@ func TestTheFirstCallAfterASleepHasItsPackage(t *testing.T) {
 			t.Errorf("the first call after a sleep: %d %s", a.status, a.body)
 		}
 		t.Logf("the first call after a sleep took %v", time.Since(began).Round(time.Millisecond))
+	}
+	if images := desired.MountedImages(bridgePod(t, n.uid).Spec); !strings.Contains(images["memory"], "@sha256:") {
+		t.Errorf("the pod mounts %v", images)
 	}
 	if listing := mustKubectl(t, "exec", bridgePod(t, n.uid).Name, "-c", "stdio-memory", "--", "node", "-e", programsOfTheContainer); strings.Contains(listing, "npx") || !strings.Contains(listing, "server-memory") {
 		t.Errorf("the container runs %s", listing)
@@ -82,39 +90,148 @@ func TestTheFirstCallAfterASleepHasItsPackage(t *testing.T) {
 const programsOfTheContainer = `const fs = require("node:fs");
 for (const pid of fs.readdirSync("/proc")) if (/^[0-9]+$/.test(pid)) console.log(fs.readFileSync("/proc/" + pid + "/cmdline", "utf8").replaceAll("\0", " "))`
 
+// bundleOf returns the ProgramBundle of a package, once it is in the registry.
+func bundleOf(t testing.TB, pkg string) *v1alpha1.ProgramBundle {
+	t.Helper()
+	var found *v1alpha1.ProgramBundle
+	wait.UntilWithin(t, wait.Limit, pkg+" is in the registry", func() bool {
+		var all v1alpha1.ProgramBundleList
+		must.Succeed(t, installed.client.List(t.Context(), &all, client.InNamespace(systemNamespace)))
+		for i := range all.Items {
+			if b := &all.Items[i]; b.Spec.Package == pkg && b.Status.Reference != "" {
+				found = b
+			}
+		}
+		return found != nil
+	})
+	return found
+}
+
+// refuse notes that a node could not mount the image of a bundle at a time, and waits until the
+// bridge of a tenant, which sleeps, mounts it when it wakes or does not.
+func refuse(t testing.TB, n tenant, b *v1alpha1.ProgramBundle, at time.Time, mounts bool) {
+	t.Helper()
+	before := b.DeepCopy()
+	metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1alpha1.AnnotationImageRefused, at.UTC().Format(time.RFC3339))
+	must.Succeed(t, installed.client.Patch(t.Context(), b, client.MergeFrom(before)))
+	wait.UntilWithin(t, wait.Limit, "the bridge's next pod is as it should be", func() bool {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: installed.namespace, Name: v1alpha1.WorkloadName(n.name)}}
+		must.Succeed(t, installed.client.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+		for _, image := range desired.MountedImages(d.Spec.Template.Spec) {
+			return (image != "") == mounts
+		}
+		return false
+	})
+}
+
+// TestAProgramWhoseImageIsGoneIsStartedFromTheStore names an image that the registry does not have.
+func TestAProgramWhoseImageIsGoneIsStartedFromTheStore(t *testing.T) {
+	t.Parallel()
+	needRegistry(t)
+	n := newSleeper(t, "gone", installs("s", "@modelcontextprotocol/server-sequential-thinking", "2026.8.31"))
+	bundle := bundleOf(t, "@modelcontextprotocol/server-sequential-thinking")
+	fallAsleep(t, n)
+	uploaded := bundle.Status.Reference
+	repository, _, _ := strings.Cut(uploaded, "@")
+	bundle.Status.Reference = repository + "@sha256:" + strings.Repeat("0", 64)
+	must.Succeed(t, installed.client.Status().Update(t.Context(), bundle))
+	c := newHTTPClient(false)
+	wait.UntilWithin(t, wait.Limit, "its tools are listed", func() bool {
+		a := must.Value(send(t.Context(), c, n.url(), n.key.secret, modern("tools/list", "", `{}`)))(t)
+		return a.status == http.StatusOK && strings.Contains(string(a.body), "inputSchema")
+	})
+	wait.UntilWithin(t, wait.Limit, "it is uploaded again", func() bool {
+		must.Succeed(t, installed.client.Get(t.Context(), client.ObjectKeyFromObject(bundle), bundle))
+		return bundle.Status.Reference == uploaded
+	})
+	if images := desired.MountedImages(bridgePod(t, n.uid).Spec); images["s"] != "" {
+		t.Errorf("its pod mounts %s", images["s"])
+	}
+}
+
+// waker is a kind of server that a bridge wakes for.
+type waker struct {
+	name    string
+	servers []v1alpha1.Server
+	// tool is one that needs nothing, with its arguments.
+	tool, arguments string
+	// image is whether the program's files come from an image, and otherwise from the store.
+	image bool
+	// list asks for the list of tools, and not for a call.
+	list bool
+}
+
+// wakers returns the kinds of BenchmarkWake: a small package, and one of 251 packages. An option
+// that npx has and a bundle has not keeps a program with npx.
+func wakers() []waker {
+	const small, large = "@modelcontextprotocol/server-everything", "@mastra/mcp-docs-server"
+	byNPX := func(pkg, version string) []v1alpha1.Server {
+		s := installs("s", pkg, version)
+		s.Transport.Stdio.Command = []string{"npx", "--loglevel=error", "-y", pkg + "@" + version}
+		return []v1alpha1.Server{s}
+	}
+	bundled := func(pkg, version string) []v1alpha1.Server { return []v1alpha1.Server{installs("s", pkg, version)} }
+	const echo, message, status = "echo", `{"message":"x"}`, "getMastraCourseStatus"
+	return []waker{
+		{name: "url", tool: tool, arguments: "{}"},
+		{name: "image", servers: bundled(small, "2026.8.31"), tool: echo, arguments: message, image: true},
+		{name: "store", servers: bundled(small, "2026.8.31"), tool: echo, arguments: message},
+		{name: "npx", servers: byNPX(small, "2026.8.31"), tool: echo, arguments: message},
+		{name: "large-image", servers: bundled(large, "1.2.27"), tool: status, arguments: "{}", image: true},
+		{name: "large-store", servers: bundled(large, "1.2.27"), tool: status, arguments: "{}"},
+		{name: "large-npx", servers: byNPX(large, "1.2.27"), tool: status, arguments: "{}"},
+		{name: "list", servers: bundled(small, "2026.8.31"), image: true, list: true},
+	}
+}
+
 // BenchmarkWake has bridges asleep, one after the other in each round, and measures the first call
-// until its answer: of a server at a URL, of programs from bundles, a small one and one of 251
-// packages, and of the small one by npx, which any other option keeps from a bundle.
+// until its answer, and the first list of tools. BUSY=1 keeps one core busy meanwhile.
 func BenchmarkWake(b *testing.B) {
 	needRegistry(b)
-	byNPX := installs("s", "@modelcontextprotocol/server-everything", "2026.8.31")
-	byNPX.Transport.Stdio.Command = []string{"npx", "--loglevel=error", "-y", "@modelcontextprotocol/server-everything@2026.8.31"}
-	kinds := []struct {
-		name    string
-		servers []v1alpha1.Server
-	}{
-		{"url", nil},
-		{"bundle", []v1alpha1.Server{installs("s", "@modelcontextprotocol/server-everything", "2026.8.31")}},
-		{"large-bundle", []v1alpha1.Server{installs("s", "@mastra/mcp-docs-server", "1.2.27")}},
-		{"npx", []v1alpha1.Server{byNPX}},
-	}
-	c := newHTTPClient(false)
+	kinds, c := wakers(), newHTTPClient(false)
 	sleepers, took := make([]tenant, len(kinds)), make([][]time.Duration, len(kinds))
-	list := func(n tenant) bool {
-		a, err := send(b.Context(), c, n.url(), n.key.secret, modern("tools/list", "", `{}`))
-		return err == nil && a.status == http.StatusOK && strings.Contains(string(a.body), "inputSchema")
+	bundles := make([]*v1alpha1.ProgramBundle, len(kinds))
+	first := func(i int) bool {
+		k, n := kinds[i], sleepers[i]
+		request := modern("tools/call", k.tool, `{"name":"`+k.tool+`","arguments":`+k.arguments+`}`)
+		if k.list {
+			request = modern("tools/list", "", `{}`)
+		}
+		a, err := send(b.Context(), c, n.url(), n.key.secret, request)
+		answered := err == nil && a.status == http.StatusOK && strings.Contains(string(a.body), `"result":`) && !strings.Contains(string(a.body), `"isError":true`)
+		if !answered {
+			b.Logf("%s: %v %d %.300s", k.name, err, a.status, a.body)
+		}
+		return answered
 	}
-	for i, kind := range kinds {
-		sleepers[i] = newSleeper(b, "wake-"+kind.name, kind.servers...)
-		wait.UntilWithin(b, wait.Limit, "its tools are listed", func() bool { return list(sleepers[i]) })
+	for i, k := range kinds {
+		sleepers[i] = newSleeper(b, "wake-"+k.name, k.servers...)
+		if k.image || strings.Contains(k.name, "store") {
+			bundles[i] = bundleOf(b, k.servers[0].Transport.Stdio.Install.Package)
+		}
+		wait.UntilWithin(b, wait.Limit, "its tool answers", func() bool { return first(i) })
+	}
+	if os.Getenv("BUSY") != "" {
+		go func() {
+			for b.Context().Err() == nil { //revive:disable-line:empty-block // It keeps a core busy.
+			}
+		}()
 	}
 	b.ResetTimer()
 	for range b.N {
-		for i := range kinds {
+		for i, k := range kinds {
 			fallAsleep(b, sleepers[i])
+			if bundles[i] != nil {
+				// Before the upload, so that it is not uploaded again; an hour ago it is no obstacle.
+				at := meta.FindStatusCondition(bundles[i].Status.Conditions, v1alpha1.ConditionInRegistry).LastTransitionTime.Time
+				if k.image {
+					at = at.Add(-2 * time.Hour)
+				}
+				refuse(b, sleepers[i], bundles[i], at, k.image)
+			}
 			began := time.Now()
-			if !list(sleepers[i]) {
-				b.Errorf("%s: the first call was refused", kinds[i].name)
+			if !first(i) {
+				b.Errorf("%s: the first call was refused", k.name)
 			}
 			took[i] = append(took[i], time.Since(began))
 		}
