@@ -114,11 +114,17 @@ func refuse(t testing.TB, n tenant, b *v1alpha1.ProgramBundle, at time.Time, mou
 	before := b.DeepCopy()
 	metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1alpha1.AnnotationImageRefused, at.UTC().Format(time.RFC3339))
 	must.Succeed(t, installed.client.Patch(t.Context(), b, client.MergeFrom(before)))
+	awaitMount(t, n, func(image string) bool { return (image != "") == mounts })
+}
+
+// awaitMount waits until the next pod of a tenant's bridge, which sleeps, mounts the image that it should.
+func awaitMount(t testing.TB, n tenant, should func(image string) bool) {
+	t.Helper()
 	wait.UntilWithin(t, wait.Limit, "the bridge's next pod is as it should be", func() bool {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: installed.namespace, Name: v1alpha1.WorkloadName(n.name)}}
 		must.Succeed(t, installed.client.Get(t.Context(), client.ObjectKeyFromObject(d), d))
 		for _, image := range desired.MountedImages(d.Spec.Template.Spec) {
-			return (image != "") == mounts
+			return should(image)
 		}
 		return false
 	})
@@ -135,6 +141,7 @@ func TestAProgramWhoseImageIsGoneIsStartedFromTheStore(t *testing.T) {
 	repository, _, _ := strings.Cut(uploaded, "@")
 	bundle.Status.Reference = repository + "@sha256:" + strings.Repeat("0", 64)
 	must.Succeed(t, installed.client.Status().Update(t.Context(), bundle))
+	awaitMount(t, n, func(image string) bool { return image == bundle.Status.Reference })
 	c := newHTTPClient(false)
 	wait.UntilWithin(t, wait.Limit, "its tools are listed", func() bool {
 		a := must.Value(send(t.Context(), c, n.url(), n.key.secret, modern("tools/list", "", `{}`)))(t)
