@@ -58,13 +58,13 @@ func (o *BundleOptions) registerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.StoreURL, "bundles-url", o.StoreURL, "URL at which the store keeps the bundles of programs. Without it, each program is fetched from its registry when it starts")
 	fs.StringVar(&o.PackerImage, "packer-image", o.PackerImage, "image of the ingress's program, which packs what a Job has installed")
 	fs.StringVar(&o.Architecture, "bundle-architecture", o.Architecture, "architecture of the machines on which programs run, such as amd64 or arm64")
-	fs.StringArrayVar(&o.InstallScripts, "bundle-install-scripts", o.InstallScripts, "package of npm whose install scripts, and those of its dependencies, run when it is installed; repeat the flag for each package. They run in a Job without any secret")
+	fs.StringArrayVar(&o.InstallScripts, "bundle-install-scripts", o.InstallScripts, "package of npm whose install scripts, and those of its dependencies, run when it is installed, or package of Python that may be built, with its dependencies; repeat the flag for each package. That runs in a Job without any secret")
 	fs.Int64Var(&o.MaxBytes, "bundle-max-bytes", o.MaxBytes, "how many bytes an installed package may have with its dependencies")
 	fs.IntVar(&o.MaxInstalls, "max-installs", o.MaxInstalls, "how many packages are installed at the same time")
 	fs.DurationVar(&o.Retention, "bundle-retention", o.Retention, "how long a bundle is kept that no HostedBridge uses")
 }
 
-// packageName matches the name of a package of npm.
+// packageName matches the name of a package of npm or of the Python Package Index.
 var packageName = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
 func (o *BundleOptions) validate() error {
@@ -80,13 +80,16 @@ func (o *BundleOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// bundleSettings returns which programs are started from bundles: none without a store, or without
-// an image in which they run.
+// bundleSettings returns which programs are started from bundles: none without a store, and none of a
+// method without an image in which they run.
 func (o *Options) bundleSettings() bundling.Settings {
-	if o.Bundles.StoreURL == "" || o.RuntimeImageNode == "" {
+	if o.Bundles.StoreURL == "" {
 		return bundling.Settings{}
 	}
-	return bundling.Settings{Architecture: o.Bundles.Architecture, InstallScripts: o.Bundles.InstallScripts}
+	return bundling.Settings{
+		Architecture: o.Bundles.Architecture, InstallScripts: o.Bundles.InstallScripts,
+		Lacking: desired.Settings{RuntimeImageNode: o.RuntimeImageNode, RuntimeImagePython: o.RuntimeImagePython}.Lacking(),
+	}
 }
 
 // setUpBundles adds the controller of bundles. Without a store it makes none, and those that
@@ -102,7 +105,7 @@ func setUpBundles(m ctrl.Manager, o Options, own prometheus.Registerer) error {
 		Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder(leaseName), Clock: clock.RealClock{},
 		Settings: programbundle.Settings{
 			Installing: desired.Installing{
-				Image: o.RuntimeImageNode, PackerImage: o.Bundles.PackerImage, KeybrokerURL: o.KeybrokerURL, StoreURL: o.Bundles.StoreURL,
+				Image: o.RuntimeImageNode, PythonImage: o.RuntimeImagePython, PackerImage: o.Bundles.PackerImage, KeybrokerURL: o.KeybrokerURL, StoreURL: o.Bundles.StoreURL,
 				Env: o.RuntimeEnv, Authorities: o.RuntimeAuthorities, MaxBytes: o.Bundles.MaxBytes,
 			},
 			Namespace: o.Namespace, MaxJobs: o.Bundles.MaxInstalls, Retention: o.Bundles.Retention,

@@ -17,6 +17,8 @@ type Fetched struct {
 	Package string
 	// Program is which of its programs is started, empty for the default one.
 	Program string
+	// Python says that uvx is to run it with a certain version of Python.
+	Python bool
 	// Args are the arguments of the program.
 	Args []string
 }
@@ -46,6 +48,7 @@ func Fetches(method string, args []string) (Fetched, error) {
 		switch {
 		case words > 0 && (named == "" || f.Package == ""):
 			f.Package += named
+			f.Python = f.Python || named == "" && !slices.Contains(silent[method], word)
 			args = args[words:]
 		case word == "--" && next != "" && next[0] != '-':
 			return f.start(next, args[2:]), nil
