@@ -101,7 +101,7 @@ func readHeader(root *os.Root, name string) (textproto.MIMEHeader, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, _ := textproto.NewReader(bufio.NewReader(bytes.NewReader(text))).ReadMIMEHeader() //nolint:errcheck // See above.
+	header, _ := textproto.NewReader(bufio.NewReader(bytes.NewReader(text))).ReadMIMEHeader()
 	return header, nil
 }
 
@@ -147,9 +147,9 @@ func integrity(root *os.Root, info, name string, lock []byte) (string, error) {
 func wheelTags(file string) (tags []string) {
 	parts := strings.Split(strings.TrimSuffix(file, ".whl"), "-")
 	if n := len(parts); strings.HasSuffix(file, ".whl") && n >= 5 {
-		for _, python := range strings.Split(parts[n-3], ".") {
-			for _, abi := range strings.Split(parts[n-2], ".") {
-				for _, platform := range strings.Split(parts[n-1], ".") {
+		for python := range strings.SplitSeq(parts[n-3], ".") {
+			for abi := range strings.SplitSeq(parts[n-2], ".") {
+				for platform := range strings.SplitSeq(parts[n-1], ".") {
 					tags = append(tags, python+"-"+abi+"-"+platform)
 				}
 			}

@@ -117,29 +117,27 @@ func (p Package) wheel(t testing.TB) []byte {
 	if files == nil {
 		files = map[string]string{}
 	}
-	metadata := "Metadata-Version: 2.4\nName: " + p.Name + "\nVersion: " + p.Version + "\n"
-	for _, field := range [][2]string{{"License-Expression", p.License}, {"Requires-Python", p.RequiresPython}} {
-		if field[1] != "" {
-			metadata += field[0] + ": " + field[1] + "\n"
-		}
+	metadata := []string{"Metadata-Version: 2.4", "Name: " + p.Name, "Version: " + p.Version}
+	if p.License != "" {
+		metadata = append(metadata, "License-Expression: "+p.License)
+	}
+	if p.RequiresPython != "" {
+		metadata = append(metadata, "Requires-Python: "+p.RequiresPython)
 	}
 	for _, required := range p.Requires {
-		metadata += "Requires-Dist: " + required + "\n"
+		metadata = append(metadata, "Requires-Dist: "+required)
 	}
-	files[info+"METADATA"] = metadata
+	files[info+"METADATA"] = strings.Join(metadata, "\n") + "\n"
 	files[info+"WHEEL"] = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 	if len(p.Scripts) > 0 {
-		points := "[console_scripts]\n"
+		points := []string{"[console_scripts]"}
 		for _, name := range slices.Sorted(maps.Keys(p.Scripts)) {
-			points += name + " = " + p.Scripts[name] + "\n"
+			points = append(points, name+" = "+p.Scripts[name])
 		}
-		files[info+"entry_points.txt"] = points
+		files[info+"entry_points.txt"] = strings.Join(points, "\n") + "\n"
 	}
-	record := info + "RECORD,,\n"
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		record += name + ",,\n"
-	}
-	files[info+"RECORD"] = record
+	files[info+"RECORD"] = ""
+	files[info+"RECORD"] = strings.Join(slices.Sorted(maps.Keys(files)), ",,\n") + ",,\n"
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
