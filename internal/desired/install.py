@@ -50,7 +50,7 @@ def install(env, log):
         f.write(env["PACKAGE"] + "\n")
     # The first writes which archives there are, with their hashes, and the second compares them.
     for args in (["compile", "--no-header", "--output-file", "tree/pylock.toml", "requirements.in"],
-                 ["install", "--target", "tree", "--requirements", "tree/pylock.toml"]):
+                 ["install", "--target", "tree", "-r", "tree/pylock.toml"]):
         command = [uv, "pip", *args, "--python", sys.executable, env["BUILD"]]
         code = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log).returncode
         if code:

@@ -5,7 +5,7 @@
 # Stands in for uv where a machine has none. It knows the two commands of internal/desired/install.py:
 #
 #   uv pip compile --no-header --output-file PYLOCK REQUIREMENTS --python PYTHON --no-build|--build
-#   uv pip install --target FOLDER --requirements PYLOCK --python PYTHON --no-build|--build
+#   uv pip install --target FOLDER -r PYLOCK --python PYTHON --no-build|--build
 #
 # pip resolves and installs. As with uv, the first writes a pylock.toml (PEP 751) with the URL and the hash
 # of each archive, the second installs these archives alone and compares their hashes, and nothing is built
@@ -15,10 +15,11 @@ import argparse, json, os, subprocess, sys, tempfile, tomllib
 parser = argparse.ArgumentParser()
 parser.add_argument("pip", choices=["pip"])
 parser.add_argument("command", choices=["compile", "install"])
-for option in ("--output-file", "--target", "--requirements", "--python"):
+for option in ("--output-file", "--target", "--python"):
     parser.add_argument(option)
 for option in ("--no-header", "--no-build", "--build"):
     parser.add_argument(option, action="store_true")
+parser.add_argument("-r", dest="requirements")
 parser.add_argument("source", nargs="?")
 o = parser.parse_intermixed_args()
 
