@@ -63,7 +63,8 @@ type ProgramBundleSpec struct {
 	Architecture string `json:"architecture"`
 
 	// installScripts says that the install scripts of the package and of its dependencies run
-	// when it is installed. They never run beside a user's secrets.
+	// when it is installed. With uvx, it says that those without a wheel are built. That never
+	// happens beside a user's secrets.
 	// +optional
 	InstallScripts bool `json:"installScripts,omitempty"`
 }

@@ -20,8 +20,7 @@ type Stdio struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$')",message="image must be a container image's reference, such as registry.example.com/team/server:1.2.3"
 	Image string `json:"image,omitempty"`
 
-	// install is the published package of the server. A package of npm is installed
-	// once for all users; one of Python is downloaded when the program starts.
+	// install is the published package of the server. It is installed once for all users.
 	// +optional
 	Install *Install `json:"install,omitempty"`
 

@@ -61,7 +61,7 @@ func (o *BundleOptions) registerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.StoreURL, "bundles-url", o.StoreURL, "URL at which the store keeps the bundles of programs. Without it, each program is fetched from its registry when it starts")
 	fs.StringVar(&o.PackerImage, "packer-image", o.PackerImage, "image of the ingress's program, which packs what a Job has installed")
 	fs.StringVar(&o.Architecture, "bundle-architecture", o.Architecture, "architecture of the machines on which programs run, such as amd64 or arm64")
-	fs.StringArrayVar(&o.InstallScripts, "bundle-install-scripts", o.InstallScripts, "package of npm whose install scripts, and those of its dependencies, run when it is installed; repeat the flag for each package. They run in a Job without any secret")
+	fs.StringArrayVar(&o.InstallScripts, "bundle-install-scripts", o.InstallScripts, "package of npm whose install scripts, and those of its dependencies, run when it is installed, or package of Python that may be built, with its dependencies; repeat the flag for each package. That runs in a Job without any secret")
 	fs.Int64Var(&o.MaxBytes, "bundle-max-bytes", o.MaxBytes, "how many bytes an installed package may have with its dependencies")
 	fs.IntVar(&o.MaxInstalls, "max-installs", o.MaxInstalls, "how many packages are installed at the same time")
 	fs.StringVar(&o.Registry, "bundle-registry", o.Registry, "repository of a registry, as host/path, where bundles are images that pods mount. It needs Kubernetes 1.35 and a container runtime with image volumes, such as containerd 2.1. Without it bridges fetch bundles from the store")
@@ -72,7 +72,7 @@ func (o *BundleOptions) registerFlags(fs *pflag.FlagSet) {
 // repositoryName matches a repository with its registry's host, without tag and digest.
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
 
-// packageName matches the name of a package of npm.
+// packageName matches the name of a package of npm or of the Python Package Index.
 var packageName = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
 func (o *BundleOptions) validate() error {
@@ -91,13 +91,16 @@ func (o *BundleOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// bundleSettings returns which programs are started from bundles: none without a store, or without
-// an image in which they run.
+// bundleSettings returns which programs are started from bundles: none without a store, and none of a
+// method without an image in which they run.
 func (o *Options) bundleSettings() bundling.Settings {
-	if o.Bundles.StoreURL == "" || o.RuntimeImageNode == "" {
+	if o.Bundles.StoreURL == "" {
 		return bundling.Settings{}
 	}
-	return bundling.Settings{Architecture: o.Bundles.Architecture, InstallScripts: o.Bundles.InstallScripts, Repository: o.Bundles.Registry}
+	return bundling.Settings{
+		Architecture: o.Bundles.Architecture, InstallScripts: o.Bundles.InstallScripts, Repository: o.Bundles.Registry,
+		Lacking: desired.Settings{RuntimeImageNode: o.RuntimeImageNode, RuntimeImagePython: o.RuntimeImagePython}.Lacking(),
+	}
 }
 
 // setUpBundles adds the controller of bundles. Without a store it makes none, and those that
@@ -113,7 +116,7 @@ func setUpBundles(m ctrl.Manager, o Options, own prometheus.Registerer) error {
 		Client: m.GetClient(), Live: m.GetAPIReader(), Recorder: m.GetEventRecorder(leaseName), Clock: clock.RealClock{},
 		Settings: programbundle.Settings{
 			Installing: desired.Installing{
-				Image: o.RuntimeImageNode, PackerImage: o.Bundles.PackerImage, KeybrokerURL: o.KeybrokerURL, StoreURL: o.Bundles.StoreURL,
+				Image: o.RuntimeImageNode, PythonImage: o.RuntimeImagePython, PackerImage: o.Bundles.PackerImage, KeybrokerURL: o.KeybrokerURL, StoreURL: o.Bundles.StoreURL,
 				Env: o.RuntimeEnv, Authorities: o.RuntimeAuthorities, MaxBytes: o.Bundles.MaxBytes,
 				Repository: o.Bundles.Registry, RegistryAuthorities: o.Bundles.RegistryAuthorities,
 			},

@@ -145,7 +145,7 @@ func (m eventMapper) bridgesOfBundle(ctx context.Context, o client.Object) []rec
 	if !ok || bundle.Namespace != m.settings.Namespace {
 		return nil
 	}
-	return m.requests(ctx, client.MatchingFields{indexPackage: bundling.PackageOf(bundle.Spec)})
+	return m.requests(ctx, client.MatchingFields{indexPackage: bundling.KeyOf(bundle.Spec.Install)})
 }
 
 // UsersOf returns what finds the HostedBridges that have a server of a package, in a cache with
@@ -153,7 +153,7 @@ func (m eventMapper) bridgesOfBundle(ctx context.Context, o client.Object) []rec
 func UsersOf(reader client.Reader) func(context.Context, v1alpha1.ProgramBundleSpec) ([]v1alpha1.HostedBridge, error) {
 	return func(ctx context.Context, spec v1alpha1.ProgramBundleSpec) ([]v1alpha1.HostedBridge, error) {
 		var list v1alpha1.HostedBridgeList
-		if err := reader.List(ctx, &list, client.MatchingFields{indexPackage: bundling.PackageOf(spec)}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := reader.List(ctx, &list, client.MatchingFields{indexPackage: bundling.KeyOf(spec.Install)}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list HostedBridges of a package: %w", err)
 		}
 		return list.Items, nil

@@ -37,7 +37,7 @@ func TestAProgramIsStartedFromItsBundleWithoutAnotherPod(t *testing.T) {
 	}
 	var made v1alpha1.ProgramBundleList
 	must.Succeed(t, f.List(t.Context(), &made, client.InNamespace(f.Settings.Namespace)))
-	if len(made.Items) != 1 || bundling.PackageOf(made.Items[0].Spec) != "server@1.0.0" {
+	if len(made.Items) != 1 || bundling.PackageOf(made.Items[0].Spec.Install) != "server@1.0.0" {
 		t.Fatalf("%d bundles", len(made.Items))
 	}
 	users := must.Value(hostedbridge.UsersOf(f.Client)(t.Context(), made.Items[0].Spec))(t)

@@ -69,7 +69,7 @@ func (r *Reconciler) bundlesOf(ctx context.Context, o client.Object) []reconcile
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
-		if b := &list.Items[i]; slices.Contains(packages, bundling.PackageOf(b.Spec)) {
+		if b := &list.Items[i]; slices.Contains(packages, bundling.KeyOf(b.Spec.Install)) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 		}
 	}

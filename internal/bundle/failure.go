@@ -16,6 +16,11 @@ const (
 	VersionNotFound Code = "VersionNotFound"
 	// NodeTooOld means that a package needs another version of Node.
 	NodeTooOld Code = "NodeTooOld"
+	// PythonUnsupported means that a package does not support the version of Python.
+	PythonUnsupported Code = "PythonUnsupported"
+	// NoWheel means that a package has no wheel for the machine and its Python, so that it would
+	// have to be built.
+	NoWheel Code = "NoWheel"
 	// NoProgram means that the package has no program to start.
 	NoProgram Code = "NoProgram"
 	// TooLarge means that the tree has more bytes or files than a bundle may have.
@@ -30,7 +35,7 @@ const (
 	RegistryFailed Code = "RegistryFailed"
 	// NotInRegistry means that the registry of images does not have the bundle.
 	NotInRegistry Code = "NotInRegistry"
-	// InstallFailed is anything else that npm ended with.
+	// InstallFailed is anything else that npm or uv ended with.
 	InstallFailed Code = "InstallFailed"
 )
 

@@ -20,19 +20,19 @@ const (
 	// maxLock is the length of package-lock.json in bytes, so that it fits into a record:
 	// some 5,000 packages.
 	maxLock = 2 << 20
-	// maxManifest is the length of a package.json in bytes.
+	// maxManifest is the length of a package.json or a METADATA in bytes.
 	maxManifest = 1 << 20
 )
 
-// NPM is what npm installed.
-type NPM struct {
+// Tree is what was installed for a package.
+type Tree struct {
 	// Bins are the programs of the package: the path of the file of each, from the root of
 	// the tree.
 	Bins map[string]string
-	// Engines are the versions of Node and others that the package asks for.
+	// Engines are the versions of Node, Python and others that the package asks for.
 	Engines  map[string]string
 	Packages []Package
-	// Lock is the text of package-lock.json.
+	// Lock is the text of package-lock.json, or of pylock.toml.
 	Lock string
 }
 
@@ -49,13 +49,13 @@ type Package struct {
 
 // FromNPM reads what npm installed for the package in the folder dir. The error is a
 // *Failure when the package is at fault.
-func FromNPM(dir, name string) (NPM, error) {
+func FromNPM(dir, name string) (Tree, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return NPM{}, fmt.Errorf("open the tree: %w", err)
+		return Tree{}, fmt.Errorf("open the tree: %w", err)
 	}
 	defer func() { _ = root.Close() }() // Its files are closed by themselves.
-	var tree NPM
+	var tree Tree
 	lock, err := readFile(root, "package-lock.json", maxLock)
 	if err != nil {
 		return tree, err
@@ -91,7 +91,7 @@ func FromNPM(dir, name string) (NPM, error) {
 func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	info, err := root.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, failure(BadTree, "npm made no %s", name)
+		return nil, failure(BadTree, "what was installed lacks %s", name)
 	}
 	if err != nil {
 		return nil, err

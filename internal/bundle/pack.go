@@ -38,7 +38,7 @@ type Result struct {
 
 // notPacked are the files of a tree that name the registry it is from, or the folder it
 // was made in, so that equal packages have equal bundles.
-var notPacked = map[string]bool{"package-lock.json": true, "node_modules/.package-lock.json": true}
+var notPacked = map[string]bool{"package-lock.json": true, "node_modules/.package-lock.json": true, pythonLock: true}
 
 // Pack writes the tree at dir as a bundle. It follows no link. The error is a
 // *Failure when the tree is at fault.

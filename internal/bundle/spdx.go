@@ -88,30 +88,32 @@ func SPDX(r *Record) ([]byte, error) {
 	}
 	for i, p := range r.Packages {
 		id := fmt.Sprintf("SPDXRef-Package-%d", i+1)
-		d.Packages = append(d.Packages, spdxOf(id, p))
+		d.Packages = append(d.Packages, spdxOf(id, p, r.Method))
 		d.Relationships = append(d.Relationships, spdxRelationship{bundleID, "CONTAINS", id})
 	}
 	return json.Marshal(d)
 }
 
-func spdxOf(id string, p Package) spdxPackage {
+func spdxOf(id string, p Package, method string) spdxPackage {
 	s := spdxPackage{
 		ID: id, Name: p.Name, Version: p.Version, Download: noAssertion, Concluded: noAssertion, Declared: noAssertion, Copyright: noAssertion,
-		References: []spdxRef{{"PACKAGE-MANAGER", "purl", purl(p)}},
+		References: []spdxRef{{"PACKAGE-MANAGER", "purl", purl(p, method)}},
 	}
 	if spdxLicense.MatchString(p.License) {
 		s.Declared = p.License
 	}
-	if sum, ok := strings.CutPrefix(p.Integrity, "sha512-"); ok {
-		if b, err := base64.StdEncoding.DecodeString(sum); err == nil {
-			s.Checksums = []spdxChecksum{{"SHA512", hex.EncodeToString(b)}}
-		}
+	algorithm, sum, _ := strings.Cut(p.Integrity, "-")
+	if b, err := base64.StdEncoding.DecodeString(sum); err == nil && (algorithm == "sha512" || algorithm == "sha256") {
+		s.Checksums = []spdxChecksum{{strings.ToUpper(algorithm), hex.EncodeToString(b)}}
 	}
 	return s
 }
 
 // purl returns the package's URL of the kind that vulnerability scanners look up.
-func purl(p Package) string {
+func purl(p Package, method string) string {
+	if method == "uvx" {
+		return "pkg:pypi/" + url.PathEscape(project(p.Name)) + "@" + url.PathEscape(p.Version)
+	}
 	parts := strings.Split(p.Name, "/")
 	for i, part := range parts {
 		parts[i] = strings.ReplaceAll(url.PathEscape(part), "@", "%40")

@@ -36,11 +36,14 @@ type Settings struct {
 	// Architecture is that of the machines on which programs run, as Go names it. Empty means
 	// that programs are fetched each time they start.
 	Architecture string
-	// InstallScripts are the packages whose install scripts run, and those of what they depend on.
+	// InstallScripts are the packages whose install scripts run, and those of what they depend on. Of
+	// Python they are those that may be built.
 	InstallScripts []string
 	// Repository is the repository of a registry that has bundles as images, such as
 	// registry.example.com/mcp/bundles. Empty means that there is none.
 	Repository string
+	// Lacking are the methods for which the installation has no image.
+	Lacking []v1alpha1.InstallMethod
 }
 
 // Bundled is a program that is started from a bundle.
@@ -51,55 +54,76 @@ type Bundled struct {
 	Args    []string
 }
 
-// exactVersion matches one version of npm. The API has the same rule, but recipes do not pass it.
-var exactVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+var (
+	// exactVersion matches one version of a method's registry. The API has the same rules, but recipes do
+	// not pass them.
+	exactVersion = map[v1alpha1.InstallMethod]*regexp.Regexp{
+		v1alpha1.InstallNPX: regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`),
+		v1alpha1.InstallUVX: regexp.MustCompile(`^([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?$`),
+	}
+	// pythonPackage matches a package of Python without extras, which the API does not have either.
+	pythonPackage = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	// interpreter matches what uvx takes for Python itself, and not for a package.
+	interpreter = regexp.MustCompile(`(?i)^(c?python|cp|pypy|pp|graalpy|gp|pyodide)w?[0-9.]*t?$`)
+)
 
 // Of returns the bundle from which a server's program is started, and false for a server that
 // is no program, has an image of its own, or does not name one exact version of a package.
 func (b Settings) Of(server plan.Server) (Bundled, bool) {
-	name, version, f := fetched(server)
-	if name == "" || b.Architecture == "" {
+	install, f := fetched(server)
+	if install.Package == "" || b.Architecture == "" || slices.Contains(b.Lacking, install.Method) {
 		return Bundled{}, false
 	}
+	names := recipe.Install{Method: string(install.Method), Package: install.Package}.Names
 	return Bundled{
 		Spec: v1alpha1.ProgramBundleSpec{
-			Install:      v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: name, Version: version},
-			Architecture: b.Architecture, InstallScripts: slices.Contains(b.InstallScripts, name),
+			Install: install, Architecture: b.Architecture, InstallScripts: slices.ContainsFunc(b.InstallScripts, names),
 		},
 		Program: f.Program, Args: f.Args,
 	}, true
 }
 
-// fetched returns the package that npx fetches for a server, empty for none.
-func fetched(server plan.Server) (name, version string, f recipe.Fetched) {
-	if server.Program == nil || server.Image != "" || len(server.Program.Command) == 0 || server.Program.Command[0] != string(v1alpha1.InstallNPX) {
-		return "", "", f
+// fetched returns the package that npx or uvx fetches for a server, empty for none.
+func fetched(server plan.Server) (v1alpha1.Install, recipe.Fetched) {
+	none := v1alpha1.Install{}
+	if server.Program == nil || server.Image != "" || len(server.Program.Command) == 0 {
+		return none, recipe.Fetched{}
 	}
-	f, err := recipe.Fetches(string(v1alpha1.InstallNPX), server.Program.Command[1:])
+	method := v1alpha1.InstallMethod(server.Program.Command[0])
+	if exactVersion[method] == nil {
+		return none, recipe.Fetched{}
+	}
+	f, err := recipe.Fetches(string(method), server.Program.Command[1:])
 	if err != nil {
-		return "", "", f
+		return none, recipe.Fetched{}
 	}
-	if name, version = f.Version(); !exactVersion.MatchString(version) {
-		return "", "", f
+	name, version := f.Version()
+	// The image has one Python, with which the package is installed.
+	python := method == v1alpha1.InstallUVX && (f.Python || !pythonPackage.MatchString(name) || interpreter.MatchString(name))
+	if python || !exactVersion[method].MatchString(version) {
+		return none, recipe.Fetched{}
 	}
-	return name, version, f
+	return v1alpha1.Install{Method: method, Package: name, Version: version}, f
 }
 
-// Packages returns the packages that the servers of a bridge fetch, each as name@version. It
+// Packages returns the packages that the servers of a bridge fetch, each as KeyOf returns it. It
 // does not depend on the installation's settings, so that a cache can be indexed by it.
 func Packages(b *v1alpha1.HostedBridge) []string {
 	var packages []string
 	for _, server := range plan.Servers(b) {
-		if name, version, _ := fetched(server); name != "" {
-			packages = append(packages, name+"@"+version)
+		if install, _ := fetched(server); install.Package != "" {
+			packages = append(packages, KeyOf(install))
 		}
 	}
 	slices.Sort(packages)
 	return slices.Compact(packages)
 }
 
-// PackageOf returns what Packages has for a bundle.
-func PackageOf(spec v1alpha1.ProgramBundleSpec) string { return spec.Package + "@" + spec.Version }
+// KeyOf returns what Packages has for a package: registries have packages of equal names.
+func KeyOf(install v1alpha1.Install) string { return string(install.Method) + " " + PackageOf(install) }
+
+// PackageOf returns a package's name with its version.
+func PackageOf(install v1alpha1.Install) string { return install.Package + "@" + install.Version }
 
 // notInName matches what the name of an object of Kubernetes, and of a Job's pod, does not have.
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
@@ -188,10 +212,24 @@ func (b Bundles) Start(c mcpserver.Config, bridge *v1alpha1.HostedBridge) mcpser
 			program.Bundle = &mcpserver.Bundle{Digest: bundle.Status.Digest, Bytes: bundle.Status.Bytes, Architecture: bundle.Spec.Architecture}
 			folder = Folder + "/" + program.Bundle.Hex()
 		}
-		program.Command = append([]string{"node", folder + "/" + file(bundle, bundled)}, bundled.Args...)
+		program.Command = append(starts(bundle.Spec.Method, folder, file(bundle, bundled)), bundled.Args...)
 		c.Servers[i].Program = &program
 	}
 	return c
+}
+
+// Launcher is the file of a tree of Python that starts a program of the tree, since a program needs
+// to be told where its packages are.
+const Launcher = "hosted-bridge-launch.py"
+
+// starts returns the command that starts a file of a bundle that is in the folder.
+func starts(method v1alpha1.InstallMethod, folder, file string) []string {
+	if method == v1alpha1.InstallUVX {
+		// Without the packages of the image, and without the variables of the program, which are for
+		// the program itself.
+		return []string{"python3", "-IS", folder + "/" + Launcher, folder + "/" + file}
+	}
+	return []string{"node", folder + "/" + file}
 }
 
 // file returns the file that is started, relative to the bundle, empty for none.
@@ -215,16 +253,20 @@ func notStartable(bundle *v1alpha1.ProgramBundle, bundled Bundled) string {
 		if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason == v1alpha1.ReasonInstalling {
 			return ""
 		}
-		return fmt.Sprintf("package %s could not be installed: %s", PackageOf(bundle.Spec), ready.Message)
+		return fmt.Sprintf("package %s could not be installed: %s", PackageOf(bundle.Spec.Install), ready.Message)
 	}
 	if file(bundle, bundled) != "" {
 		return ""
 	}
+	if bundled.Program == "" && bundle.Spec.Method == v1alpha1.InstallUVX {
+		return fmt.Sprintf("package %s has no program of its own name: name one in the command, as uvx --from %s PROGRAM; its programs are %s",
+			PackageOf(bundle.Spec.Install), PackageOf(bundle.Spec.Install), programs(bundle))
+	}
 	if bundled.Program == "" {
 		return fmt.Sprintf("package %s has several programs: name one of them in the command, as npx -y --package %s -- PROGRAM; they are %s",
-			PackageOf(bundle.Spec), PackageOf(bundle.Spec), programs(bundle))
+			PackageOf(bundle.Spec.Install), PackageOf(bundle.Spec.Install), programs(bundle))
 	}
-	return fmt.Sprintf("package %s has no program %.80s; its programs are %s", PackageOf(bundle.Spec), bundled.Program, programs(bundle))
+	return fmt.Sprintf("package %s has no program %.80s; its programs are %s", PackageOf(bundle.Spec.Install), bundled.Program, programs(bundle))
 }
 
 func programs(bundle *v1alpha1.ProgramBundle) string {

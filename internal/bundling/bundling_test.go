@@ -37,14 +37,28 @@ func TestWhichProgramsAreStartedFromABundle(t *testing.T) {
 		settings Settings
 		want     string // package, program and arguments, empty for no bundle
 	}{
-		"an install":                      {func(*v1alpha1.Stdio) {}, settings, "@scope/server@1.2.3 [] --verbose ${TOKEN}"},
-		"a command of npx":                {command("npx", "-y", "other@2.0.0", "serve", "--", "x"), settings, "other@2.0.0 [] serve -- x"},
-		"another program of the package":  {command("npx", "--yes", "--package=other@2.0.0", "--", "tool", "-a"), settings, "other@2.0.0 [tool] -a"},
-		"a package with install scripts":  {command("npx", "-y", "built@1.0.0-rc.1+x"), settings, "built@1.0.0-rc.1+x scripts [] "},
-		"no exact version":                {command("npx", "-y", "other@2"), settings, ""},
-		"no version":                      {command("npx", "-y", "other"), settings, ""},
-		"an option that adds a package":   {command("npx", "-y", "--registry=https://r.example.com", "other@2.0.0"), settings, ""},
-		"another method":                  {func(s *v1alpha1.Stdio) { s.Install.Method = v1alpha1.InstallUVX }, settings, ""},
+		"an install":                     {func(*v1alpha1.Stdio) {}, settings, "@scope/server@1.2.3 [] --verbose ${TOKEN}"},
+		"a command of npx":               {command("npx", "-y", "other@2.0.0", "serve", "--", "x"), settings, "other@2.0.0 [] serve -- x"},
+		"another program of the package": {command("npx", "--yes", "--package=other@2.0.0", "--", "tool", "-a"), settings, "other@2.0.0 [tool] -a"},
+		"a package with install scripts": {command("npx", "-y", "built@1.0.0-rc.1+x"), settings, "built@1.0.0-rc.1+x scripts [] "},
+		"no exact version":               {command("npx", "-y", "other@2"), settings, ""},
+		"no version":                     {command("npx", "-y", "other"), settings, ""},
+		"an option that adds a package":  {command("npx", "-y", "--registry=https://r.example.com", "other@2.0.0"), settings, ""},
+		"an install of Python": {func(s *v1alpha1.Stdio) {
+			*s.Install = v1alpha1.Install{Method: "uvx", Package: "notes", Version: "1!1.0rc1"}
+		}, settings, "notes@1!1.0rc1 [] --verbose ${TOKEN}"},
+		"a command of uvx":                {command("uvx", "notes@1.2", "serve", "--from", "x"), settings, "notes@1.2 [] serve --from x"},
+		"another operator of uvx":         {command("uvx", "notes==1.2.post3"), settings, "notes@1.2.post3 [] "},
+		"another program of Python":       {command("uvx", "-q", "--from=notes==1.2", "admin", "-a"), settings, "notes@1.2 [admin] -a"},
+		"a package that may be built":     {command("uvx", "Built@1.0.0"), settings, "Built@1.0.0 scripts [] "},
+		"no exact version of Python":      {command("uvx", "notes==1.*"), settings, ""},
+		"no version of Python":            {command("uvx", "notes"), settings, ""},
+		"the latest version of Python":    {command("uvx", "notes@latest"), settings, ""},
+		"parts of a package":              {command("uvx", "--from", "notes[cli]==1.2", "notes"), settings, ""},
+		"a certain Python":                {command("uvx", "--python", "3.12", "notes@1.2"), settings, ""},
+		"Python itself":                   {command("uvx", "python3.12t@3.12", "-c", "x"), settings, ""},
+		"a package by its URL":            {command("uvx", "--from", "git+https://example.com/notes@1.2", "notes"), settings, ""},
+		"no image for the method":         {command("uvx", "notes@1.2"), Settings{Architecture: "amd64", Lacking: []v1alpha1.InstallMethod{v1alpha1.InstallUVX}}, ""},
 		"an image of its own":             {func(s *v1alpha1.Stdio) { s.Image = "example/node:1" }, settings, ""},
 		"another command":                 {command("node", "/app/index.js"), settings, ""},
 		"an installation without bundles": {func(*v1alpha1.Stdio) {}, Settings{}, ""},
@@ -53,7 +67,7 @@ func TestWhichProgramsAreStartedFromABundle(t *testing.T) {
 			b := &v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{packaged(tt.change)}}}
 			got := ""
 			if bundled, ok := tt.settings.Of(plan.Servers(b)[0]); ok {
-				got = PackageOf(bundled.Spec)
+				got = PackageOf(bundled.Spec.Install)
 				if bundled.Spec.InstallScripts {
 					got += " scripts"
 				}
@@ -77,11 +91,11 @@ func TestAProgramIsStartedFromTheImageThatItsContainerMounts(t *testing.T) {
 		want      string // what is mounted
 		folder    string // from where it is started
 	}{
-		"no pod":                           {image, nil, nil, image, ImageFolder},
-		"no pod, and no image":             {"", nil, nil, "", Folder},
-		"an image of another registry":     {"other.example.com/bundles@sha256:" + strings.Repeat("cd", 32), nil, nil, "", Folder},
-		"no pod, and an image was refused": {image, nil, map[string]bool{image: true}, "", Folder},
-		"a pod that mounts it":             {image, map[string]string{"one": image}, nil, image, ImageFolder},
+		"no pod":                                            {image, nil, nil, image, ImageFolder},
+		"no pod, and no image":                              {"", nil, nil, "", Folder},
+		"an image of another registry":                      {"other.example.com/bundles@sha256:" + strings.Repeat("cd", 32), nil, nil, "", Folder},
+		"no pod, and an image was refused":                  {image, nil, map[string]bool{image: true}, "", Folder},
+		"a pod that mounts it":                              {image, map[string]string{"one": image}, nil, image, ImageFolder},
 		"a pod that mounts it, and another node refused it": {image, map[string]string{"one": image}, map[string]bool{image: true}, image, ImageFolder},
 		"a pod without it":                                  {image, map[string]string{"one": ""}, nil, "", Folder},
 		"a pod with another one":                            {image, map[string]string{"one": other}, nil, other, Folder},
@@ -109,6 +123,16 @@ func TestAProgramIsStartedFromTheImageThatItsContainerMounts(t *testing.T) {
 	}
 }
 
+// TestAPackageOfAnotherRegistryIsAnotherOne has npm and Python's registry with a package of one name.
+func TestAPackageOfAnotherRegistryIsAnotherOne(t *testing.T) {
+	of := func(command ...string) []string {
+		return Packages(&v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{packaged(func(s *v1alpha1.Stdio) { s.Command = command })}}})
+	}
+	if npm, python := of("npx", "-y", "notes@1.2.3"), of("uvx", "notes@1.2.3"); len(npm) != 1 || len(python) != 1 || npm[0] == python[0] {
+		t.Errorf("%v, %v", npm, python)
+	}
+}
+
 func TestANameOfABundleIsOneOfAJobsPodAndOfItsSpecAlone(t *testing.T) {
 	seen := map[string]bool{}
 	for _, spec := range []v1alpha1.ProgramBundleSpec{
@@ -120,7 +144,7 @@ func TestANameOfABundleIsOneOfAJobsPodAndOfItsSpecAlone(t *testing.T) {
 	} {
 		name := NameOf(spec)
 		if seen[name] || len(name) > 53 || notInName.MatchString(strings.ReplaceAll(name, "-", "a")) || strings.Trim(name, "-") != name {
-			t.Errorf("%s is called %q", PackageOf(spec), name)
+			t.Errorf("%s is called %q", PackageOf(spec.Install), name)
 		}
 		seen[name] = true
 	}
@@ -174,7 +198,7 @@ func TestAProgramIsStartedFromItsBundleWaitsForItOrIsOutOfService(t *testing.T) 
 			}}}
 			b.UID = "11111111-1111-1111-1111-111111111111"
 			bundles := Bundles{Settings: settings, Known: map[string]*v1alpha1.ProgramBundle{}}
-			if missing := bundles.Missing(b); len(missing) != 1 || PackageOf(missing[0]) != "@scope/server@1.2.3" {
+			if missing := bundles.Missing(b); len(missing) != 1 || PackageOf(missing[0].Install) != "@scope/server@1.2.3" {
 				t.Fatalf("missing are %v", missing)
 			}
 			bundles.Known[NameOf(tt.bundle.Spec)] = tt.bundle
@@ -188,6 +212,37 @@ func TestAProgramIsStartedFromItsBundleWaitsForItOrIsOutOfService(t *testing.T) 
 			}
 			if command := strings.Join(got.Program.Command, " "); !strings.HasPrefix(command, tt.command) || (got.Program.Bundle != nil) != strings.HasPrefix(command, "node") {
 				t.Errorf("the command is %q of bundle %v", command, got.Program.Bundle)
+			}
+		})
+	}
+}
+
+// TestAProgramOfPythonIsStartedByTheLauncherOfItsTree has a package whose programs have other names than it.
+func TestAProgramOfPythonIsStartedByTheLauncherOfItsTree(t *testing.T) {
+	install := v1alpha1.Install{Method: v1alpha1.InstallUVX, Package: "notes", Version: "1.2"}
+	bundle := bundled(metav1.ConditionTrue, v1alpha1.ReasonReady, "")
+	bundle.Spec.Install, bundle.Status.Program = install, ""
+	bundle.Status.Programs = []v1alpha1.BundledProgram{{Name: "admin", Path: "bin/admin"}, {Name: "serve", Path: "bin/serve"}}
+	folder := "/hosted-bridge-bundles/" + strings.Repeat("ab", 32)
+	for name, tt := range map[string]struct {
+		command       []string
+		starts, fault string
+	}{
+		"a program of the package":          {[]string{"uvx", "--from", "notes==1.2", "serve", "-v"}, "python3 -IS " + folder + "/hosted-bridge-launch.py " + folder + "/bin/serve -v", ""},
+		"none with the name of the package": {[]string{"uvx", "notes@1.2"}, "uvx notes@1.2", "package notes@1.2 has no program of its own name: name one in the command, as uvx --from notes@1.2 PROGRAM; its programs are admin, serve"},
+		"an unknown program":                {[]string{"uvx", "--from", "notes==1.2", "x"}, "uvx --from notes==1.2 x", "package notes@1.2 has no program x; its programs are admin, serve"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := packaged(func(s *v1alpha1.Stdio) { s.Command, s.Args = tt.command, nil })
+			b := &v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{UserID: "alice", Servers: []v1alpha1.Server{server}}}
+			b.UID = "11111111-1111-1111-1111-111111111111"
+			bundles := Bundles{Settings: settings, Known: map[string]*v1alpha1.ProgramBundle{NameOf(bundle.Spec): bundle}}
+			c := bundles.Start(plan.Configuration(b, mcpserver.Egress{}, ""), b)
+			if err := c.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Servers[0]; strings.Join(got.Program.Command, " ") != tt.starts || got.Fault != tt.fault {
+				t.Errorf("starts %q, fault %q", got.Program.Command, got.Fault)
 			}
 		})
 	}

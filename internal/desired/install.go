@@ -4,6 +4,7 @@
 package desired
 
 import (
+	_ "embed" // for the script of uv.
 	"fmt"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 )
 
 const (
@@ -41,7 +43,7 @@ const (
 	// installSeconds is how long an install may take: the largest known one takes 50 s on a busy
 	// machine.
 	installSeconds = 900
-	// installRetries are for a node that goes away, or a store that is away. What npm refuses is
+	// installRetries are for a node that goes away, or a store that is away. What npm or uv refuses is
 	// not tried again by the Job.
 	installRetries = 2
 	// endedSeconds is how long a Job is kept that has ended, so that its logs can be read.
@@ -50,14 +52,15 @@ const (
 
 // Installing is how an installation installs packages.
 type Installing struct {
-	// Image is the image in which packages are installed and run.
-	Image string
+	// Image is the image in which packages of npm are installed and run, PythonImage that of
+	// packages of the Python Package Index. An installation may lack one of them.
+	Image, PythonImage string
 	// PackerImage is the image of the ingress's program, which packs what was installed.
 	PackerImage string
 	// KeybrokerURL and StoreURL are where it reaches the keybroker and the bundles of the store.
 	KeybrokerURL, StoreURL string
 	// Env are variables of the install, each NAME=VALUE, and Authorities certificate
-	// authorities in PEM that it trusts besides those of Node.js.
+	// authorities in PEM that it trusts besides those of Node.js, or of the image.
 	Env         []string
 	Authorities string
 	// MaxBytes is how much a bundle may have, uncompressed.
@@ -67,7 +70,15 @@ type Installing struct {
 	Repository, RegistryAuthorities string
 }
 
-// installScript installs the package. It ends with success whatever npm says, so that the packer can
+// imageOf returns the image in which a package is installed and run.
+func (s Installing) imageOf(b *v1alpha1.ProgramBundle) string {
+	if b.Spec.Method == v1alpha1.InstallUVX {
+		return s.PythonImage
+	}
+	return s.Image
+}
+
+// installScript installs a package of npm. It ends with success whatever npm says, so that the packer can
 // say what that was. It is for Node.js, since an image need not have more than that and npm.
 // Nothing in it comes from outside but by variables.
 const installScript = `const fs = require("node:fs"), { spawnSync } = require("node:child_process");
@@ -92,14 +103,14 @@ func jobName(b *v1alpha1.ProgramBundle, kind string) string {
 	return fmt.Sprintf("%s-%.5s-%s%d", b.Name, b.UID, kind, b.Status.Attempts+1)
 }
 
-// InstallJob returns the Job of the next attempt. Its init container runs npm and has no credential.
+// InstallJob returns the Job of the next attempt. Its init container runs npm or uv and has no credential.
 // The packer's container runs nothing of the package, and has a token for the keybroker.
 func InstallJob(b *v1alpha1.ProgramBundle, s Installing) *batchv1.Job {
 	job := packerJob(b, InstallJobName(b), packer(b, s), s)
 	spec := &job.Spec.Template.Spec
 	spec.NodeSelector = map[string]string{corev1.LabelArchStable: b.Spec.Architecture}
 	spec.InitContainers = []corev1.Container{installer(b, s)}
-	// Twice the bundle, for npm keeps what it fetched beside what it unpacked.
+	// Twice the bundle, for npm and uv keep what they fetched beside what they unpacked.
 	spec.Volumes = append(spec.Volumes, folder(workVolume, 2*s.MaxBytes))
 	return job
 }
@@ -137,17 +148,16 @@ func folder(name string, limit int64) corev1.Volume {
 }
 
 func installer(b *v1alpha1.ProgramBundle, s Installing) corev1.Container {
-	scripts := "--ignore-scripts"
-	if b.Spec.InstallScripts {
-		scripts = "--no-ignore-scripts"
+	command, env := npmInstall(b)
+	if b.Spec.Method == v1alpha1.InstallUVX {
+		command, env = uvInstall(b)
 	}
 	c := corev1.Container{
-		Name: installContainer, Image: s.Image, WorkingDir: workFolder, Command: []string{"node", "-e", installScript},
-		Env: []corev1.EnvVar{
-			{Name: "PACKAGE", Value: b.Spec.Package + "@" + b.Spec.Version}, {Name: "SCRIPTS", Value: scripts},
-			{Name: "HOME", Value: workFolder + "/home"}, {Name: "TMPDIR", Value: workFolder + "/home"},
-			{Name: "npm_config_update_notifier", Value: "false"}, {Name: "AUTHORITIES", Value: s.Authorities},
-		},
+		Name: installContainer, Image: s.imageOf(b), WorkingDir: workFolder, Command: command,
+		Env: append(env,
+			corev1.EnvVar{Name: "HOME", Value: workFolder + "/home"}, corev1.EnvVar{Name: "TMPDIR", Value: workFolder + "/home"},
+			corev1.EnvVar{Name: "AUTHORITIES", Value: s.Authorities},
+		),
 		Resources:       installResources("100m", "256Mi", "1Gi"),
 		SecurityContext: restrictedContainer(),
 		VolumeMounts:    []corev1.VolumeMount{{Name: workVolume, MountPath: workFolder}},
@@ -159,6 +169,34 @@ func installer(b *v1alpha1.ProgramBundle, s Installing) corev1.Container {
 	return c
 }
 
+func npmInstall(b *v1alpha1.ProgramBundle) (command []string, env []corev1.EnvVar) {
+	scripts := "--ignore-scripts"
+	if b.Spec.InstallScripts {
+		scripts = "--no-ignore-scripts"
+	}
+	return []string{"node", "-e", installScript}, []corev1.EnvVar{
+		{Name: "PACKAGE", Value: b.Spec.Package + "@" + b.Spec.Version}, {Name: "SCRIPTS", Value: scripts},
+		{Name: "npm_config_update_notifier", Value: "false"},
+	}
+}
+
+//go:embed install.py
+var uvScript string
+
+// uvInstall has uv install wheels alone, for a package that has none is built by its own code.
+func uvInstall(b *v1alpha1.ProgramBundle) (command []string, env []corev1.EnvVar) {
+	build := "--no-build"
+	if b.Spec.InstallScripts {
+		build = "--build"
+	}
+	return []string{"python3", "-c", uvScript}, []corev1.EnvVar{
+		{Name: "PACKAGE", Value: b.Spec.Package + "==" + b.Spec.Version}, {Name: "BUILD", Value: build}, {Name: "LAUNCHER", Value: bundling.Launcher},
+		// The packer reads what uv says, which is to be as it is outside a terminal.
+		{Name: "UV_NO_WRAP", Value: "1"}, {Name: "NO_COLOR", Value: "1"},
+		{Name: "UV_PYTHON_DOWNLOADS", Value: "never"},
+	}
+}
+
 // escaped returns a variable's value in which Kubernetes replaces nothing.
 func escaped(value string) string { return strings.ReplaceAll(value, "$(", "$$(") }
 
@@ -166,7 +204,7 @@ func packer(b *v1alpha1.ProgramBundle, s Installing) corev1.Container {
 	c := packerContainer(s,
 		"--tree="+workFolder+"/tree", "--log="+workFolder+"/log", "--exit-code="+workFolder+"/exit-code",
 		"--method="+string(b.Spec.Method), "--package="+b.Spec.Package, "--version="+b.Spec.Version,
-		"--architecture="+b.Spec.Architecture, "--runtime="+s.Image)
+		"--architecture="+b.Spec.Architecture, "--runtime="+s.imageOf(b))
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: workVolume, MountPath: workFolder, ReadOnly: true})
 	return c
 }

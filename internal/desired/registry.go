@@ -28,7 +28,7 @@ func FindJobName(b *v1alpha1.ProgramBundle) string { return jobName(b, "f") }
 // takes the place of an install.
 func FindJob(b *v1alpha1.ProgramBundle, s Installing) *batchv1.Job {
 	return registryJob(b, FindJobName(b), s, "--registry-tag="+b.Name,
-		"--package="+b.Spec.Package, "--version="+b.Spec.Version, "--architecture="+b.Spec.Architecture)
+		"--method="+string(b.Spec.Method), "--package="+b.Spec.Package, "--version="+b.Spec.Version, "--architecture="+b.Spec.Architecture)
 }
 
 // PushJobName returns the name of the Job of the next attempt to upload an installed bundle.

@@ -78,6 +78,11 @@ func TestTheOperatorMakesNoJobsButThoseThatInstallPackages(t *testing.T) {
 			*j = *registry.DeepCopy()
 			j.Spec.Template.Spec.Containers[0].Env[1].Name = "HTTPS_PROXY"
 		}, packs},
+		"an install of Python": {func(j *batchv1.Job) {
+			python := b.DeepCopy()
+			python.Spec.Method = v1alpha1.InstallUVX
+			*j = *desired.InstallJob(python, desired.Installing{PythonImage: "python:1", PackerImage: "ingress:1", MaxBytes: 1 << 30})
+		}, ""},
 		"in another namespace": {func(j *batchv1.Job) { j.Namespace = f.namespace }, jobs},
 		"of another owner":     {func(j *batchv1.Job) { j.OwnerReferences[0].Kind = "HostedBridge" }, jobs},
 		"the keybroker's pod for the network": {func(j *batchv1.Job) {

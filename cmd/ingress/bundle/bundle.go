@@ -1,8 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bundle is the process that makes a bundle of what npm installed: the second
-// container of a Job, after npm has run in the first one without any credential.
+// Package bundle is the process that makes a bundle of what npm or uv installed: the second
+// container of a Job, after that has run in the first one without any credential.
 package bundle
 
 import (
@@ -25,12 +25,12 @@ const (
 	// certificateTimeout is how long a keybroker may be away, for example while it
 	// is replaced, until the Job begins again.
 	certificateTimeout = time.Minute
-	// maxLog is how much of npm's log is read, in bytes: its end, with the reasons.
+	// maxLog is how much of the log of npm or uv is read, in bytes: its end, with the reasons.
 	maxLog = 256 << 10
 )
 
 // Run makes one bundle. It returns nil where it has written the outcome, also that of a
-// failure of npm, which another try would only repeat.
+// failure of npm or uv, which another try would only repeat.
 func Run(ctx context.Context, args []string, stderr io.Writer) error {
 	o, err := parse(args, os.Getenv, stderr)
 	if err != nil {
@@ -66,7 +66,7 @@ func run(ctx context.Context, o *Options, log *slog.Logger) error {
 	return nil
 }
 
-// makeBundle packs what npm installed, and uploads it. The error is a *bundle.Failure if the
+// makeBundle packs what was installed, and uploads it. The error is a *bundle.Failure if the
 // package is at fault.
 func makeBundle(ctx context.Context, o *Options, log *slog.Logger) (bundle.Outcome, error) {
 	record, bin, err := read(o)
@@ -93,30 +93,45 @@ func makeBundle(ctx context.Context, o *Options, log *slog.Logger) (bundle.Outco
 	return bundle.OutcomeOf(record, bin), withPeers(ctx, o, log, put)
 }
 
-// read reads what npm did, and which program is started by default.
+const npx = "npx"
+
+// methods are how packages are installed.
+var methods = map[string]struct {
+	// failure says why it failed, by its log, tree reads what was installed, and program returns which
+	// program is started by default.
+	failure func(wanted, log string) *bundle.Failure
+	tree    func(dir, name string) (bundle.Tree, error)
+	program func(name string, bins map[string]string) (string, error)
+}{
+	npx:   {bundle.InstallFailure, bundle.FromNPM, bundle.DefaultBin},
+	"uvx": {bundle.UVFailure, bundle.FromPyPI, bundle.DefaultScript},
+}
+
+// read reads what npm or uv did, and which program is started by default.
 func read(o *Options) (r *bundle.Record, bin string, err error) {
 	wanted := o.Package + "@" + o.Version
 	code, err := os.ReadFile(o.ExitCode)
 	if err != nil {
-		return nil, "", fmt.Errorf("read how npm ended: %w", err)
+		return nil, "", fmt.Errorf("read how the install ended: %w", err)
 	}
 	log, err := readEnd(o.Log)
 	if err != nil {
-		return nil, "", fmt.Errorf("read what npm wrote: %w", err)
+		return nil, "", fmt.Errorf("read the log of the install: %w", err)
 	}
 	if n, err := strconv.Atoi(strings.TrimSpace(string(code))); err != nil || n != 0 {
-		return nil, "", bundle.InstallFailure(wanted, log)
+		return nil, "", methods[o.Method].failure(wanted, log)
 	}
-	tree, err := bundle.FromNPM(o.Tree, o.Package)
+	tree, err := methods[o.Method].tree(o.Tree, o.Package)
 	if err != nil {
 		return nil, "", err
 	}
+	// uv names a version in its normal form, and installs no other one than that of ==.
 	asked := func(p bundle.Package) bool { return p.Name == o.Package && p.Version == o.Version }
-	if !slices.ContainsFunc(tree.Packages, asked) {
+	if o.Method == npx && !slices.ContainsFunc(tree.Packages, asked) {
 		message := "npm installed another version than " + wanted + ": name the exact version."
 		return nil, "", &bundle.Failure{Code: bundle.VersionNotFound, Message: message}
 	}
-	if bin, err = bundle.DefaultBin(o.Package, tree.Bins); err != nil {
+	if bin, err = methods[o.Method].program(o.Package, tree.Bins); err != nil {
 		return nil, "", err
 	}
 	return &bundle.Record{

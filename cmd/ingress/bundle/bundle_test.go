@@ -145,6 +145,26 @@ func TestWhatNpmInstalledIsInTheStoreUnderTheDigestOfTheOutcome(t *testing.T) {
 	}
 }
 
+// TestWhatUVInstalledIsInTheStoreWithItsHashes has a package that names itself in another form.
+func TestWhatUVInstalledIsInTheStoreWithItsHashes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{
+		"bin/my-notes": "#!/usr/bin/python3\n", "my_notes.py": "", "my_notes-1.0.dist-info/METADATA": "Name: My-Notes\nVersion: 1.0\n",
+		"my_notes-1.0.dist-info/WHEEL": "Tag: py3-none-any\n", "my_notes-1.0.dist-info/RECORD": "bin/my-notes,,\n",
+		"pylock.toml": `wheels = [{ url = "https://files.example/my_notes-1.0-py3-none-any.whl", hashes = { sha256 = "` + strings.Repeat("ab", 32) + `" } }]`,
+	})
+	w.Method, w.Package, w.Image = "uvx", "my-notes", "python:3.11"
+	must.Succeed(t, run(t.Context(), &w.Options, slog.New(slog.DiscardHandler)))
+	got := w.outcome(t)
+	if got.Bin != "my-notes" || got.Bins["my-notes"] != "bin/my-notes" || got.Packages != 1 {
+		t.Errorf("%+v", got)
+	}
+	record := must.Value(w.client(t, pki.IngressSubject()).Record(t.Context(), got.Digest))(t)
+	if record.Method != "uvx" || !strings.HasPrefix(record.Packages[0].Integrity, "sha256-") || !strings.Contains(record.Lock, "files.example") {
+		t.Errorf("the record is %+v", record)
+	}
+}
+
 func (w *world) client(t *testing.T, subject pki.Subject) *bundleclient.Client {
 	t.Helper()
 	own := pkitest.Certificate(t, w.authority, subject)
@@ -175,6 +195,12 @@ func TestAFailureThatAnotherTryRepeatsIsAnOutcome(t *testing.T) {
 			must.Succeed(t, os.WriteFile(w.ExitCode, []byte("1"), 0o600))
 			must.Succeed(t, os.WriteFile(w.Log, []byte(strings.Repeat("noise\n", 100_000)+"npm error code E404\n"), 0o600))
 		}, bundle.PackageNotFound},
+		{"uv failed", nil, func(t *testing.T, w *world) {
+			w.Method = "uvx"
+			must.Succeed(t, os.WriteFile(w.ExitCode, []byte("1"), 0o600))
+			must.Succeed(t, os.WriteFile(w.Log, []byte("Because x has no usable wheels and you require x"), 0o600))
+		}, bundle.NoWheel},
+		{"uv installed nothing", nil, func(_ *testing.T, w *world) { w.Method = "uvx" }, bundle.BadTree},
 		{"npm was ended", nil, func(t *testing.T, w *world) { must.Succeed(t, os.WriteFile(w.ExitCode, nil, 0o600)) }, bundle.InstallFailed},
 		{"npm installed nothing", nil, func(*testing.T, *world) {}, bundle.BadTree},
 		{"another version", installed, func(_ *testing.T, w *world) { w.Version = "1.0.1" }, bundle.VersionNotFound},
@@ -223,7 +249,7 @@ func TestThePackersOptions(t *testing.T) {
 	if err != nil || o.StoreURL != "https://hosted-bridge-store.system.svc:8444" || o.KeybrokerURL != "https://hosted-bridge-keybroker.system.svc:8443" {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for _, more := range []string{"--tree=", "--version=", "--architecture=", "--runtime=", "--method=uvx", "--max-bytes=0", "--store-url=http://store", "more"} {
+	for _, more := range []string{"--tree=", "--version=", "--architecture=", "--runtime=", "--method=pip", "--max-bytes=0", "--store-url=http://store", "more"} {
 		if _, err := parse(append(slices.Clip(all), more), ca, io.Discard); err == nil {
 			t.Errorf("%s is accepted", more)
 		}

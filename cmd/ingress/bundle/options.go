@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const usage = `Make a bundle of what npm installed, and upload it to the store; or with --registry
+const usage = `Make a bundle of what npm or uv installed, and upload it to the store; or with --registry
 find a bundle in a registry of images, or upload one of the store there.
 
 Usage: ingress bundle --tree=DIR --log=FILE --exit-code=FILE --package=NAME --version=VERSION --architecture=ARCH --runtime=IMAGE [flags]
@@ -44,21 +44,21 @@ type Options struct {
 // Defaults returns the options of an installation as it is shipped.
 func Defaults() Options {
 	return Options{
-		Method: "npx", MaxBytes: 1 << 30, Result: "/dev/termination-log", Temporary: "/tmp",
+		Method: npx, MaxBytes: 1 << 30, Result: "/dev/termination-log", Temporary: "/tmp",
 		Namespace: "hosted-bridge-system", TokenFile: "/var/run/secrets/hosted-bridge/token",
 	}
 }
 
 // RegisterFlags binds the options to flags whose defaults they hold.
 func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Tree, "tree", o.Tree, "folder in which npm ran")
-	fs.StringVar(&o.Log, "log", o.Log, "file with what npm wrote")
-	fs.StringVar(&o.ExitCode, "exit-code", o.ExitCode, "file with the code that npm ended with")
-	fs.StringVar(&o.Method, "method", o.Method, "how the package was installed: npx")
+	fs.StringVar(&o.Tree, "tree", o.Tree, "folder with what was installed")
+	fs.StringVar(&o.Log, "log", o.Log, "file with what npm or uv wrote")
+	fs.StringVar(&o.ExitCode, "exit-code", o.ExitCode, "file with the code that npm or uv ended with")
+	fs.StringVar(&o.Method, "method", o.Method, "how the package was installed: npx or uvx")
 	fs.StringVar(&o.Package, "package", o.Package, "name of the package")
 	fs.StringVar(&o.Version, "version", o.Version, "exact version of the package")
 	fs.StringVar(&o.Architecture, "architecture", o.Architecture, "architecture of the processor")
-	fs.StringVar(&o.Image, "runtime", o.Image, "image in which npm ran")
+	fs.StringVar(&o.Image, "runtime", o.Image, "image in which it was installed")
 	fs.Int64Var(&o.MaxBytes, "max-bytes", o.MaxBytes, "bytes that the bundle may have, uncompressed")
 	fs.StringVar(&o.Result, "result", o.Result, "file for the outcome, a JSON object")
 	fs.StringVar(&o.Temporary, "temporary-directory", o.Temporary, "directory with room for the compressed bundle")
@@ -89,7 +89,7 @@ func (o *Options) validate() error {
 	for flag, value := range required {
 		check(value != "", "--"+flag+" must be set")
 	}
-	check(o.Method == "npx", "--method must be npx")
+	check(methods[o.Method].tree != nil, "--method must be npx or uvx")
 	check(o.MaxBytes > 0, "--max-bytes must be more than 0")
 	for flag, value := range map[string]string{"store-url": o.StoreURL, "keybroker-url": o.KeybrokerURL} {
 		u, err := url.Parse(value)

@@ -55,14 +55,14 @@ func registryFailure(err error) error {
 // pull brings a bundle of the registry to the store, which verifies its digest.
 func pull(ctx context.Context, o *Options, p peers, repository *bundleimage.Repository, found *bundleimage.Found) (outcome bundle.Outcome, err error) {
 	record := &found.Record
-	if record.Package != o.Package || record.Version != o.Version || record.Architecture != o.Architecture {
+	if record.Method != o.Method || record.Package != o.Package || record.Version != o.Version || record.Architecture != o.Architecture {
 		return outcome, registryFailure(fmt.Errorf("%s:%s is %s@%s for %s, and not %s@%s for %s", o.Registry, o.RegistryTag,
 			record.Package, record.Version, record.Architecture, o.Package, o.Version, o.Architecture))
 	}
 	if record.Size > o.MaxBytes {
 		return outcome, &bundle.Failure{Code: bundle.TooLarge, Message: fmt.Sprintf("the bundle in the registry has %d bytes, and the most are %d", record.Size, o.MaxBytes)}
 	}
-	bin, err := bundle.DefaultBin(record.Package, record.Bins)
+	bin, err := methods[o.Method].program(record.Package, record.Bins)
 	if err != nil {
 		return outcome, err
 	}

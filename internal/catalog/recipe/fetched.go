@@ -17,6 +17,8 @@ type Fetched struct {
 	Package string
 	// Program is which of its programs is started, empty for the default one.
 	Program string
+	// Python says that uvx is to run it with a certain version of Python.
+	Python bool
 	// Args are the arguments of the program.
 	Args []string
 }
@@ -45,7 +47,7 @@ func Fetches(method string, args []string) (Fetched, error) {
 		named, words := allowed(method, word, next)
 		switch {
 		case words > 0 && (named == "" || f.Package == ""):
-			f.Package += named
+			f = f.note(method, word, named)
 			args = args[words:]
 		case word == "--" && next != "" && next[0] != '-':
 			return f.start(next, args[2:]), nil
@@ -85,6 +87,13 @@ func allowed(method, word, next string) (named string, words int) {
 // isPython reports whether an option of uvx names a version of Python.
 func isPython(method, option, value string) bool {
 	return method == "uvx" && slices.Contains(pythons, option) && pythonVersion.MatchString(value)
+}
+
+// note notes an option that is allowed, and the package if it names one.
+func (f Fetched) note(method, option, named string) Fetched {
+	f.Package += named
+	f.Python = f.Python || named == "" && !slices.Contains(silent[method], option)
+	return f
 }
 
 // start notes the first word that is not an option, which is the package unless an

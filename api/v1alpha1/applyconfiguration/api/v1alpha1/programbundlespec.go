@@ -18,7 +18,8 @@ type ProgramBundleSpecApplyConfiguration struct {
 	// architecture is that of the machines on which the program runs, such as amd64 or arm64.
 	Architecture *string `json:"architecture,omitempty"`
 	// installScripts says that the install scripts of the package and of its dependencies run
-	// when it is installed. They never run beside a user's secrets.
+	// when it is installed. With uvx, it says that those without a wheel are built. That never
+	// happens beside a user's secrets.
 	InstallScripts *bool `json:"installScripts,omitempty"`
 }
 

@@ -18,8 +18,7 @@ type StdioApplyConfiguration struct {
 	// image is the container's image. The default is the installation's image for
 	// the method of install.
 	Image *string `json:"image,omitempty"`
-	// install is the published package of the server. A package of npm is installed
-	// once for all users; one of Python is downloaded when the program starts.
+	// install is the published package of the server. It is installed once for all users.
 	Install *InstallApplyConfiguration `json:"install,omitempty"`
 	// command is the program and its first arguments. The default comes from
 	// install. The image's entrypoint does not run. Strings may name secrets, as in
