@@ -45,9 +45,6 @@ type Bundled struct {
 	Args    []string
 }
 
-// exactVersion matches one version of npm. The API has the same rule, but recipes do not pass it.
-var exactVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
-
 // Of returns the bundle from which a server's program is started, and false for a server that
 // is no program, has an image of its own, or does not name one exact version of a package.
 func (b Settings) Of(server plan.Server) (Bundled, bool) {
@@ -73,7 +70,8 @@ func fetched(server plan.Server) (name, version string, f recipe.Fetched) {
 	if err != nil {
 		return "", "", f
 	}
-	if name, version = f.Version(); !exactVersion.MatchString(version) {
+	// The API has the same rule, but recipes do not pass it.
+	if name, version = f.Version(); !recipe.IsExactVersion(version) {
 		return "", "", f
 	}
 	return name, version, f
