@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/hostedbridge/hostedbridge/internal/bundle"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/npmregistry"
 )
@@ -34,23 +36,32 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
 });
 `
 
-// TestScriptsWithNPM runs testdata/npm: what the commands do with the machine's npm, against a
-// registry of the test.
+// packages are those of each script's registry.
+var packages = []npmregistry.Package{
+	{
+		Name: "@s/real", Version: "1.0.0", Files: map[string]string{"server.js": server}, Bin: "server.js",
+		Dependencies: map[string]string{"dep": "^1"}, OptionalDependencies: map[string]string{"native-x64": "1.0.0", "native-arm64": "1.0.0"},
+	},
+	{Name: "dep", Version: "1.0.0", Scripts: map[string]string{"install": "echo ran >ran"}},
+	{Name: "native-x64", Version: "1.0.0", OS: []string{"linux"}, CPU: []string{"x64"}},
+	{Name: "native-arm64", Version: "1.0.0", OS: []string{"linux"}, CPU: []string{"arm64"}},
+	{Name: "library", Version: "1.0.0"},
+}
+
+func registryOf(ts *testscript.TestScript) *npmregistry.Registry {
+	r, _ := ts.Value("registry").(*npmregistry.Registry)
+	return r
+}
+
+// TestScriptsWithNPM runs testdata/npm: what the commands do with the machine's npm, each script
+// against a registry of its own.
 func TestScriptsWithNPM(t *testing.T) {
 	t.Parallel()
-	r := npmregistry.Start(t,
-		npmregistry.Package{
-			Name: "@s/real", Version: "1.0.0", Files: map[string]string{"server.js": server}, Bin: "server.js",
-			Dependencies: map[string]string{"dep": "^1"}, OptionalDependencies: map[string]string{"native-x64": "1.0.0", "native-arm64": "1.0.0"},
-		},
-		npmregistry.Package{Name: "dep", Version: "1.0.0", Scripts: map[string]string{"install": "echo ran >ran"}},
-		npmregistry.Package{Name: "native-x64", Version: "1.0.0", OS: []string{"linux"}, CPU: []string{"x64"}},
-		npmregistry.Package{Name: "native-arm64", Version: "1.0.0", OS: []string{"linux"}, CPU: []string{"arm64"}},
-		npmregistry.Package{Name: "library", Version: "1.0.0"},
-	)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/npm",
 		Setup: func(e *testscript.Env) error {
+			r := npmregistry.Start(t, packages...)
+			e.Values["registry"] = r
 			home, machine := filepath.Join(e.WorkDir, "home"), filepath.Join(e.WorkDir, "machine")
 			for name, value := range map[string]string{
 				"HOME": home, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "XDG_DATA_HOME": "", "HOSTED_BRIDGE_SECRETS": "file",
@@ -63,14 +74,15 @@ func TestScriptsWithNPM(t *testing.T) {
 			return errors.Join(os.Mkdir(home, 0o700), os.Mkdir(machine, 0o700), linkMachines(machine))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"load": load,
+			"load":   load,
+			"unpack": unpack,
 			// publish NAME VERSION publishes another version.
-			"publish": func(_ *testscript.TestScript, _ bool, args []string) {
-				r.Publish(t, npmregistry.Package{Name: args[0], Version: args[1]})
+			"publish": func(ts *testscript.TestScript, _ bool, args []string) {
+				registryOf(ts).Publish(t, npmregistry.Package{Name: args[0], Version: args[1]})
 			},
 			// requests FILE writes which paths were asked for so far.
 			"requests": func(ts *testscript.TestScript, _ bool, args []string) {
-				must.Succeed(t, os.WriteFile(ts.MkAbs(args[0]), must.Value(json.MarshalIndent(r.Requests(), "", " "))(t), 0o600))
+				must.Succeed(t, os.WriteFile(ts.MkAbs(args[0]), must.Value(json.MarshalIndent(registryOf(ts).Requests(), "", " "))(t), 0o600))
 			},
 		},
 	})
@@ -91,4 +103,15 @@ func linkMachines(folder string) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// unpack puts a bundle's tree into a folder, after it has compared it with its record: unpack FILE
+// FOLDER.
+func unpack(ts *testscript.TestScript, _ bool, args []string) {
+	record, err := bundle.DecodeRecord([]byte(ts.ReadFile(args[0] + ".json")))
+	ts.Check(err)
+	file, err := os.Open(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer file.Close()
+	ts.Check(bundle.Unpack(context.Background(), file, ts.MkAbs(args[1]), record.Digest, record.Size))
 }

@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -114,23 +113,8 @@ func read(o *Options) (r *bundle.Record, bin string, err error) {
 	if n, err := strconv.Atoi(strings.TrimSpace(string(code))); err != nil || n != 0 {
 		return nil, "", bundle.InstallFailure(wanted, log)
 	}
-	tree, err := bundle.FromNPM(o.Tree, o.Package)
-	if err != nil {
-		return nil, "", err
-	}
-	asked := func(p bundle.Package) bool { return p.Name == o.Package && p.Version == o.Version }
-	if !slices.ContainsFunc(tree.Packages, asked) {
-		message := "npm installed another version than " + wanted + ": name the exact version."
-		return nil, "", &bundle.Failure{Code: bundle.VersionNotFound, Message: message}
-	}
-	if bin, err = bundle.DefaultBin(o.Package, tree.Bins); err != nil {
-		return nil, "", err
-	}
-	return &bundle.Record{
-		Source: bundle.Source{Method: o.Method, Package: o.Package, Version: o.Version, Architecture: o.Architecture, Runtime: o.Image},
-		Made:   time.Now().UTC().Truncate(time.Second),
-		Bins:   tree.Bins, Engines: tree.Engines, Packages: tree.Packages, Lock: tree.Lock, Log: log,
-	}, bin, nil
+	source := bundle.Source{Method: o.Method, Package: o.Package, Version: o.Version, Architecture: o.Architecture, Runtime: o.Image}
+	return bundle.RecordOf(o.Tree, source, log, time.Now())
 }
 
 // readEnd returns the last maxLog bytes of a file.
