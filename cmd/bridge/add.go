@@ -87,7 +87,7 @@ func (o addOptions) run(c *cobra.Command, m *machine, id string) error {
 	for _, s := range conversion.Secrets {
 		claim.Secrets = append(claim.Secrets, s.Name)
 	}
-	err = m.programs().Change(m.path, func() error {
+	err = m.programs().Change(c.Context(), m.path, func() error {
 		frozen, err := m.freeze(c, conversion.Server)
 		if err != nil {
 			return err
@@ -345,7 +345,7 @@ func newRemove() *cobra.Command {
 		Short: "Remove a server from the configuration, and its program if no other server has it; its secrets stay",
 		Args:  cobra.ExactArgs(1),
 		RunE: withMachine(&path, func(c *cobra.Command, m *machine, args []string) error {
-			err := m.programs().Change(m.path, func() error { return m.change(without(args[0])) })
+			err := m.programs().Change(c.Context(), m.path, func() error { return m.change(without(args[0])) })
 			if err != nil {
 				return err
 			}

@@ -87,7 +87,7 @@ func (o bundleOptions) build(ctx context.Context, source bundle.Source) (*bundle
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(tree)
+	defer func() { _ = os.RemoveAll(tree) }()
 	file, err := os.CreateTemp(filepath.Dir(o.output), ".bundle-*")
 	if err != nil {
 		return nil, fmt.Errorf("write the bundle: %w", err)
@@ -129,14 +129,14 @@ func printBundle(w io.Writer, output string, r *bundle.Record) error {
 		scripts = "none"
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "file\t%s\n", output)
-	fmt.Fprintf(table, "digest\t%s\n", r.Digest)
-	fmt.Fprintf(table, "size\t%d bytes, compressed %d\n", r.Size, r.CompressedSize)
-	fmt.Fprintf(table, "packages\t%d\n", len(r.Packages))
-	fmt.Fprintf(table, "programs\t%s\n", strings.Join(slices.Sorted(maps.Keys(r.Bins)), ", "))
-	fmt.Fprintf(table, "install scripts, which did not run\t%s\n", scripts)
+	_, _ = fmt.Fprintf(table, "file\t%s\n", output)
+	_, _ = fmt.Fprintf(table, "digest\t%s\n", r.Digest)
+	_, _ = fmt.Fprintf(table, "size\t%d bytes, compressed %d\n", r.Size, r.CompressedSize)
+	_, _ = fmt.Fprintf(table, "packages\t%d\n", len(r.Packages))
+	_, _ = fmt.Fprintf(table, "programs\t%s\n", strings.Join(slices.Sorted(maps.Keys(r.Bins)), ", "))
+	_, _ = fmt.Fprintf(table, "install scripts, which did not run\t%s\n", scripts)
 	if node := r.Engines["node"]; node != "" {
-		fmt.Fprintf(table, "needs Node.js\t%s\n", node)
+		_, _ = fmt.Fprintf(table, "needs Node.js\t%s\n", node)
 	}
 	return table.Flush()
 }

@@ -38,7 +38,7 @@ func Freeze(ctx context.Context, name, version string) (lock Lock, missing []str
 	if err != nil {
 		return nil, nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := os.WriteFile(filepath.Join(dir, manifestFile), manifest(name, version), 0o600); err != nil {
 		return nil, nil, err
 	}

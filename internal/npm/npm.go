@@ -49,7 +49,7 @@ func run(ctx context.Context, dir, wanted string, args ...string) (log string, e
 	if err := Available(); err != nil {
 		return "", err
 	}
-	c := exec.CommandContext(ctx, "npm", args...)
+	c := exec.CommandContext(ctx, "npm", args...) //nolint:gosec // The arguments are options of this package, and a name that IsName has checked.
 	c.Dir, c.WaitDelay = dir, killDelay
 	out, err := c.CombinedOutput()
 	if ctx.Err() != nil {

@@ -44,8 +44,8 @@ func Open(data string) Folder { return Folder{path: filepath.Join(data, "program
 
 // Change calls f while no other process installs or removes programs. What f installs has to be in
 // the configuration at its end. Then programs that no configuration names are removed.
-func (p Folder) Change(configuration string, f func() error) error {
-	unlock, err := laptop.Lock(filepath.Join(p.path, usersFile))
+func (p Folder) Change(ctx context.Context, configuration string, f func() error) error {
+	unlock, err := laptop.LockUntil(ctx, filepath.Join(p.path, usersFile))
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,15 @@ func (p Folder) Change(configuration string, f func() error) error {
 		return err
 	}
 	return p.removeUnused(configuration)
+}
+
+// Lacks reports whether a command starts a program that is no longer installed.
+func (p Folder) Lacks(command []string) bool {
+	if len(command) < 2 || !strings.HasPrefix(command[1], p.path+string(filepath.Separator)) {
+		return false
+	}
+	_, err := os.Stat(command[1])
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Program is an installed package.
