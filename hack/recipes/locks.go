@@ -66,5 +66,5 @@ func writeLock(ctx context.Context, path string, i recipe.Install) error {
 	if len(missing) > 0 {
 		return fmt.Errorf("the registry does not have %s", strings.Join(missing, ", "))
 	}
-	return os.WriteFile(path, lock, 0o644) //nolint:gosec // It is a file of the repository.
+	return os.WriteFile(path, lock, 0o644)
 }
