@@ -87,7 +87,14 @@ func (o addOptions) run(c *cobra.Command, m *machine, id string) error {
 	for _, s := range conversion.Secrets {
 		claim.Secrets = append(claim.Secrets, s.Name)
 	}
-	if err := o.install(m, claim, conversion.Server); err != nil {
+	err = m.programs().Change(c.Context(), m.path, func() error {
+		frozen, err := m.freeze(c, conversion.Server)
+		if err != nil {
+			return err
+		}
+		return o.install(m, claim, frozen)
+	})
+	if err != nil {
 		return err
 	}
 	c.PrintErrf("added %s (%s)\n", server, conversion.Server.Kind())
@@ -335,17 +342,10 @@ func newRemove() *cobra.Command {
 	var path string
 	c := &cobra.Command{
 		Use:   "remove SERVER",
-		Short: "Remove a server from the configuration; its secrets stay",
+		Short: "Remove a server from the configuration, and its program if no other server has it; its secrets stay",
 		Args:  cobra.ExactArgs(1),
 		RunE: withMachine(&path, func(c *cobra.Command, m *machine, args []string) error {
-			err := m.change(func(file *laptop.File) error {
-				before := len(file.Servers)
-				file.Servers = slices.DeleteFunc(file.Servers, func(e jsondoc.Entry[laptop.Server]) bool { return e.Name == args[0] })
-				if len(file.Servers) == before {
-					return fmt.Errorf("there is no server %q in the configuration", args[0])
-				}
-				return nil
-			})
+			err := m.programs().Change(c.Context(), m.path, func() error { return m.change(without(args[0])) })
 			if err != nil {
 				return err
 			}
@@ -354,6 +354,18 @@ func newRemove() *cobra.Command {
 	}
 	configFlag(c, &path)
 	return c
+}
+
+// without returns the change that removes a server.
+func without(server string) func(*laptop.File) error {
+	return func(file *laptop.File) error {
+		before := len(file.Servers)
+		file.Servers = slices.DeleteFunc(file.Servers, func(e jsondoc.Entry[laptop.Server]) bool { return e.Name == server })
+		if len(file.Servers) == before {
+			return fmt.Errorf("there is no server %q in the configuration", server)
+		}
+		return nil
+	}
 }
 
 // newForget returns the command that forgets a publisher's key.

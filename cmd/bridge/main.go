@@ -56,6 +56,6 @@ func newRoot() *cobra.Command {
 		RunE:          o.run,
 	}
 	o.register(root)
-	root.AddCommand(newInit(), newSearch(), newList(), newAdd(), newRemove(), newForget(), newSecret(), newStatus(), newCall(), newLogin(), newServe())
+	root.AddCommand(newInit(), newSearch(), newList(), newAdd(), newRemove(), newForget(), newBundle(), newSecret(), newStatus(), newCall(), newLogin(), newServe())
 	return root
 }

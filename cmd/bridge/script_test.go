@@ -33,18 +33,20 @@ import (
 // while other tests use the processors.
 const patience = 2 * time.Minute
 
-// programs are what the scripts run besides the bridge.
-var programs = map[string]func(){
+// executables are what the scripts run besides the bridge.
+var executables = map[string]func(){
 	"bridge":  main,
 	"notes":   notesServer,
 	"npx":     notesServer, // whatever it is asked to fetch
+	"npm":     fakeNPM,
+	"node":    notesServer, // whatever it is asked to start
 	"catalog": catalogServer,
 	"mail":    mailServer,
 	"client":  visitor,
 	"heavy":   heavyServer,
 }
 
-func TestMain(m *testing.M) { testscript.Main(leakless{m}, programs) }
+func TestMain(m *testing.M) { testscript.Main(leakless{m}, executables) }
 
 // leakless runs the tests and then looks for goroutines that they left.
 type leakless struct {
@@ -74,8 +76,14 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			bridge, err := exec.LookPath("bridge")
+			if err != nil {
+				return err
+			}
 			for name, value := range map[string]string{
-				"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "XDG_STATE_HOME": filepath.Join(home, ".local", "state"),
+				"BRIDGE": bridge,
+				"HOME":   home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "XDG_STATE_HOME": filepath.Join(home, ".local", "state"),
+				"XDG_DATA_HOME": filepath.Join(home, ".local", "share"), "PROGRAMS": filepath.Join(home, ".local", "share", "hosted-bridge", "programs"),
 				// The tests' own machine may have a keyring, which is its person's.
 				"HOSTED_BRIDGE_SECRETS": "file",
 				// The race detector's exit takes a second without.

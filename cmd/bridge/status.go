@@ -114,6 +114,11 @@ func (m *machine) statuses(ctx context.Context, s setup, timeout time.Duration) 
 			states[i].State = stateUnreadable
 			continue
 		}
+		if p := server.Program; p != nil && m.programs().Lacks(p.Command) {
+			states[i].State = string(health.Unhealthy)
+			states[i].Error = "its program is no longer there: bridge add RECIPE --replace installs it again"
+			continue
+		}
 		all.Go(func() { states[i].probe(ctx, s, server, audited) })
 	}
 	all.Wait()

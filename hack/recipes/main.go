@@ -41,6 +41,8 @@ type options struct {
 	folder string
 	only   []string
 	files  bool
+	// locks is the folder to write lock files to, empty to check recipes.
+	locks string
 }
 
 // errFound is that something must be mended. What, is on stdout.
@@ -53,6 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&o.folder, "dir", filepath.Join("config", "recipes"), "folder with a folder for each recipe")
 	flags.StringSliceVar(&o.only, "only", nil, "ids of the recipes to look at (default: all)")
 	flags.BoolVar(&o.files, "files", false, "download each package and look in its files for the variables and options that the recipe sets")
+	flags.StringVar(&o.locks, "locks", "", "folder in which to make the lock files that packages of npm lack, instead of the check")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -62,6 +65,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	recipes, err := read(o.folder, o.only)
 	if err != nil {
 		return err
+	}
+	if o.locks != "" {
+		return o.lock(ctx, recipes, stdout)
 	}
 	return o.check(ctx, recipes, stdout)
 }

@@ -25,7 +25,7 @@ const maxUnpacked = 1 << 30
 // view asks npm about one version of a package. The machine's npm asks the
 // registry that the machine uses.
 func view(ctx context.Context, name, version string) (*facts, error) {
-	out, err := npm(ctx, "", "view", name+"@"+version, "--json", "version", "deprecated", "dist-tags.latest")
+	out, err := runNPM(ctx, "", "view", name+"@"+version, "--json", "version", "deprecated", "dist-tags.latest")
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return nil, err
@@ -67,7 +67,7 @@ func unmentioned(ctx context.Context, exact string, words []string) ([]string, e
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	if _, err := npm(ctx, folder, "pack", exact, "--ignore-scripts"); err != nil {
+	if _, err := runNPM(ctx, folder, "pack", exact, "--ignore-scripts"); err != nil {
 		return nil, err
 	}
 	packed, err := filepath.Glob(filepath.Join(folder, "*.tgz"))
@@ -109,8 +109,8 @@ func absent(packed io.Reader, words []string) ([]string, error) {
 	return left, nil
 }
 
-// npm runs the machine's npm in a folder and returns what it prints.
-func npm(ctx context.Context, folder string, args ...string) ([]byte, error) {
+// runNPM runs the machine's npm in a folder and returns what it prints.
+func runNPM(ctx context.Context, folder string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "npm", append(args, "--loglevel=silent")...)
 	cmd.Dir = folder
 	out, err := cmd.Output()

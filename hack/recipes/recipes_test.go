@@ -134,15 +134,55 @@ func installNPM(t *testing.T) {
 case "$1 $2" in
 "view one@1.2.0") echo '{"version": "1.2.0", "deprecated": "use two", "dist-tags.latest": "1.3.0"}' ;;
 "pack one@1.2.0") cp ` + packed + ` one-1.2.0.tgz ;;
+"install --package-lock-only")
+	grep -q '"one":"1.2.0"' package.json || { echo "npm error code ETARGET"; exit 1; }
+	printf '{"lockfileVersion":3,"packages":{"node_modules/one":{"version":"1.2.0","license":"MIT"}}}' >package-lock.json ;;
 *) echo '{"error": {"code": "E404"}}'; exit 1 ;;
 esac
 `
-	must.Succeed(t, os.WriteFile(filepath.Join(folder, "npm"), []byte(script), 0o700))
+	for _, name := range []string{"npm", "node"} {
+		must.Succeed(t, os.WriteFile(filepath.Join(folder, name), []byte(script), 0o700))
+	}
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
 func TestRunPrintsWhatIsToBeDone(t *testing.T) {
 	installNPM(t)
+	folder := writeRecipes(t)
+	var out strings.Builder
+	if err := run(t.Context(), []string{"--dir", folder, "--files"}, &out, io.Discard); !errors.Is(err, errFound) {
+		t.Fatalf("error %v, want %v", err, errFound)
+	}
+	want := `one  mend  one@1.2.0 is deprecated: use two
+one  note  1.3.0 is out, the recipe has 1.2.0
+one  mend  no file of one@1.2.0 has ONE_URL
+two  mend  npm has no two@2.0.0
+3 recipes: 3 findings to mend; 1 programs are not of npm and were not looked up; 0 of 0 remote servers did not answer
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLocksAreMadeForThoseOfNpmThatHaveNone(t *testing.T) {
+	installNPM(t)
+	args := []string{"--dir", writeRecipes(t), "--locks", t.TempDir()}
+	for _, want := range []string{"1 lock files made, 1 could not be made\n", "0 lock files made, 1 could not be made\n"} {
+		var out strings.Builder
+		err := run(t.Context(), args, &out, io.Discard)
+		if !errors.Is(err, errNoLock) || !strings.HasSuffix(out.String(), want) || !strings.Contains(out.String(), "two  mend  The registry has no version two@2.0.0") {
+			t.Errorf("%v\n%s", err, out.String())
+		}
+	}
+	want := "{\"lockfileVersion\":3,\"packages\":{\n\"node_modules/one\":{\"version\":\"1.2.0\"}\n}}\n"
+	if got := string(must.Value(os.ReadFile(filepath.Join(args[3], "one.json")))(t)); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// writeRecipes writes three recipes into a folder, of which two are of npm.
+func writeRecipes(t *testing.T) string {
+	t.Helper()
 	folder := t.TempDir()
 	for id, install := range map[string]string{
 		"one": `"npx", "package": "one", "version": "1.2.0"`,
@@ -159,19 +199,7 @@ func TestRunPrintsWhatIsToBeDone(t *testing.T) {
 		must.Succeed(t, os.MkdirAll(filepath.Join(folder, id), 0o755))
 		must.Succeed(t, os.WriteFile(filepath.Join(folder, id, "recipe.json"), []byte(content), 0o600))
 	}
-	var out strings.Builder
-	if err := run(t.Context(), []string{"--dir", folder, "--files"}, &out, io.Discard); !errors.Is(err, errFound) {
-		t.Fatalf("error %v, want %v", err, errFound)
-	}
-	want := `one  mend  one@1.2.0 is deprecated: use two
-one  note  1.3.0 is out, the recipe has 1.2.0
-one  mend  no file of one@1.2.0 has ONE_URL
-two  mend  npm has no two@2.0.0
-3 recipes: 3 findings to mend; 1 programs are not of npm and were not looked up; 0 of 0 remote servers did not answer
-`
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	return folder
 }
 
 func TestRunRefusesWhatIsNoFolderOfRecipes(t *testing.T) {

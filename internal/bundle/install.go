@@ -47,8 +47,8 @@ func InstallFailure(wanted, log string) *Failure {
 		return failure(VersionNotFound, "The registry has no version %s: it was withdrawn, or never published. "+
 			"Name a version that the registry has.", needed(first(npmNoTarget, log), wanted))
 	case code == "EBADENGINE":
-		return failure(NodeTooOld, "%s does not run with this runtime image: it requires %s, and the image has %s. "+
-			"Use an image with this version of Node, or an earlier version of the package.",
+		return failure(NodeTooOld, "%s does not run with the Node.js that installs it: it requires %s, and there is %s. "+
+			"Use this version of Node.js, in a cluster by another runtime image, or an earlier version of the package.",
 			or(first(npmEngine, log), wanted), or(first(npmRequired, log), "another version of Node"), or(first(npmActual, log), "an earlier one"))
 	case slices.Contains(unreachable, code):
 		return failure(RegistryUnreachable, "The registry did not answer (%s): %s. Check its URL, the network policy and its certificate.",

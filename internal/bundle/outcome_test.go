@@ -79,7 +79,7 @@ func TestFailuresOfNpmHaveCodesAndSayWhatToDo(t *testing.T) {
 		{"npm error code E404\nnpm error 404 Not Found - GET http://r/gone - Not found\nnpm error 404\nnpm error 404  The requested resource 'gone@^1' could not be found or you do not have permission to access it.\n", PackageNotFound, "no package gone@^1, which x@1.0.0 needs"},
 		{"npm ERR! code E404\nnpm ERR! 404 Not Found - GET https://r/x\nnpm ERR! 404 \nnpm ERR! 404  'x@1.0.0' is not in this registry.\n", PackageNotFound, "no package x@1.0.0"},
 		{"npm error code ETARGET\nnpm error notarget No matching version found for dep@^7.\n", VersionNotFound, "no version dep@^7, which x@1.0.0 needs"},
-		{"npm error code EBADENGINE\nnpm error notsup Not compatible with your version of node/npm: new@1.0.0\nnpm error notsup Required: {\"node\":\">=99\"}\nnpm error notsup Actual:   {\"node\":\"v20.20.2\"}\n", NodeTooOld, `new@1.0.0 does not run with this runtime image: it requires {"node":">=99"}, and the image has {"node":"v20.20.2"}`},
+		{"npm error code EBADENGINE\nnpm error notsup Not compatible with your version of node/npm: new@1.0.0\nnpm error notsup Required: {\"node\":\">=99\"}\nnpm error notsup Actual:   {\"node\":\"v20.20.2\"}\n", NodeTooOld, `new@1.0.0 does not run with the Node.js that installs it: it requires {"node":">=99"}, and there is {"node":"v20.20.2"}`},
 		{"npm error code ECONNREFUSED\nnpm error FetchError: request to http://127.0.0.1:1/dep failed, reason: connect ECONNREFUSED 127.0.0.1:1\n", RegistryUnreachable, "(ECONNREFUSED): request to http://127.0.0.1:1/dep failed"},
 		{"npm error code EAI_AGAIN\n", RegistryUnreachable, "(EAI_AGAIN)"},
 		{"npm error code SELF_SIGNED_CERT_IN_CHAIN\n", RegistryUnreachable, "certificate"},

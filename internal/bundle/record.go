@@ -26,7 +26,8 @@ type Source struct {
 	Version string `json:"version"`
 	// Architecture is the processor's, such as amd64.
 	Architecture string `json:"architecture"`
-	// Runtime is the image in which it was installed.
+	// Runtime is the image in which it was installed, or the version of the laptop's bridge that
+	// installed it.
 	Runtime string `json:"runtime"`
 }
 

@@ -57,9 +57,9 @@ type Bundled struct {
 var (
 	// exactVersion matches one version of a method's registry. The API has the same rules, but recipes do
 	// not pass them.
-	exactVersion = map[v1alpha1.InstallMethod]*regexp.Regexp{
-		v1alpha1.InstallNPX: regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`),
-		v1alpha1.InstallUVX: regexp.MustCompile(`^([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?$`),
+	exactVersion = map[v1alpha1.InstallMethod]func(string) bool{
+		v1alpha1.InstallNPX: recipe.IsExactVersion,
+		v1alpha1.InstallUVX: regexp.MustCompile(`^([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?$`).MatchString,
 	}
 	// pythonPackage matches a package of Python without extras, which the API does not have either.
 	pythonPackage = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
@@ -100,7 +100,7 @@ func fetched(server plan.Server) (v1alpha1.Install, recipe.Fetched) {
 	name, version := f.Version()
 	// The image has one Python, with which the package is installed.
 	python := method == v1alpha1.InstallUVX && (f.Python || !pythonPackage.MatchString(name) || interpreter.MatchString(name))
-	if python || !exactVersion[method].MatchString(version) {
+	if python || !exactVersion[method](version) {
 		return none, recipe.Fetched{}
 	}
 	return v1alpha1.Install{Method: method, Package: name, Version: version}, f

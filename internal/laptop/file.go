@@ -4,6 +4,7 @@
 package laptop
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,6 +61,11 @@ func (s Server) WithPolicies(of Server) Server {
 
 // Lock prevents other processes from changing the file at path until unlock is called.
 func Lock(path string) (unlock func(), err error) { return lock(path) }
+
+// LockUntil is like Lock for changes that take long: it waits until ctx ends.
+func LockUntil(ctx context.Context, path string) (unlock func(), err error) {
+	return lockWithin(ctx, path, turnInterval)
+}
 
 // Auth is how a remote server's OAuth token is obtained.
 type Auth struct {

@@ -32,6 +32,8 @@ type Folders struct {
 	Config string
 	// State contains the bridge's own records.
 	State string
+	// Data contains the programs that the bridge installs.
+	Data string
 	// Home is the user's home folder, which contains the files of clients.
 	Home string
 }
@@ -56,6 +58,7 @@ func FoldersOf(getenv func(string) string) (Folders, error) {
 	return Folders{
 		Config: pick("XDG_CONFIG_HOME", ".config"),
 		State:  pick("XDG_STATE_HOME", ".local", "state"),
+		Data:   pick("XDG_DATA_HOME", ".local", "share"),
 		Home:   home,
 	}, nil
 }

@@ -219,7 +219,10 @@ func TestFolders(t *testing.T) {
 	f, err := FoldersOf(func(name string) string {
 		return map[string]string{"HOME": "/home/a", "XDG_STATE_HOME": "relative"}[name]
 	})
-	if diff := cmp.Diff(Folders{Config: "/home/a/.config/hosted-bridge", State: "/home/a/.local/state/hosted-bridge", Home: "/home/a"}, f); diff != "" || err != nil {
+	want := Folders{
+		Config: "/home/a/.config/hosted-bridge", State: "/home/a/.local/state/hosted-bridge", Data: "/home/a/.local/share/hosted-bridge", Home: "/home/a",
+	}
+	if diff := cmp.Diff(want, f); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	f, err = FoldersOf(func(name string) string {

@@ -32,9 +32,11 @@ type Package struct {
 	// Files are the package's, by path; package.json is made of the other fields.
 	Files map[string]string
 	// Dependencies and Scripts are as in package.json. Bin is a string or a map.
-	Dependencies, Scripts, Engines map[string]string
-	Bin                            any
-	License                        string
+	Dependencies, OptionalDependencies, Scripts, Engines map[string]string
+	Bin                                                  any
+	License                                              string
+	// OS and CPU are the systems and processors that the package is for, empty for all.
+	OS, CPU []string
 }
 
 // Registry is a running registry.
@@ -71,7 +73,14 @@ func Start(t testing.TB, packages ...Package) *Registry {
 func (r *Registry) Publish(t testing.TB, p Package) {
 	t.Helper()
 	manifest := map[string]any{"name": p.Name, "version": p.Version}
-	for key, field := range map[string]map[string]string{"dependencies": p.Dependencies, "scripts": p.Scripts, "engines": p.Engines} {
+	for key, field := range map[string]map[string]string{
+		"dependencies": p.Dependencies, "optionalDependencies": p.OptionalDependencies, "scripts": p.Scripts, "engines": p.Engines,
+	} {
+		if len(field) > 0 {
+			manifest[key] = field
+		}
+	}
+	for key, field := range map[string][]string{"os": p.OS, "cpu": p.CPU} {
 		if len(field) > 0 {
 			manifest[key] = field
 		}

@@ -12,7 +12,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,23 +92,9 @@ func makeBundle(ctx context.Context, o *Options, log *slog.Logger) (bundle.Outco
 	return bundle.OutcomeOf(record, bin), withPeers(ctx, o, log, put)
 }
 
-const npx = "npx"
-
-// methods are how packages are installed.
-var methods = map[string]struct {
-	// failure says why it failed, by its log, tree reads what was installed, and program returns which
-	// program is started by default.
-	failure func(wanted, log string) *bundle.Failure
-	tree    func(dir, name string) (bundle.Tree, error)
-	program func(name string, bins map[string]string) (string, error)
-}{
-	npx:   {bundle.InstallFailure, bundle.FromNPM, bundle.DefaultBin},
-	"uvx": {bundle.UVFailure, bundle.FromPyPI, bundle.DefaultScript},
-}
-
 // read reads what npm or uv did, and which program is started by default.
 func read(o *Options) (r *bundle.Record, bin string, err error) {
-	wanted := o.Package + "@" + o.Version
+	source := bundle.Source{Method: o.Method, Package: o.Package, Version: o.Version, Architecture: o.Architecture, Runtime: o.Image}
 	code, err := os.ReadFile(o.ExitCode)
 	if err != nil {
 		return nil, "", fmt.Errorf("read how the install ended: %w", err)
@@ -119,26 +104,9 @@ func read(o *Options) (r *bundle.Record, bin string, err error) {
 		return nil, "", fmt.Errorf("read the log of the install: %w", err)
 	}
 	if n, err := strconv.Atoi(strings.TrimSpace(string(code))); err != nil || n != 0 {
-		return nil, "", methods[o.Method].failure(wanted, log)
+		return nil, "", bundle.FailureOf(source, log)
 	}
-	tree, err := methods[o.Method].tree(o.Tree, o.Package)
-	if err != nil {
-		return nil, "", err
-	}
-	// uv names a version in its normal form, and installs no other one than that of ==.
-	asked := func(p bundle.Package) bool { return p.Name == o.Package && p.Version == o.Version }
-	if o.Method == npx && !slices.ContainsFunc(tree.Packages, asked) {
-		message := "npm installed another version than " + wanted + ": name the exact version."
-		return nil, "", &bundle.Failure{Code: bundle.VersionNotFound, Message: message}
-	}
-	if bin, err = methods[o.Method].program(o.Package, tree.Bins); err != nil {
-		return nil, "", err
-	}
-	return &bundle.Record{
-		Source: bundle.Source{Method: o.Method, Package: o.Package, Version: o.Version, Architecture: o.Architecture, Runtime: o.Image},
-		Made:   time.Now().UTC().Truncate(time.Second),
-		Bins:   tree.Bins, Engines: tree.Engines, Packages: tree.Packages, Lock: tree.Lock, Log: log,
-	}, bin, nil
+	return bundle.RecordOf(o.Tree, source, log, time.Now())
 }
 
 // readEnd returns the last maxLog bytes of a file.

@@ -10,6 +10,8 @@ import (
 	"net/url"
 
 	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/bundle"
 )
 
 const usage = `Make a bundle of what npm or uv installed, and upload it to the store; or with --registry
@@ -44,7 +46,7 @@ type Options struct {
 // Defaults returns the options of an installation as it is shipped.
 func Defaults() Options {
 	return Options{
-		Method: npx, MaxBytes: 1 << 30, Result: "/dev/termination-log", Temporary: "/tmp",
+		Method: "npx", MaxBytes: 1 << 30, Result: "/dev/termination-log", Temporary: "/tmp",
 		Namespace: "hosted-bridge-system", TokenFile: "/var/run/secrets/hosted-bridge/token",
 	}
 }
@@ -89,7 +91,7 @@ func (o *Options) validate() error {
 	for flag, value := range required {
 		check(value != "", "--"+flag+" must be set")
 	}
-	check(methods[o.Method].tree != nil, "--method must be npx or uvx")
+	check(bundle.IsMethod(o.Method), "--method must be npx or uvx")
 	check(o.MaxBytes > 0, "--max-bytes must be more than 0")
 	for flag, value := range map[string]string{"store-url": o.StoreURL, "keybroker-url": o.KeybrokerURL} {
 		u, err := url.Parse(value)

@@ -62,7 +62,7 @@ func pull(ctx context.Context, o *Options, p peers, repository *bundleimage.Repo
 	if record.Size > o.MaxBytes {
 		return outcome, &bundle.Failure{Code: bundle.TooLarge, Message: fmt.Sprintf("the bundle in the registry has %d bytes, and the most are %d", record.Size, o.MaxBytes)}
 	}
-	bin, err := methods[o.Method].program(record.Package, record.Bins)
+	bin, err := record.Program()
 	if err != nil {
 		return outcome, err
 	}

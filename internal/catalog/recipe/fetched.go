@@ -118,6 +118,12 @@ func besides(method string) string {
 // Version splits the package from the version that the arguments give it.
 func (f Fetched) Version() (name, version string) { return splitPackage(f.Package) }
 
+// exactVersion matches one version of npm.
+var exactVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
+// IsExactVersion reports whether a text is one version of npm, and no range or tag.
+func IsExactVersion(text string) bool { return exactVersion.MatchString(text) }
+
 // PythonPackage is how a package of Python's registry is named, with its extras.
 var PythonPackage = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._-]+(,[A-Za-z0-9._-]+)*\])?$`)
 
