@@ -205,8 +205,9 @@ func TestTenantsPodsAreAsTheOperatorMakesThem(t *testing.T) {
 		"a projected Secret": {func(p *corev1.Pod) {
 			p.Spec.Volumes[0].Projected.Sources = []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "theirs"}}}}
 		}, token},
-		"a folder of the node":                       {volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}), volumes},
-		"a Secret":                                   {volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "theirs"}}), volumes},
+		"a folder of the node": {volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}), volumes},
+		"a Secret":             {volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "theirs"}}), volumes},
+		"an image, where no registry has bundles":    {volume(corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "registry.example.com/bundles@sha256:" + strings.Repeat("0", 64)}}), volumes},
 		"a volume that stays":                        {volume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"}}), claims},
 		"another user's claim":                       {claim("data-memory", "memory.bob-bridge"), claims},
 		"another server's claim":                     {claim("data-memory", "files.alice-bridge"), claims},

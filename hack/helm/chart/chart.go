@@ -61,6 +61,8 @@ func (c *Chart) Schema() []byte { return c.chart.Schema }
 // its name without the chart's, such as operator.yaml.
 func (c *Chart) Render(r Release, values map[string]any) (map[string]string, error) {
 	capabilities := common.DefaultCapabilities.Copy()
+	// Without helm's link flags the default is 1.20, for which the chart is not.
+	capabilities.KubeVersion = common.KubeVersion{Version: "v1.37.0", Major: "1", Minor: "37"}
 	capabilities.APIVersions = slices.Concat(capabilities.APIVersions, r.APIs)
 	top, err := util.ToRenderValues(c.chart, values, common.ReleaseOptions{
 		Name: r.Name, Namespace: r.Namespace, IsInstall: true, Revision: 1,

@@ -113,6 +113,23 @@ func TestBundlesHaveAVolumeAndAnAccountOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestPodsMountImagesOfTheRegistryOfBundlesAlone renders the chart with and without one.
+func TestPodsMountImagesOfTheRegistryOfBundlesAlone(t *testing.T) {
+	const repository = "registry.example.com:5000/mcp/bundles"
+	for name, values := range map[string]string{"a registry": "bundles: {registry: {repository: \"" + repository + "\", authorities: PEM, allowCIDRs: [10.0.5.0/24]}}", "none": ""} {
+		files := render(t, values)
+		for file, text := range map[string]string{
+			"admission-tenants.yaml":  "has(v.image) && v.image.?reference.orValue('').startsWith('" + repository + "@sha256:')",
+			"operator.yaml":           "--bundle-registry=" + repository,
+			"isolation-policies.yaml": "cidr: \"10.0.5.0/24\"",
+		} {
+			if got := strings.Contains(files[file], text); got != (values != "") {
+				t.Errorf("with %s %s has %q: %v", name, file, text, got)
+			}
+		}
+	}
+}
+
 // blocks returns the ranges of addresses that pods with bundles' maker may reach, with what is
 // left out of each.
 func blocks(t *testing.T, values string) map[string]string {
