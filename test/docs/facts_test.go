@@ -28,7 +28,7 @@ type facts struct {
 
 // foreign are programs of others that readers are told to run. The list is what
 // tells a mistyped name from a program.
-var foreign = strings.Fields(`. [ alias awk base64 bao bash cat cd claude curl cut docker echo exit export false git go grep
+var foreign = strings.Fields(`. [ alias awk base64 bao bash cat cd claude cosign curl cut docker echo exit export false git go grep
 	head helm jq kill kind kubectl kubeadm mkdir npm npx openssl pass printf psql pwd read rm sed seq set sh skopeo sleep sort source ss
 	tail tar tee test trap true tr uniq vault wait wc xargs`)
 
