@@ -24,7 +24,7 @@ type newFeature func(c *core, o *options) (httpapi.Feature, error)
 // features returns what is served beside users' bridges. What they run is added to
 // the background.
 func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
-	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, catalogFeature}
+	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, programsFeature, catalogFeature}
 	if l.server != nil {
 		list = append(list, l.feature)
 	}
@@ -106,6 +106,9 @@ func requestsOn(c *core, o *options) *management.Requests {
 func requestsFeature(c *core, o *options) (httpapi.Feature, error) {
 	return requestsOn(c, o).Feature(), nil
 }
+
+// programsFeature serves what administrators see of programs.
+func programsFeature(c *core, _ *options) (httpapi.Feature, error) { return c.programs.Feature(), nil }
 
 // consoleFeature serves the users' console.
 func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {

@@ -79,6 +79,13 @@ func fetched(server plan.Server) (name, version string, f recipe.Fetched) {
 	return name, version, f
 }
 
+// Package returns the package of npm, in one exact version, that a server fetches, and false for a
+// server without one.
+func Package(server plan.Server) (v1alpha1.Install, bool) {
+	name, version, _ := fetched(server)
+	return v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: name, Version: version}, name != ""
+}
+
 // Packages returns the packages that the servers of a bridge fetch, each as name@version. It
 // does not depend on the installation's settings, so that a cache can be indexed by it.
 func Packages(b *v1alpha1.HostedBridge) []string {

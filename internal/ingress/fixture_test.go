@@ -78,6 +78,7 @@ type world struct {
 	keys       *fakeKeys
 	index      *fakeIndex
 	inventory  *fakeInventory
+	programs   *fakePrograms
 	// away keeps the API server from answering, and changing choices.
 	away      atomic.Bool
 	users     fakeUsers
@@ -141,7 +142,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	besideOthers(t)
 	w := &world{
 		t: t, adminKey: []byte(adminKey), routes: newFakeRoutes(), reports: fakeReports{}, lastReport: nothingReported, servers: map[string]*http.Server{}, activity: &fakeActivity{},
-		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), index: &fakeIndex{}, inventory: &fakeInventory{}, logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
+		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), index: &fakeIndex{}, inventory: &fakeInventory{}, programs: newFakePrograms(), logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
 	}
 	w.setTiers(testTiers())
 	w.keeper.UserSecrets = w.secrets
@@ -159,7 +160,9 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 		Metrics: w.registry,
 		Log:     slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
+	w.programs.world = w
 	deps.Features = []httpapi.Feature{
+		w.programs.api().Feature(),
 		management.Health(w.reports, func(ctx context.Context, b route.Backend) health.Report { return w.lastReport(ctx, b) }), management.Secrets(&w.keeper),
 		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.keys, Users: &w.users, Wake: w.activity.Wake, AuditIndex: w.index, Inventory: w.inventory.get}),
 		management.NewSelf(w.selfOptions(deps.Quotas)).Feature(),
