@@ -28,6 +28,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
@@ -214,6 +215,8 @@ type adminWorld struct {
 	health     admin.Health
 	// profilesErr is what reading the profiles fails with.
 	profilesErr error
+	// programPages is what administrators see of programs.
+	programPages struct{ *programsapi.Programs }
 }
 
 // administration is what administrators see and do, once the world is there.
@@ -239,7 +242,7 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 	does, known := &administration{}, &knownBridges{}
 	pages, err := admin.New(admin.Options{
 		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Trail: does, Requests: management.NewRequests(w.requests, known),
-		Catalog: w.recipes, Profiles: w.readProfiles,
+		Catalog: w.recipes, Profiles: w.readProfiles, Programs: &w.programPages,
 		Health: func(context.Context) admin.Health { return w.health },
 		Log:    slog.New(slog.DiscardHandler),
 	})
@@ -257,7 +260,7 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 		}
 		d.Features = append(d.Features, features...)
 	})
-	known.world = w.world
+	known.world, w.programPages.Programs = w.world, w.programs.api()
 	does.Administration = management.NewAdministration(management.AdminOptions{
 		Routes: w.routes, Keys: w.keys, Access: w.access, Wake: w.activity.Wake, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,
 	})

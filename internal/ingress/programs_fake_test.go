@@ -64,6 +64,7 @@ func newFakePrograms() *fakePrograms {
 		programBundle(newSearch, "search", "1.0.0", metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInstalling, Message: "the install waits for others to end"}),
 	}
 	f.all[0].Status.Scripts = []string{"esbuild@0.2.0"}
+	f.all[2].Status.Attempts, f.all[2].Status.RetryTime = 3, &metav1.Time{Time: time.Date(2026, 3, 1, 13, 0, 0, 0, time.UTC)}
 	return f
 }
 

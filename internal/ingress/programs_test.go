@@ -199,7 +199,7 @@ func TestAnswersAboutLargeProgramsAreBounded(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.body), &changes); err != nil || 2*len(changes.Changed) != programs.MaxPackages || changes.More != 20_000-len(changes.Changed) {
 		t.Errorf("changes of 20,000 packages: %d, %d and %d more, %v", got.status, len(changes.Changed), changes.More, err)
 	}
-	if got := w.do(w.request("GET", notesPath+"/spdx", adminKey, "")); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "The lock file has all of them") {
+	if got := w.do(w.request("GET", notesPath+"/spdx", adminKey, "")); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "more than 3 MiB") {
 		t.Errorf("SPDX of 20,000 packages: %d %.200s", got.status, got.body)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 )
 
 // ErrGone says that a ProgramBundle is not the one that was read: it was deleted, or made again.
@@ -53,6 +54,9 @@ type Program struct {
 	// RetryTime is when the install is tried again, after so many attempts.
 	RetryTime *time.Time `json:"retryTime,omitempty"`
 	Attempts  int32      `json:"attempts,omitempty"`
+	// Job is that of the attempt which goes on or failed last, which has the log of npm. It is gone
+	// an hour after its end.
+	Job string `json:"job,omitempty"`
 	// Digest, Image, Bytes and Packages are known when it is installed.
 	Digest   string `json:"digest,omitempty"`
 	Image    string `json:"image,omitempty"`
@@ -69,7 +73,8 @@ type Program struct {
 // Of returns what a ProgramBundle says.
 func Of(b *v1alpha1.ProgramBundle) Program {
 	p := Program{
-		Name: b.Name, UID: string(b.UID), Package: b.Spec.Package, Version: b.Spec.Version, Architecture: b.Spec.Architecture, InstallScripts: b.Spec.InstallScripts,
+		Name: b.Name, UID: string(b.UID), Package: b.Spec.Package, Version: b.Spec.Version,
+		Architecture: b.Spec.Architecture, InstallScripts: b.Spec.InstallScripts,
 		State: v1alpha1.ReasonInstalling, Attempts: b.Status.Attempts, Digest: b.Status.Digest, Image: b.Status.Image, Bytes: b.Status.Bytes,
 		Packages: b.Status.Packages, Scripts: len(b.Status.Scripts), Bridges: b.Status.Bridges, Created: b.CreationTimestamp.UTC(),
 		RetryTime: timeOf(b.Status.RetryTime), UnusedSince: timeOf(b.Status.UnusedSince),
@@ -77,7 +82,19 @@ func Of(b *v1alpha1.ProgramBundle) Program {
 	if ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		p.State, p.Message, p.Since = ready.Reason, ready.Message, timeOf(&ready.LastTransitionTime)
 	}
+	if !p.Ready() {
+		p.Job = lastJob(b, p.Failed())
+	}
 	return p
+}
+
+// lastJob returns the Job of the attempt that goes on, or of the one that failed last.
+func lastJob(b *v1alpha1.ProgramBundle, failed bool) string {
+	if failed {
+		b = b.DeepCopy()
+		b.Status.Attempts--
+	}
+	return desired.InstallJobName(b)
 }
 
 func timeOf(t *metav1.Time) *time.Time {
@@ -158,7 +175,8 @@ type Detail struct {
 // DetailOf returns what is known of a ProgramBundle, but for its contents. Bridges are
 // HostedBridges as package watch keeps them.
 func DetailOf(b *v1alpha1.ProgramBundle, all []v1alpha1.ProgramBundle, bridges []*v1alpha1.HostedBridge) Detail {
-	d := Detail{Program: Of(b), Commands: slices.Concat([]v1alpha1.BundledProgram{}, b.Status.Programs), Others: []Program{}, UsedBy: []Bridge{}}
+	d := Detail{Program: Of(b), Others: []Program{}, UsedBy: []Bridge{}}
+	d.Commands = slices.Concat([]v1alpha1.BundledProgram{}, b.Status.Programs)
 	for i := range all {
 		if o := &all[i]; o.Spec.Package == b.Spec.Package && o.Name != b.Name && len(d.Others) < MaxPage {
 			d.Others = append(d.Others, Of(o))

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/console/admin"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
 	tenants "github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 )
 
@@ -31,6 +32,7 @@ type AdministratorParts struct {
 
 	Users          *console.Console
 	Administration *management.Administration
+	Programs       *programsapi.Programs
 	Catalog        *catalogs.Store
 	Cluster        client.Client
 	// Namespace is the installation's.
@@ -48,7 +50,7 @@ type AdministratorParts struct {
 func OpenAdministrators(p AdministratorParts) (*admin.Console, error) {
 	made := admin.Options{
 		Look: p.Users.Look(), Namespace: p.Namespace, People: p.Administration, Access: p.Administration, Trail: p.Administration, Requests: p.Requests,
-		Catalog: knownCatalog{p.Catalog}, Profiles: noProfiles, Health: p.health, Log: p.Log,
+		Catalog: knownCatalog{p.Catalog}, Profiles: noProfiles, Programs: p.Programs, Health: p.health, Log: p.Log,
 		Sessions: session.NewKeeper(session.Options{
 			Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Of: session.OfAdministrators, Longest: admin.Longest,
 			Signer: p.Signer, Keys: p.Keys, Ends: p.Ends, Random: rand.Reader, Now: time.Now,

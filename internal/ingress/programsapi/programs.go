@@ -28,10 +28,6 @@ import (
 const (
 	// listAnswer is the memory for a list of programs.MaxPage.
 	listAnswer = 512 << 10
-	// recordAnswer is the memory for an answer that is made of a record, of MaxRecord at most.
-	recordAnswer = bundle.MaxRecord
-	// maxSPDX is how many packages an SPDX document has, each of some 700 bytes.
-	maxSPDX = 5000
 	// recordReaders is how many records are read at a time: one takes several times MaxRecord
 	// while it is decoded and written again.
 	recordReaders = 2
@@ -79,14 +75,15 @@ func New(o Options) *Programs {
 func (p *Programs) Feature() httpapi.Feature {
 	const one = "/admin/programs/:program"
 	readers := []oauth.Role{oauth.RoleAuditor}
-	f := httpapi.Feature{Name: "programs", Params: map[string]httpapi.Param{"program": Param}, MaxPath: maxPath, MaxQuery: maxQuery, Routes: []httpapi.Route{
+	f := httpapi.Feature{Name: "programs", Params: map[string]httpapi.Param{"program": Param}, MaxPath: maxPath, MaxQuery: maxQuery}
+	f.Routes = []httpapi.Route{
 		{Method: http.MethodGet, Path: "/admin/programs", Query: query, Roles: readers, MaxAnswer: listAnswer, Handle: p.list},
-		{Method: http.MethodGet, Path: one, Roles: readers, MaxAnswer: recordAnswer, Handle: p.get},
-		{Method: http.MethodGet, Path: one + "/changes", Query: query, Roles: readers, MaxAnswer: recordAnswer, Handle: p.compare},
-		{Method: http.MethodGet, Path: one + "/lock", Roles: readers, MaxAnswer: recordAnswer, Handle: p.serve(p.Lock)},
-		{Method: http.MethodGet, Path: one + "/spdx", Roles: readers, MaxAnswer: recordAnswer, Handle: p.serve(p.SPDX)},
+		{Method: http.MethodGet, Path: one, Roles: readers, MaxAnswer: programs.MaxFile, Handle: p.get},
+		{Method: http.MethodGet, Path: one + "/changes", Query: query, Roles: readers, MaxAnswer: programs.MaxFile, Handle: p.compare},
+		{Method: http.MethodGet, Path: one + "/lock", Roles: readers, MaxAnswer: programs.MaxFile, Handle: p.serve(p.Lock)},
+		{Method: http.MethodGet, Path: one + "/spdx", Roles: readers, MaxAnswer: programs.MaxFile, Handle: p.serve(p.SPDX)},
 		{Method: http.MethodPost, Path: one + "/reinstall", Handle: p.reinstall},
-	}}
+	}
 	for i := range f.Routes {
 		f.Routes[i].Access, f.Routes[i].AnyQuery, f.Routes[i].NoHead = httpapi.Admin, true, true
 	}
@@ -139,8 +136,8 @@ func (p *Programs) record(ctx context.Context, b *v1alpha1.ProgramBundle, use fu
 	return use(&r)
 }
 
-// Programs returns the programs that a query asks for.
-func (p *Programs) Programs(c httpapi.Call, query string) (programs.Page, error) {
+// List returns the programs that a query asks for.
+func (p *Programs) List(c httpapi.Call, query string) (programs.Page, error) {
 	q, err := programs.ParseQuery(query)
 	if err != nil {
 		return programs.Page{}, problems.ProgramsQuery.Saying(err.Error())
@@ -216,63 +213,37 @@ func (p *Programs) Compare(c httpapi.Call, from, to string) (programs.Changes, e
 	return changes, c.Audit(httpapi.Act{Name: "programs.compare", Target: to})
 }
 
-// File is a file that an administrator downloads.
-type File struct {
-	Name, MediaType string
-	Content         []byte
-}
-
 // Lock returns the lock file of a program, as npm wrote it.
-func (p *Programs) Lock(c httpapi.Call, name string) (File, error) {
-	return p.file(c, name, func(r *bundle.Record) (File, error) {
-		return File{name + "-package-lock.json", "application/json", []byte(r.Lock)}, nil
-	})
+func (p *Programs) Lock(c httpapi.Call, name string) (programs.File, error) {
+	return p.file(c, name, programs.LockOf)
 }
 
 // SPDX returns the list of a program's packages as a document of SPDX.
-func (p *Programs) SPDX(c httpapi.Call, name string) (File, error) {
-	return p.file(c, name, func(r *bundle.Record) (File, error) {
-		if len(r.Packages) > maxSPDX {
-			return File{}, problems.ProgramTooLarge
-		}
-		text, err := bundle.SPDX(r)
-		if err == nil && len(text) > recordAnswer {
-			err = problems.ProgramTooLarge
-		}
-		return File{name + ".spdx.json", "application/spdx+json", text}, err
-	})
+func (p *Programs) SPDX(c httpapi.Call, name string) (programs.File, error) {
+	return p.file(c, name, programs.SPDXOf)
 }
 
-func (p *Programs) file(c httpapi.Call, name string, of func(*bundle.Record) (File, error)) (f File, err error) {
+func (p *Programs) file(c httpapi.Call, name string, of func(string, *bundle.Record) (programs.File, error)) (f programs.File, err error) {
 	ctx := c.Request().Context()
 	all, err := p.bundles(ctx)
 	if err != nil {
-		return File{}, err
+		return f, err
 	}
 	b, err := find(all, name)
 	if err != nil {
-		return File{}, err
+		return f, err
 	}
 	err = p.record(ctx, b, func(r *bundle.Record) error {
-		f, err = of(r)
+		f, err = of(name, r)
 		return err
 	})
-	if err != nil {
-		return File{}, err
+	switch {
+	case errors.Is(err, programs.ErrTooLarge):
+		return f, problems.ProgramTooLarge
+	case err != nil:
+		return f, err
 	}
 	return f, c.Audit(httpapi.Act{Name: "programs.download", Target: name})
-}
-
-// Write answers with the file, which no browser shows as a page.
-func (f File) Write(c httpapi.Call) error {
-	h := c.Writer().Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Type", f.MediaType)
-	h.Set("Content-Disposition", `attachment; filename="`+f.Name+`"`)
-	h.Set("X-Content-Type-Options", "nosniff")
-	c.Writer().WriteHeader(http.StatusOK)
-	_, _ = c.Writer().Write(f.Content) // A failed write is the client's leaving.
-	return nil
 }
 
 // Reinstall deletes a ProgramBundle, so that the operator makes it again with the dependencies of
@@ -309,7 +280,7 @@ func (p *Programs) list(c httpapi.Call) error {
 	if u.ForceQuery {
 		return problems.ProgramsQuery
 	}
-	page, err := p.Programs(c, u.RawQuery)
+	page, err := p.List(c, u.RawQuery)
 	if err != nil {
 		return err
 	}
@@ -327,7 +298,7 @@ func (p *Programs) get(c httpapi.Call) error {
 func (p *Programs) compare(c httpapi.Call) error {
 	given, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if from := given["from"]; err != nil || len(given) != 1 || len(from) != 1 {
-		return problems.ProgramsQuery.Saying("from is missing, or not all that is given: it must be the name of another ProgramBundle of the same package")
+		return problems.ProgramsQuery.Saying("give from alone: the name of another ProgramBundle of the same package")
 	}
 	changes, err := p.Compare(c, given.Get("from"), c.Param("program"))
 	if err != nil {
@@ -336,13 +307,14 @@ func (p *Programs) compare(c httpapi.Call) error {
 	return answerJSON(c, http.StatusOK, changes)
 }
 
-func (p *Programs) serve(file func(httpapi.Call, string) (File, error)) func(httpapi.Call) error {
+func (p *Programs) serve(file func(httpapi.Call, string) (programs.File, error)) func(httpapi.Call) error {
 	return func(c httpapi.Call) error {
 		f, err := file(c, c.Param("program"))
 		if err != nil {
 			return err
 		}
-		return f.Write(c)
+		f.Write(c.Writer())
+		return nil
 	}
 }
 
