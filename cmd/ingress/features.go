@@ -9,11 +9,15 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/userconsole"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogapi"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/resolve"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/requests"
 )
@@ -72,7 +76,7 @@ func (l *logins) self(c *core) *management.Self {
 	options := management.SelfOptions{
 		Bridge: c.routes.KnownBridge, Reports: c.prober, Last: c.status.LastReport, ListTools: c.bridges.Tools,
 		Keys: kubestore.NewKeys(c.cluster, rand.Reader), Choices: &kubestore.Choices{Client: c.cluster}, Secrets: &c.identity.secrets,
-		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.audit.search(), RecipeText: c.recipeText,
+		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.audit.search(), RecipeText: c.recipeText, Program: c.programOf,
 	}
 	if l.server != nil {
 		options.ConnectPage = func(user v1alpha1.UserID, server string) string {
@@ -90,6 +94,30 @@ func (c *core) recipeText(recipe string) string {
 		return ""
 	}
 	return item.Entry.Recipe.Description
+}
+
+// programOf returns what is known of the package that a server fetches, and without one of that of
+// a recipe; nil for none.
+func (c *core) programOf(recipe string, fetched *v1alpha1.Install) *catalog.Program {
+	if fetched != nil && fetched.Method == v1alpha1.InstallNPX {
+		return c.programs.Installed(*fetched)
+	}
+	item, served := c.catalog.Current().Get(recipe)
+	if !served {
+		return nil
+	}
+	return c.programOfRecipe(item.Entry.Recipe)
+}
+
+// programOfRecipe returns what is known of the package that bridges start for a recipe, nil for
+// none.
+func (c *core) programOfRecipe(r recipe.Recipe) *catalog.Program {
+	server, hosted := resolve.Hosted(r)
+	fetched, ok := bundling.Package(server)
+	if !hosted || !ok {
+		return nil
+	}
+	return c.programs.Installed(fetched)
 }
 
 // requestsOf returns where users' requests are kept.
@@ -159,7 +187,7 @@ func catalogFeature(c *core, o *options) (httpapi.Feature, error) {
 	if err != nil {
 		return httpapi.Feature{}, err
 	}
-	options := catalogapi.Options{Store: c.catalog, Namespace: o.Catalog.Registry, URL: o.Catalog.URL, MaxRecipes: o.Catalog.MaxRecipes, Signer: signer, Log: c.log}
+	options := catalogapi.Options{Store: c.catalog, Namespace: o.Catalog.Registry, URL: o.Catalog.URL, MaxRecipes: o.Catalog.MaxRecipes, Signer: signer, Program: c.programOfRecipe, Log: c.log}
 	seeder, err := o.Seed.open(c.catalog, c.metrics, c.log)
 	if err != nil {
 		return httpapi.Feature{}, err

@@ -197,10 +197,19 @@ func (k *knownBridges) Bridge(ctx context.Context, of route.Backend) (*v1alpha1.
 type fakeRecipes struct {
 	entries    []catalog.Entry
 	publishers []catalog.Publisher
+	programs   *programsapi.Programs
 }
 
 func (f *fakeRecipes) Entries() ([]catalog.Entry, bool) { return f.entries, true }
 func (f *fakeRecipes) Publishers() []catalog.Publisher  { return f.publishers }
+
+// Program returns the package that a recipe's install names.
+func (f *fakeRecipes) Program(r recipe.Recipe) *catalog.Program {
+	if r.Install == nil {
+		return nil
+	}
+	return f.programs.Installed(v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: r.Install.Package, Version: r.Install.Version})
+}
 
 // adminWorld is a world with the administrators' console beside the users' one.
 type adminWorld struct {
@@ -260,7 +269,8 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 		}
 		d.Features = append(d.Features, features...)
 	})
-	known.world, w.programPages.Programs = w.world, w.programs.api()
+	known.world, w.programPages.Programs = w.world, w.installed
+	w.recipes.programs = w.programPages.Programs
 	does.Administration = management.NewAdministration(management.AdminOptions{
 		Routes: w.routes, Keys: w.keys, Access: w.access, Wake: w.activity.Wake, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,
 	})

@@ -36,6 +36,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
@@ -79,6 +80,8 @@ type world struct {
 	index      *fakeIndex
 	inventory  *fakeInventory
 	programs   *fakePrograms
+	// installed is what the API serves of them.
+	installed *programsapi.Programs
 	// away keeps the API server from answering, and changing choices.
 	away      atomic.Bool
 	users     fakeUsers
@@ -161,8 +164,9 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 		Log:     slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	w.programs.world = w
+	w.installed = w.programs.api()
 	deps.Features = []httpapi.Feature{
-		w.programs.api().Feature(),
+		w.installed.Feature(),
 		management.Health(w.reports, func(ctx context.Context, b route.Backend) health.Report { return w.lastReport(ctx, b) }), management.Secrets(&w.keeper),
 		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.keys, Users: &w.users, Wake: w.activity.Wake, AuditIndex: w.index, Inventory: w.inventory.get}),
 		management.NewSelf(w.selfOptions(deps.Quotas)).Feature(),

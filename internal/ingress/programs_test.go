@@ -229,3 +229,40 @@ func TestAProgramIsUsedByTheBridgesThatRunItAlone(t *testing.T) {
 		t.Errorf("another version is counted: %s", got.body)
 	}
 }
+
+func TestUsersSeeWhetherAPackageIsInstalledAndNotWhoUsesIt(t *testing.T) {
+	w, alice, _ := twoUsers(t)
+	w.runNotes("alice", "1.1.0")
+	w.runNotes("bob", "1.1.0")
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
+		b.Spec.Servers = append(b.Spec.Servers, v1alpha1.Server{Name: "remote"})
+		b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{{Name: "wiki", Profile: "team", Recipe: "wiki", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff}}}
+	})
+	program := func(server string) string {
+		got := w.do(w.request("GET", "/u/alice/servers/"+server, alice, ""))
+		var s struct{ Program json.RawMessage }
+		if err := json.Unmarshal([]byte(got.body), &s); err != nil || got.status != http.StatusOK {
+			t.Errorf("%s: %d %s", server, got.status, got.body)
+		}
+		return string(s.Program)
+	}
+	if got := program("notes"); got != "" {
+		t.Errorf("before it is known: %s", got)
+	}
+	w.installed.Refresh(t.Context())
+	for server, want := range map[string]string{
+		"notes":  `{"package":"@acme/notes","version":"1.1.0","state":"Ready","installedAt":"2026-03-01T12:00:00Z","packages":3,"digest":"` + string(newDigest) + `"}`,
+		"wiki":   `{"package":"wiki","version":"1.0.0"}`,
+		"remote": "",
+	} {
+		if got := program(server); got != want {
+			t.Errorf("%s: %s, want %s", server, got, want)
+		}
+	}
+	// While the API server is away, what it said last stands.
+	w.programs.edit(func(f *fakePrograms) { f.listErr = errors.New("away") })
+	w.installed.Refresh(t.Context())
+	if got := program("wiki"); got == "" {
+		t.Error("an outage makes known packages unknown")
+	}
+}

@@ -10,12 +10,17 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/programs"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
 const notesPage, mailPage = "/console/programs/" + newNotes, "/console/programs/" + brokenMail
@@ -192,5 +197,51 @@ func TestPagesOfProgramsWithoutTheStoreOrTheCluster(t *testing.T) {
 	w.programPages.Programs = programsapi.New(programsapi.Options{})
 	if got := v.open("/console/programs"); got.status != http.StatusOK || !strings.Contains(got.body, "Set bundles.enabled") || strings.Contains(got.body, "<table") {
 		t.Errorf("without bundles: %d %s", got.status, got.body)
+	}
+}
+
+func TestTheCatalogSaysWhichPackagesAreInstalled(t *testing.T) {
+	w := newAdminWorld(t)
+	w.recipes.entries = nil
+	for name, of := range map[string]recipe.Install{
+		"notes": {Package: notesPackage, Version: "1.1.0"}, "mail": {Package: "mail", Version: "2.0.0"}, "search": {Package: "search", Version: "1.0.0"}, "other": {Package: "other", Version: "1.0.0"},
+	} {
+		w.recipes.entries = append(w.recipes.entries, catalog.Entry{Name: name, Accepted: true, Recipe: recipe.Recipe{Install: &of}})
+	}
+	w.recipes.entries = append(w.recipes.entries, catalog.Entry{Name: "remote", Accepted: true})
+	says := []string{
+		"<bdi>@acme/notes</bdi>@<bdi>1.1.0</bdi></code> is installed once for all users, on 1 March 2026, 12:00 UTC: 3 packages, digest cdcdcdcdcdcd.",
+		"<bdi>mail</bdi>@<bdi>2.0.0</bdi></code> could not be installed (NodeTooOld). <bdi>mail needs Node 99</bdi>", "</code> is being installed.", "</code> is installed when the first user adds it.",
+	}
+	v := w.with(oauth.RoleCurator)
+	if got := v.open("/console/catalog"); got.status != http.StatusOK || strings.Contains(got.body, says[3]) {
+		t.Errorf("before it is known: %d %s", got.status, got.body)
+	}
+	w.installed.Refresh(t.Context())
+	got := v.open("/console/catalog")
+	for _, want := range says {
+		if strings.Count(got.body, want) != 1 {
+			t.Errorf("the page does not say %q once: %s", want, got.body)
+		}
+	}
+}
+
+func TestUsersReadWhetherAPackageIsInstalled(t *testing.T) {
+	w := newConsoleWorld(t)
+	w.self.become(selfservice.Server{Name: "docs", State: selfservice.ServerOff, Reason: selfservice.ReasonOff, Profile: "engineering", Use: v1alpha1.ServerOptional, Recipe: "docs",
+		Fix:     &selfservice.Fix{Code: selfservice.FixTurnOn, Text: "Turn the server on."},
+		Program: &catalog.Program{Package: "docs", Version: "1.0.0", State: string(bundle.NodeTooOld), Message: "of administrators"},
+	})
+	w.self.become(selfservice.Server{Name: "search", State: health.Healthy, Program: &catalog.Program{
+		Package: "search", Version: "2.0.0", State: v1alpha1.ReasonReady, InstalledAt: new(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)), Packages: 1, Digest: string(newDigest),
+	}})
+	v := w.logged(w.alice)
+	for path, want := range map[string]string{
+		"/catalog":        "<bdi>docs</bdi>@<bdi>1.0.0</bdi></code> could not be installed (NodeTooOld).",
+		"/servers/search": "is installed once for all users, on 1 March 2026, 00:00 UTC: 1 package, digest cdcdcdcdcdcd.",
+	} {
+		if got := v.open(path); got.status != http.StatusOK || !strings.Contains(got.body, want) || strings.Contains(got.body, "of administrators") {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
 	}
 }

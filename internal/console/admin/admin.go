@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
@@ -67,6 +68,8 @@ type Catalog interface {
 	// Entries returns the recipes, false while they are not known.
 	Entries() ([]catalog.Entry, bool)
 	Publishers() []catalog.Publisher
+	// Program returns the package that bridges start for a recipe, nil for none.
+	Program(recipe.Recipe) *catalog.Program
 }
 
 // ErrMayNotRead says that the API server does not let the ingress read something.

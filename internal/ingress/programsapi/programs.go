@@ -15,10 +15,12 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
@@ -35,6 +37,8 @@ const (
 	recordTimeout = 5 * time.Second
 	// actTimeout bounds an act, above what the API server has for it.
 	actTimeout = 15 * time.Second
+	// refreshEvery is how long the catalog may say something else of a package than the API server.
+	refreshEvery = 30 * time.Second
 	// maxPath and maxQuery hold the longest path and query.
 	maxPath  = 160
 	maxQuery = 1024
@@ -64,11 +68,43 @@ type Options struct {
 type Programs struct {
 	o       Options
 	reading chan struct{} // Full while as many records are read as may be.
+	// installed is what Installed says, nil while it is not known.
+	installed atomic.Pointer[programs.Installed]
 }
 
 // New returns the programs of the installation.
 func New(o Options) *Programs {
-	return &Programs{o, make(chan struct{}, recordReaders)}
+	return &Programs{o: o, reading: make(chan struct{}, recordReaders)}
+}
+
+// Installed returns what the catalog says of a package. It is nil in an installation that does not
+// install programs, and while what is installed is not known.
+func (p *Programs) Installed(of v1alpha1.Install) *catalog.Program {
+	known := p.installed.Load()
+	if known == nil {
+		return nil
+	}
+	return known.ProgramOf(of)
+}
+
+// Run keeps what is installed known until ctx ends. While the API server does not answer, what it
+// said last stands.
+func (p *Programs) Run(ctx context.Context) error {
+	for {
+		p.Refresh(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(refreshEvery):
+		}
+	}
+}
+
+// Refresh has what is installed known as it is now.
+func (p *Programs) Refresh(ctx context.Context) {
+	if all, err := p.bundles(ctx); err == nil {
+		p.installed.Store(new(programs.InstalledOf(all)))
+	}
 }
 
 // Feature returns the routes of programs.
@@ -76,6 +112,9 @@ func (p *Programs) Feature() httpapi.Feature {
 	const one = "/admin/programs/:program"
 	readers := []oauth.Role{oauth.RoleAuditor}
 	f := httpapi.Feature{Name: "programs", Params: map[string]httpapi.Param{"program": Param}, MaxPath: maxPath, MaxQuery: maxQuery}
+	if p.o.List != nil {
+		f.Run = p.Run
+	}
 	f.Routes = []httpapi.Route{
 		{Method: http.MethodGet, Path: "/admin/programs", Query: query, Roles: readers, MaxAnswer: listAnswer, Handle: p.list},
 		{Method: http.MethodGet, Path: one, Roles: readers, MaxAnswer: programs.MaxFile, Handle: p.get},
