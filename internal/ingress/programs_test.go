@@ -132,9 +132,10 @@ func TestProgramsWithoutTheirStoreOrTheCluster(t *testing.T) {
 		says   string
 		lock   int
 	}{
-		"the store is away":   {func(f *fakePrograms) { f.recordErr = away }, http.StatusOK, "The store does not answer", http.StatusServiceUnavailable},
-		"the store lost it":   {func(f *fakePrograms) { f.records = nil }, http.StatusOK, "made again within two minutes", http.StatusNotFound},
-		"the cluster is away": {func(f *fakePrograms) { f.listErr = away }, http.StatusServiceUnavailable, "cluster_unavailable", http.StatusServiceUnavailable},
+		"the store is away":            {func(f *fakePrograms) { f.recordErr = away }, http.StatusOK, "The store does not answer", http.StatusServiceUnavailable},
+		"the store has another record": {func(f *fakePrograms) { f.records[newDigest] = f.records[oldDigest] }, http.StatusOK, "The store does not answer", http.StatusServiceUnavailable},
+		"the store lost it":            {func(f *fakePrograms) { f.records = nil }, http.StatusOK, "made again within two minutes", http.StatusNotFound},
+		"the cluster is away":          {func(f *fakePrograms) { f.listErr = away }, http.StatusServiceUnavailable, "cluster_unavailable", http.StatusServiceUnavailable},
 	} {
 		f := newFakePrograms()
 		w.programs.edit(func(of *fakePrograms) { of.records, of.recordErr, of.listErr = f.records, nil, nil; tt.change(of) })

@@ -171,6 +171,8 @@ func (p *Programs) record(ctx context.Context, b *v1alpha1.ProgramBundle, use fu
 		return fmt.Errorf("%w: %w", problems.ProgramLost, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", problems.StoreAway, err)
+	case r.Digest != digest:
+		return fmt.Errorf("%w: the record is of another bundle", problems.StoreAway)
 	}
 	return use(&r)
 }
