@@ -43,7 +43,8 @@ func TestPagesOfProgramsSayWhatIsInstalledAndWhyNot(t *testing.T) {
 		notesPage + "/changes?from=" + oldNotes: {
 			"From 1.0.0 to 1.1.0", "1 package added, 1 removed, 1 changed, and 1 as before.", "<bdi>esbuild</bdi>", "<bdi>left-pad</bdi>", "Install scripts</span>",
 		},
-		notesPage + "/reinstall": {"Install @acme/notes@1.1.0 again?", "1 bridge uses it.", "calls wait"},
+		notesPage + "/reinstall":                       {"Install @acme/notes@1.1.0 again?", "1 bridge uses it.", "calls wait"},
+		"/console/programs/" + oldNotes + "/reinstall": {"0 bridges use it.", "makes it again when a bridge has a server of the package"},
 	} {
 		got := v.open(path)
 		for _, want := range says {

@@ -151,6 +151,19 @@ func (g *programPages) file(read func(httpapi.Call, string) (programs.File, erro
 	}
 }
 
+// What follows when a program is made again, and what if no bridge uses it.
+var (
+	reinstallSteps = []string{
+		"The ProgramBundle is deleted, and the operator makes it again within seconds.",
+		"The package is installed with the dependencies that the registry has today. They may differ from those that you see now.",
+		"Until then programs of the package are ended, and calls wait. If it cannot be installed now, they do not work until it can.",
+	}
+	unusedSteps = []string{
+		"The ProgramBundle is deleted. The operator makes it again when a bridge has a server of the package.",
+		"The package is installed then, with the dependencies that the registry has at that time.",
+	}
+)
+
 // confirm asks before a program is made again.
 func (g *programPages) confirm(v *visit) error { return g.ask(v, http.StatusOK, "") }
 
@@ -161,10 +174,9 @@ func (g *programPages) ask(v *visit, status int, wrong string) error {
 		return err
 	}
 	program := pathPrograms + "/" + d.Name
-	steps := []string{
-		"The ProgramBundle is deleted, and the operator makes it again within seconds.",
-		"The package is installed with the dependencies that the registry has today. They may differ from those that you see now.",
-		"Until then programs of the package are ended, and calls wait. If it cannot be installed now, they do not work until it can.",
+	steps := reinstallSteps
+	if d.Users == 0 {
+		steps = unusedSteps
 	}
 	return g.show(v, "confirm", status, &confirmPage{
 		frame: frame{Title: "Install " + web.Plain(d.Package+"@"+d.Version) + " again?", Path: pathPrograms, Trouble: wrong},

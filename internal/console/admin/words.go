@@ -198,6 +198,6 @@ var doneTexts = map[string]string{
 	"refused":     "The request is refused. The user reads the reason.",
 	"woken":       "The bridge wakes. It takes calls within seconds; this page shows it when it is loaded again.",
 	"awake":       "Nothing was done: the bridge is not asleep, or nobody may use it.",
-	"reinstalled": "The program is installed again, with the dependencies of today. The list has it within seconds.",
+	"reinstalled": "The program is installed again, with the dependencies of today. The list has it within seconds if a bridge uses it.",
 	"revoked":     "Key revoked. Apps that used it have lost access.",
 }
