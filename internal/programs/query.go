@@ -50,25 +50,28 @@ func ParseQuery(raw string) (Query, error) {
 
 func (q *Query) set(name string, given []string) error {
 	value := given[0]
-	texts := map[string]*string{"search": &q.Search, "state": &q.State, "cursor": &q.After}
-	text := texts[name]
+	text := map[string]*string{"search": &q.Search, "state": &q.State, "cursor": &q.After}[name]
 	switch {
-	case text == nil && name != "limit":
-		return errors.New("the parameters are search, state, cursor and limit")
 	case len(given) > 1:
 		return errors.New(name + " is given more than once")
 	case name == "limit":
-		n, err := strconv.Atoi(value)
-		if q.Limit = n; err != nil || n < 1 || n > MaxPage {
-			return fmt.Errorf("limit: it must be a number from 1 to %d", MaxPage)
-		}
-		return nil
+		return q.setLimit(value)
+	case text == nil:
+		return errors.New("the parameters are search, state, cursor and limit")
 	case value == "" || len(value) > maxText:
 		return fmt.Errorf("%s: it must be a text of 1 to %d bytes", name, maxText)
 	case name == "state" && !slices.Contains(states, value):
 		return errors.New("state: it must be one of " + strings.Join(states, ", "))
 	}
 	*text = value
+	return nil
+}
+
+func (q *Query) setLimit(value string) error {
+	n, err := strconv.Atoi(value)
+	if q.Limit = n; err != nil || n < 1 || n > MaxPage {
+		return fmt.Errorf("limit: it must be a number from 1 to %d", MaxPage)
+	}
 	return nil
 }
 

@@ -176,7 +176,7 @@ var params = map[string]httpapi.Param{
 	"keyId":   {Form: `[0-9A-Za-z]{8,32}`},
 	"server":  {Form: v1alpha1.ServerNamePattern},
 	"profile": {Form: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?`, MaxLength: 128},
-	"program": {Form: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?`, MaxLength: 128},
+	"program": {Form: programs.NamePattern, MaxLength: programs.MaxName},
 	"a":       {Form: part, MaxLength: 128}, "b": {Form: part, MaxLength: 128}, "c": {Form: part, MaxLength: 128},
 	"d": {Form: part, MaxLength: 128}, "e": {Form: part, MaxLength: 128},
 }

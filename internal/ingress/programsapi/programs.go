@@ -47,9 +47,6 @@ const (
 // query is the form of queries. Nothing passes that two readers could split differently.
 var query = regexp.MustCompile(`^[a-z]+=([A-Za-z0-9_.:~+-]|%[0-9A-Fa-f]{2})*(&[a-z]+=([A-Za-z0-9_.:~+-]|%[0-9A-Fa-f]{2})*)*$`)
 
-// Param is the form of the name of a ProgramBundle in a path.
-var Param = httpapi.Param{Form: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?`, MaxLength: 128}
-
 // Options are what the programs are known from. None may be nil, but all are in an installation
 // that does not install programs.
 type Options struct {
@@ -111,7 +108,7 @@ func (p *Programs) Refresh(ctx context.Context) {
 func (p *Programs) Feature() httpapi.Feature {
 	const one = "/admin/programs/:program"
 	readers := []oauth.Role{oauth.RoleAuditor}
-	f := httpapi.Feature{Name: "programs", Params: map[string]httpapi.Param{"program": Param}, MaxPath: maxPath, MaxQuery: maxQuery}
+	f := httpapi.Feature{Name: "programs", Params: map[string]httpapi.Param{"program": {Form: programs.NamePattern, MaxLength: programs.MaxName}}, MaxPath: maxPath, MaxQuery: maxQuery}
 	if p.o.List != nil {
 		f.Run = p.Run
 	}
