@@ -21,7 +21,7 @@ func (l *logins) administratorsFeature(c *core, o *options) (f httpapi.Feature, 
 	parts := l.consoleParts(c, o)
 	parts.Requests = requestsOn(c, o)
 	l.administrators, err = userconsole.OpenAdministrators(userconsole.AdministratorParts{
-		Parts: parts, Users: l.console, Administration: l.administration, Catalog: c.catalog, Cluster: c.cluster,
+		Parts: parts, Users: l.console, Administration: l.administration, Programs: c.programs, ProgramOf: c.programOfRecipe, Catalog: c.catalog, Cluster: c.cluster,
 		Namespace: o.Namespace, NamesGroups: l.namesGroups, Health: l.health(c, o), Bridges: c.routes.Bridges,
 	})
 	if err != nil {

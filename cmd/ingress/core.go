@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
@@ -18,9 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundle"
 	"github.com/hostedbridge/hostedbridge/internal/bundle/bundleclient"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
+	"github.com/hostedbridge/hostedbridge/internal/programs"
 	"github.com/hostedbridge/hostedbridge/internal/route/status"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
@@ -42,6 +47,7 @@ type core struct {
 	audit     *trail
 	quotas    *quotas
 	catalog   *kubestore.Store
+	programs  *programsapi.Programs
 	// background are what runs beside the servers, until they have drained.
 	background []func(context.Context) error
 }
@@ -57,7 +63,7 @@ func newCore(ctx context.Context, o *options, config *rest.Config, log *slog.Log
 	}
 	c.identity.kept = kept
 	c.identity.restore()
-	if c.routes, err = watch.New(config, o.WatchNamespaces, o.Namespace, log); err != nil {
+	if c.routes, err = watch.New(config, o.WatchNamespaces, o.Namespace, bundling.Package, log); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
 	c.snapshots = newSnapshots(kept, o.Snapshot.MaxAge, c.routes, log)
@@ -81,6 +87,7 @@ func (c *core) openStores(o *options, config *rest.Config) error {
 	if c.catalog, err = o.Catalog.open(config, o.Namespace, c.log); err != nil {
 		return err
 	}
+	c.programs = programsapi.New(programsapi.Options{})
 	if c.quotas, err = o.Quota.open(c.identity.storeTLS, c.metrics, c.log); err != nil || o.BundlesURL == "" {
 		return err
 	}
@@ -90,7 +97,20 @@ func (c *core) openStores(o *options, config *rest.Config) error {
 	}
 	bundles := &tenants.Bundles{Client: c.cluster, Namespace: o.Namespace, Store: store, Log: c.log}
 	c.background = append(c.background, bundles.Run)
+	kept := &tenants.Programs{Client: c.cluster, Namespace: o.Namespace}
+	c.programs = programsapi.New(programsapi.Options{List: kept.List, Delete: kept.Delete, Record: recordsOf(store), Bridges: c.routes.Bridges})
 	return nil
+}
+
+// recordsOf returns what asks a store for the records of bundles.
+func recordsOf(store *bundleclient.Client) func(context.Context, bundle.Digest) (bundle.Record, error) {
+	return func(ctx context.Context, digest bundle.Digest) (bundle.Record, error) {
+		r, err := store.Record(ctx, digest)
+		if refusal, ok := errors.AsType[*bundleclient.Error](err); ok && refusal.Status == http.StatusNotFound {
+			return r, fmt.Errorf("%w: %w", programs.ErrGone, err)
+		}
+		return r, err
+	}
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {

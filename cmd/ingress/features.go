@@ -9,11 +9,15 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/userconsole"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogapi"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/resolve"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/requests"
 )
@@ -24,7 +28,7 @@ type newFeature func(c *core, o *options) (httpapi.Feature, error)
 // features returns what is served beside users' bridges. What they run is added to
 // the background.
 func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
-	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, catalogFeature}
+	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, programsFeature, catalogFeature}
 	if l.server != nil {
 		list = append(list, l.feature)
 	}
@@ -72,7 +76,7 @@ func (l *logins) self(c *core) *management.Self {
 	options := management.SelfOptions{
 		Bridge: c.routes.KnownBridge, Reports: c.prober, Last: c.status.LastReport, ListTools: c.bridges.Tools,
 		Keys: kubestore.NewKeys(c.cluster, rand.Reader), Choices: &kubestore.Choices{Client: c.cluster}, Secrets: &c.identity.secrets,
-		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.audit.search(), RecipeText: c.recipeText,
+		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.audit.search(), RecipeText: c.recipeText, Program: c.programOf,
 	}
 	if l.server != nil {
 		options.ConnectPage = func(user v1alpha1.UserID, server string) string {
@@ -92,6 +96,30 @@ func (c *core) recipeText(recipe string) string {
 	return item.Entry.Recipe.Description
 }
 
+// programOf returns what is known of the package that a server fetches, and without one of that of
+// a recipe; nil for none.
+func (c *core) programOf(recipe string, fetched *v1alpha1.Install) *catalog.Program {
+	if fetched != nil {
+		return c.programs.Installed(*fetched)
+	}
+	item, served := c.catalog.Current().Get(recipe)
+	if !served {
+		return nil
+	}
+	return c.programOfRecipe(item.Entry.Recipe)
+}
+
+// programOfRecipe returns what is known of the package that bridges start for a recipe, nil for
+// none.
+func (c *core) programOfRecipe(r recipe.Recipe) *catalog.Program {
+	server, hosted := resolve.Hosted(r)
+	fetched, ok := bundling.Package(server)
+	if !hosted || !ok {
+		return nil
+	}
+	return c.programs.Installed(fetched)
+}
+
 // requestsOf returns where users' requests are kept.
 func requestsOf(c *core, o *options) *requests.Store {
 	return &requests.Store{Client: c.cluster, Namespace: o.Namespace, Now: time.Now}
@@ -106,6 +134,9 @@ func requestsOn(c *core, o *options) *management.Requests {
 func requestsFeature(c *core, o *options) (httpapi.Feature, error) {
 	return requestsOn(c, o).Feature(), nil
 }
+
+// programsFeature serves what administrators see of programs.
+func programsFeature(c *core, _ *options) (httpapi.Feature, error) { return c.programs.Feature(), nil }
 
 // consoleFeature serves the users' console.
 func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
@@ -156,7 +187,7 @@ func catalogFeature(c *core, o *options) (httpapi.Feature, error) {
 	if err != nil {
 		return httpapi.Feature{}, err
 	}
-	options := catalogapi.Options{Store: c.catalog, Namespace: o.Catalog.Registry, URL: o.Catalog.URL, MaxRecipes: o.Catalog.MaxRecipes, Signer: signer, Log: c.log}
+	options := catalogapi.Options{Store: c.catalog, Namespace: o.Catalog.Registry, URL: o.Catalog.URL, MaxRecipes: o.Catalog.MaxRecipes, Signer: signer, Program: c.programOfRecipe, Log: c.log}
 	seeder, err := o.Seed.open(c.catalog, c.metrics, c.log)
 	if err != nil {
 		return httpapi.Feature{}, err

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
@@ -20,7 +21,7 @@ import (
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
-	watcher := must.Value(watch.New(&rest.Config{Host: "127.0.0.1:1"}, nil, "hosted-bridge-system", slog.New(slog.DiscardHandler)))(t)
+	watcher := must.Value(watch.New(&rest.Config{Host: "127.0.0.1:1"}, nil, "hosted-bridge-system", bundling.Package, slog.New(slog.DiscardHandler)))(t)
 	public := &certificate{}
 	public.current.Store(&loaded{pair: tls.Certificate{Leaf: &x509.Certificate{NotAfter: time.Unix(1, 0)}}})
 	reg := metricstest.New()

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -115,7 +116,7 @@ func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
 	b := namingBridge(t, testenv.Namespace(t, testenv.Client(t)))
 	p := core{log: log, audit: &trail{index: indexOfCalls(t, b, 3)}}
 	var err error
-	if p.routes, err = watch.New(testenv.Config(), nil, "hosted-bridge-system", log); err != nil {
+	if p.routes, err = watch.New(testenv.Config(), nil, "hosted-bridge-system", bundling.Package, log); err != nil {
 		t.Fatal(err)
 	}
 	if p.catalog, err = (&catalogOptions{}).open(testenv.Config(), b.Namespace, log); err != nil {

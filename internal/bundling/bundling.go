@@ -106,6 +106,13 @@ func fetched(server plan.Server) (v1alpha1.Install, recipe.Fetched) {
 	return v1alpha1.Install{Method: method, Package: name, Version: version}, f
 }
 
+// Package returns the package, in one exact version, that a server fetches, and false for a server
+// without one.
+func Package(server plan.Server) (v1alpha1.Install, bool) {
+	install, _ := fetched(server)
+	return install, install.Package != ""
+}
+
 // Packages returns the packages that the servers of a bridge fetch, each as KeyOf returns it. It
 // does not depend on the installation's settings, so that a cache can be indexed by it.
 func Packages(b *v1alpha1.HostedBridge) []string {

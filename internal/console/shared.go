@@ -32,7 +32,7 @@ func (c *Console) Look() Look {
 // Layout returns what all pages have. A page defines "content", and another set of pages
 // may define its "top" in place of the users' navigation.
 func Layout() *template.Template {
-	return template.Must(template.New("layout.html").Funcs(web.Funcs()).Funcs(template.FuncMap{"ago": ago, "when": when, "act": act, "outcome": outcome, "deed": deed, "took": Took, "app": app, "count": count, "sentence": sentence, "within": within}).
+	return template.Must(template.New("layout.html").Funcs(web.Funcs()).Funcs(template.FuncMap{"ago": ago, "when": when, "act": act, "outcome": outcome, "deed": deed, "took": Took, "app": app, "count": count, "sentence": sentence, "within": within, "installed": installed}).
 		ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
 }
 

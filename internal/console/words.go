@@ -11,7 +11,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/web"
 )
 
 // outcomes say how a call ended.
@@ -132,4 +135,22 @@ func when(at any) string {
 		}
 	}
 	return "not known"
+}
+
+// installed says of a package whether it is installed, and how much of it there is.
+func installed(p catalog.Program) string {
+	switch {
+	case p.InstalledAt != nil:
+		packages := "packages"
+		if p.Packages == 1 {
+			packages = "package"
+		}
+		digest := strings.TrimPrefix(p.Digest, "sha256:")
+		return fmt.Sprintf("is installed once for all users, on %s: %d %s, digest %s", when(p.InstalledAt), p.Packages, packages, digest[:min(len(digest), 12)])
+	case p.State == "":
+		return "is installed when the first user adds it"
+	case p.State == v1alpha1.ReasonInstalling:
+		return "is being installed"
+	}
+	return "could not be installed (" + web.Plain(p.State) + ")"
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
@@ -196,10 +197,19 @@ func (k *knownBridges) Bridge(ctx context.Context, of route.Backend) (*v1alpha1.
 type fakeRecipes struct {
 	entries    []catalog.Entry
 	publishers []catalog.Publisher
+	programs   *programsapi.Programs
 }
 
 func (f *fakeRecipes) Entries() ([]catalog.Entry, bool) { return f.entries, true }
 func (f *fakeRecipes) Publishers() []catalog.Publisher  { return f.publishers }
+
+// Program returns the package that a recipe's install names.
+func (f *fakeRecipes) Program(r recipe.Recipe) *catalog.Program {
+	if r.Install == nil {
+		return nil
+	}
+	return f.programs.Installed(v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: r.Install.Package, Version: r.Install.Version})
+}
 
 // adminWorld is a world with the administrators' console beside the users' one.
 type adminWorld struct {
@@ -214,6 +224,8 @@ type adminWorld struct {
 	health     admin.Health
 	// profilesErr is what reading the profiles fails with.
 	profilesErr error
+	// programPages is what administrators see of programs.
+	programPages struct{ *programsapi.Programs }
 }
 
 // administration is what administrators see and do, once the world is there.
@@ -239,7 +251,7 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 	does, known := &administration{}, &knownBridges{}
 	pages, err := admin.New(admin.Options{
 		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Trail: does, Requests: management.NewRequests(w.requests, known),
-		Catalog: w.recipes, Profiles: w.readProfiles,
+		Catalog: w.recipes, Profiles: w.readProfiles, Programs: &w.programPages,
 		Health: func(context.Context) admin.Health { return w.health },
 		Log:    slog.New(slog.DiscardHandler),
 	})
@@ -257,7 +269,8 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 		}
 		d.Features = append(d.Features, features...)
 	})
-	known.world = w.world
+	known.world, w.programPages.Programs = w.world, w.installed
+	w.recipes.programs = w.programPages.Programs
 	does.Administration = management.NewAdministration(management.AdminOptions{
 		Routes: w.routes, Keys: w.keys, Access: w.access, Wake: w.activity.Wake, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,
 	})

@@ -35,7 +35,12 @@ var adminPages = map[string]string{
 	"/console/audit": "auditor", "/console/audit?userId=alice&server=&status=success": "auditor", "/console/usage": "auditor", "/console/usage?range=month": "auditor",
 	"/console/requests": "auditor curator", "/console/requests/alice/jira": "curator",
 	"/console/profiles": "auditor", "/console/profiles/engineering": "auditor", "/console/catalog": "auditor curator", "/console/health": "auditor",
+	"/console/programs": "auditor", "/console/programs?search=notes&state=Ready": "auditor", "/console/programs/" + newNotes: "auditor", "/console/programs/" + brokenMail: "auditor",
+	"/console/programs/" + newNotes + "/changes?from=" + oldNotes: "auditor", "/console/programs/" + newNotes + "/reinstall": "",
 }
+
+// adminFiles are what administrators download, each for the role auditor beside admin.
+var adminFiles = []string{"/console/programs/" + newNotes + "/lock", "/console/programs/" + newNotes + "/spdx"}
 
 // adminForm is a form of administrators, with the roles that send it beside admin and what
 // is entered: user and verdict. Requests of a new world are of the version 1.
@@ -54,13 +59,14 @@ var adminForms = []adminForm{
 	{"/console/people/alice/keys/abcdefgh/revoke", "", "", ""},
 	{"/console/people/alice/wake", "", "", ""},
 	{"/console/requests/alice/jira", "curator", "", "Approved"},
+	{"/console/programs/" + newNotes + "/reinstall", "", "", ""},
 }
 
 // TestThePagesOfAdministratorsAreAllThatIsServed holds that the tables above have each page
 // and each form.
 func TestThePagesOfAdministratorsAreAllThatIsServed(t *testing.T) {
 	w := newAdminWorld(t)
-	pages := []string{"/console/login"}
+	pages := append([]string{"/console/login"}, adminFiles...)
 	for path := range adminPages {
 		path, _, _ = strings.Cut(path, "?")
 		pages = append(pages, path)
@@ -96,7 +102,7 @@ func TestAdministratorsSeeThePagesOfTheirRole(t *testing.T) {
 			case !sees && (got.status != http.StatusNotFound || got.body != nothing.body):
 				t.Errorf("%s with %s: %d, not as nothing: %s", path, role, got.status, got.body)
 			}
-			if role == oauth.RoleAuditor && (strings.Contains(got.body, `action="/console/people/alice`) || strings.Contains(got.body, "/suspend") || strings.Contains(got.body, "/wake") || strings.Contains(got.body, "/revoke")) {
+			if role == oauth.RoleAuditor && (strings.Contains(got.body, `action="/console/people/alice`) || strings.Contains(got.body, "/suspend") || strings.Contains(got.body, "/wake") || strings.Contains(got.body, "/revoke") || strings.Contains(got.body, "/reinstall")) {
 				t.Errorf("%s: an auditor sees a button that writes", path)
 			}
 		}
@@ -300,7 +306,7 @@ func TestAFormOfAnotherSiteDoesNothingOfAnAdministrators(t *testing.T) {
 		t.Errorf("a login with the form of another browser: %d", got.status)
 	}
 	isAnswered := func(q v1alpha1.BridgeRequest) bool { return q.Spec.Decision != nil }
-	if did := w.access.acts(); len(did) > 0 || len(w.keys.keys["uid-alice"]) != 1 || slices.ContainsFunc(w.requests.all, isAnswered) {
+	if did := w.access.acts(); len(did) > 0 || len(w.keys.keys["uid-alice"]) != 1 || slices.ContainsFunc(w.requests.all, isAnswered) || len(w.programs.deleted) > 0 {
 		t.Errorf("something was done: %q, keys %v, requests %v", did, w.keys.keys, w.requests.all)
 	}
 }
@@ -311,7 +317,7 @@ func TestFormsOfAdministratorsDoWhatTheySay(t *testing.T) {
 	for _, f := range adminForms {
 		got := v.submit(f.path, f.path, "user", f.user, "verdict", f.verdict)
 		back, _, _ := strings.Cut(got.header.Get("Location"), "?done=")
-		if got.status != http.StatusSeeOther || back != "/console/people/alice" && back != "/console/requests" {
+		if got.status != http.StatusSeeOther || !slices.Contains([]string{"/console/people/alice", "/console/requests", "/console/programs"}, back) {
 			t.Errorf("%s: %d %v %s", f.path, got.status, got.header, got.body)
 			continue
 		}
@@ -323,14 +329,14 @@ func TestFormsOfAdministratorsDoWhatTheySay(t *testing.T) {
 	if diff := cmp.Diff(want, w.access.acts()); diff != "" {
 		t.Error(diff)
 	}
-	if len(w.keys.keys["uid-alice"]) != 0 {
-		t.Error("the key was not revoked")
+	if len(w.keys.keys["uid-alice"]) != 0 || !slices.Equal(w.programs.deleted, []string{newNotes + " 1"}) {
+		t.Errorf("the key was not revoked, or no program made again: %q", w.programs.deleted)
 	}
 	acted := w.acted()
 	for _, act := range []string{
 		"oauth admin admin/access.preview alice Suspended", "oauth admin admin/access.set alice Suspended", "oauth admin admin/access.set alice Allowed",
 		"oauth admin admin/access.set alice Offboarded", "oauth admin admin/keys.revoke alice abcdefgh", "oauth admin admin/users.get alice",
-		"oauth admin admin/requests.approve alice jira",
+		"oauth admin admin/requests.approve alice jira", "oauth admin admin/programs.reinstall  " + newNotes,
 	} {
 		if !slices.Contains(acted, act) {
 			t.Errorf("the trail lacks %q: %q", act, acted)
@@ -560,6 +566,8 @@ func TestPagesOfAdministratorsAreAuditedAsTheAPI(t *testing.T) {
 		"/console": "admin_key  admin/problems.list", "/console/people": "admin_key  admin/users.list", "/console/audit?userId=alice": "admin_key  admin/audit.query alice",
 		"/console/usage": "admin_key  admin/analytics.query", "/console/people/alice": "admin_key  admin/keys.list alice",
 		"/console/profiles": "admin_key  admin/profiles.list", "/console/profiles/engineering": "admin_key  admin/profiles.get  engineering", "/console/catalog": "admin_key  admin/catalog.list",
+		"/console/programs": "admin_key  admin/programs.list", "/console/programs/" + newNotes: "admin_key  admin/programs.get  " + newNotes, adminFiles[0]: "admin_key  admin/programs.download  " + newNotes,
+		"/console/programs/" + newNotes + "/changes?from=" + oldNotes: "admin_key  admin/programs.compare  " + newNotes,
 	} {
 		before := len(w.audit.all())
 		v.open(path)
@@ -569,7 +577,7 @@ func TestPagesOfAdministratorsAreAuditedAsTheAPI(t *testing.T) {
 	}
 	w.audit.fail(errors.New("disk full"))
 	for path := range adminPages {
-		if got := v.open(path); strings.Contains(got.body, "MAIL_TOKEN") || strings.Contains(got.body, ">laptop<") || strings.Contains(got.body, "CredentialsRefused") || strings.Contains(got.body, "209 of 212") || strings.Contains(got.body, "Score 87") {
+		if got := v.open(path); strings.Contains(got.body, "MAIL_TOKEN") || strings.Contains(got.body, ">laptop<") || strings.Contains(got.body, "CredentialsRefused") || strings.Contains(got.body, "209 of 212") || strings.Contains(got.body, "Score 87") || strings.Contains(got.body, "esbuild") {
 			t.Errorf("%s is shown without its entry: %d %s", path, got.status, got.body)
 		}
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
@@ -78,6 +79,9 @@ type world struct {
 	keys       *fakeKeys
 	index      *fakeIndex
 	inventory  *fakeInventory
+	programs   *fakePrograms
+	// installed is what the API serves of them.
+	installed *programsapi.Programs
 	// away keeps the API server from answering, and changing choices.
 	away      atomic.Bool
 	users     fakeUsers
@@ -141,7 +145,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	besideOthers(t)
 	w := &world{
 		t: t, adminKey: []byte(adminKey), routes: newFakeRoutes(), reports: fakeReports{}, lastReport: nothingReported, servers: map[string]*http.Server{}, activity: &fakeActivity{},
-		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), index: &fakeIndex{}, inventory: &fakeInventory{}, logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
+		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), index: &fakeIndex{}, inventory: &fakeInventory{}, programs: newFakePrograms(), logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
 	}
 	w.setTiers(testTiers())
 	w.keeper.UserSecrets = w.secrets
@@ -159,7 +163,10 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 		Metrics: w.registry,
 		Log:     slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
+	w.programs.world = w
+	w.installed = w.programs.api()
 	deps.Features = []httpapi.Feature{
+		w.installed.Feature(),
 		management.Health(w.reports, func(ctx context.Context, b route.Backend) health.Report { return w.lastReport(ctx, b) }), management.Secrets(&w.keeper),
 		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.keys, Users: &w.users, Wake: w.activity.Wake, AuditIndex: w.index, Inventory: w.inventory.get}),
 		management.NewSelf(w.selfOptions(deps.Quotas)).Feature(),

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
@@ -28,9 +29,20 @@ func (w *world) selfOptions(quotas limits.Counts) management.SelfOptions {
 	return management.SelfOptions{
 		Bridge: w.bridgeOf, Reports: w.reports, Last: func(ctx context.Context, b route.Backend) health.Report { return w.lastReport(ctx, b) },
 		ListTools: w.ways.Tools, Keys: w.keys, Choices: (*fakeChoices)(w), Secrets: &w.keeper,
-		Quotas: quotas, Tiers: func() quota.Tiers { return *w.tiers.Load() }, AuditIndex: w.index, RecipeText: recipeText,
+		Quotas: quotas, Tiers: func() quota.Tiers { return *w.tiers.Load() }, AuditIndex: w.index, RecipeText: recipeText, Program: w.programOf,
 		ConnectPage: func(user v1alpha1.UserID, server string) string { return v1alpha1.ConnectURL(publicURL, user, server) },
 	}
+}
+
+// programOf is what is known of a server's package; the recipe wiki has one.
+func (w *world) programOf(recipe string, fetched *v1alpha1.Install) *catalog.Program {
+	switch {
+	case fetched != nil:
+		return w.installed.Installed(*fetched)
+	case recipe == "wiki":
+		return w.installed.Installed(v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "wiki", Version: "1.0.0"})
+	}
+	return nil
 }
 
 // recipeText is what the catalog says that a recipe is for.

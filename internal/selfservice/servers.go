@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 	"github.com/hostedbridge/hostedbridge/internal/route"
@@ -55,6 +56,8 @@ type Server struct {
 	Description string `json:"description,omitempty"`
 	// Recipe is the name of the server's recipe, empty if it has none.
 	Recipe string `json:"recipe,omitempty"`
+	// Program is the package of npm that the server is started from, nil for none.
+	Program *catalog.Program `json:"program,omitempty"`
 	// Profile is the BridgeProfile that gives or offers the server, and Use how. They are
 	// empty for a server of the HostedBridge itself.
 	Profile string             `json:"profile,omitempty"`
@@ -150,6 +153,9 @@ func (v View) reported(of v1alpha1.Server) Server {
 	if of.Recipe != nil {
 		s.Recipe = of.Recipe.Name
 	}
+	if p := of.Transport.Stdio; v.Program != nil && p != nil && p.Image == "" {
+		s.Program = v.Program(s.Recipe, p.Install)
+	}
 	if by, ok := given(v.Bridge, of.Name); ok {
 		s.Profile, s.Use = by.Profile, by.Use
 	}
@@ -182,6 +188,9 @@ func (v View) withheld(e v1alpha1.EffectiveServer) Server {
 func complete(v View, s Server) Server {
 	if s.Description == "" && s.Recipe != "" && v.RecipeText != nil {
 		s.Description = v.RecipeText(s.Recipe)
+	}
+	if s.Program == nil && s.Recipe != "" && v.Program != nil {
+		s.Program = v.Program(s.Recipe, nil)
 	}
 	e, offers := entry(v.Bridge, s.Name)
 	if offers {

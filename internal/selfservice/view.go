@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
@@ -38,7 +39,10 @@ type View struct {
 	// RecipeText returns what the catalog says that a recipe is for, empty for one that it
 	// does not have. Nil is no catalog.
 	RecipeText func(recipe string) string
-	Now        time.Time
+	// Program returns what is known of the package that a server fetches, and without one of that
+	// of a recipe; nil for none. Nil is an installation that installs none.
+	Program func(recipe string, fetched *v1alpha1.Install) *catalog.Program
+	Now     time.Time
 }
 
 // Bridge is the state of a bridge as a whole.

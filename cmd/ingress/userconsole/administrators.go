@@ -18,10 +18,12 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	catalogs "github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/console/admin"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
 	tenants "github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 )
 
@@ -31,8 +33,11 @@ type AdministratorParts struct {
 
 	Users          *console.Console
 	Administration *management.Administration
-	Catalog        *catalogs.Store
-	Cluster        client.Client
+	Programs       *programsapi.Programs
+	// ProgramOf returns the package that bridges start for a recipe, nil for none.
+	ProgramOf func(recipe.Recipe) *catalog.Program
+	Catalog   *catalogs.Store
+	Cluster   client.Client
 	// Namespace is the installation's.
 	Namespace string
 	// NamesGroups is whether anybody names groups: elsewhere the ingress has no right to read
@@ -48,7 +53,7 @@ type AdministratorParts struct {
 func OpenAdministrators(p AdministratorParts) (*admin.Console, error) {
 	made := admin.Options{
 		Look: p.Users.Look(), Namespace: p.Namespace, People: p.Administration, Access: p.Administration, Trail: p.Administration, Requests: p.Requests,
-		Catalog: knownCatalog{p.Catalog}, Profiles: noProfiles, Health: p.health, Log: p.Log,
+		Catalog: knownCatalog{p.Catalog, p.ProgramOf}, Profiles: noProfiles, Programs: p.Programs, Health: p.health, Log: p.Log,
 		Sessions: session.NewKeeper(session.Options{
 			Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Of: session.OfAdministrators, Longest: admin.Longest,
 			Signer: p.Signer, Keys: p.Keys, Ends: p.Ends, Random: rand.Reader, Now: time.Now,
@@ -104,7 +109,13 @@ func (p *AdministratorParts) health(ctx context.Context) admin.Health {
 func noProfiles(context.Context) ([]v1alpha1.BridgeProfile, error) { return nil, admin.ErrMayNotRead }
 
 // knownCatalog is the catalog as it is in memory.
-type knownCatalog struct{ store *catalogs.Store }
+type knownCatalog struct {
+	store     *catalogs.Store
+	programOf func(recipe.Recipe) *catalog.Program
+}
+
+// Program implements admin.Catalog.
+func (k knownCatalog) Program(r recipe.Recipe) *catalog.Program { return k.programOf(r) }
 
 // Entries implements admin.Catalog.
 func (k knownCatalog) Entries() ([]catalog.Entry, bool) {

@@ -77,7 +77,9 @@ type Options struct {
 	MaxRecipes int
 	// Signer signs the installation's own recipes; nil signs none.
 	Signer *recipe.Signer
-	Log    *slog.Logger
+	// Program returns the package that bridges start for a recipe, nil for none. It may be nil.
+	Program func(recipe.Recipe) *catalog.Program
+	Log     *slog.Logger
 }
 
 const (
@@ -109,6 +111,7 @@ type core struct {
 	// maxRecipes is Options.MaxRecipes.
 	maxRecipes int
 	signer     *recipe.Signer
+	program    func(recipe.Recipe) *catalog.Program
 	log        *slog.Logger
 	// namespace is the prefix of names in the official registry's form.
 	namespace string
@@ -122,7 +125,7 @@ func New(o Options) (*API, error) {
 	if o.Store == nil || o.Log == nil {
 		return nil, errors.New("catalog API: a dependency is missing")
 	}
-	a := &core{store: o.Store, seeder: o.Seeder, maxRecipes: o.MaxRecipes, signer: o.Signer, log: o.Log}
+	a := &core{store: o.Store, seeder: o.Seeder, maxRecipes: o.MaxRecipes, signer: o.Signer, program: o.Program, log: o.Log}
 	a.settle, a.replicaLag = cmp.Or(o.Settle, settle), cmp.Or(o.ReplicaLag, replicaLag)
 	a.namespace = cmp.Or(o.Namespace, DefaultNamespace)
 	if err := checkNamespace(a.namespace); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -71,7 +72,9 @@ func TestTheDescriptionHasEachRouteAndNoOther(t *testing.T) {
 
 func TestAnswersAreAsTheDescriptionSays(t *testing.T) {
 	seeder := &fakeSeeder{report: catalog.SeedReport{Source: "dir:/recipes", Counts: map[catalog.ChangeKind]int{catalog.None: 1}}}
-	w := newWorld(t, func(o *Options) { o.Seeder = seeder })
+	w := newWorld(t, func(o *Options) {
+		o.Seeder, o.Program = seeder, func(recipe.Recipe) *catalog.Program { return installedProgram() }
+	})
 	doc := w.description()
 	w.seeded("alpha")
 	admin := []string{"Authorization", "Bearer admin"}
@@ -91,6 +94,8 @@ func TestAnswersAreAsTheDescriptionSays(t *testing.T) {
 		{"GET", "/recipes/alpha", "/recipes/{name}", "", nil, 200},
 		{"GET", "/recipes/none", "/recipes/{name}", "", nil, 404},
 		{"GET", "/recipes/alpha/versions", "/recipes/{name}/versions", "", nil, 200},
+		{"GET", "/recipes/alpha/program", "/recipes/{name}/program", "", nil, 200},
+		{"GET", "/recipes/none/program", "/recipes/{name}/program", "", nil, 404},
 		{"GET", "/recipes/alpha/versions/1.0.0", "/recipes/{name}/versions/{version}", "", nil, 200},
 		{"GET", "/api/recipes", "/api/recipes", "", nil, 200},
 		{"GET", "/api/search?q=alpha", "/api/search", "", nil, 200},

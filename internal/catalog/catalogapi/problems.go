@@ -21,6 +21,7 @@ var (
 	errNoRecipe       = httpapi.New(http.StatusNotFound, "recipe_not_found", "The catalog serves no recipe of this name.")
 	errWithdrawn      = httpapi.New(http.StatusGone, "version_withdrawn", "The publisher has withdrawn the key that signed this version.")
 	errNoVersion      = httpapi.New(http.StatusNotFound, "version_not_found", "The recipe has no such version, or it is so old that it is not kept.")
+	errNoProgram      = httpapi.New(http.StatusNotFound, "program_not_found", "No package is installed for this recipe: its server is remote or no package of npm or Python in one exact version, or this installation does not install packages once.")
 	errNoPublisher    = httpapi.New(http.StatusNotFound, "publisher_not_found", "There is no publisher of this id.")
 	errNoKey          = httpapi.New(http.StatusNotFound, "key_not_found", "The publisher has no key of this id.")
 	errQuery          = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one of this route.")

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
@@ -174,4 +175,27 @@ func (a *readHandler) version(c httpapi.Call) error {
 		}
 	}
 	return errNoVersion
+}
+
+// programOf answers with the package that bridges start for a recipe, and whether it is installed.
+// That changes without the recipe, so it is no part of the recipe's answer.
+func (a *readHandler) programOf(c httpapi.Call) error {
+	item, err := a.item(c)
+	if err != nil {
+		return err
+	}
+	var p *catalog.Program
+	if a.program != nil {
+		p = a.program(item.Entry.Recipe)
+	}
+	if p == nil {
+		return errNoProgram
+	}
+	b, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	h := fnv.New128a()
+	_, _ = h.Write(b)
+	return pageOf(b, fmt.Sprintf(`"%x"`, h.Sum(nil))).write(c)
 }

@@ -39,6 +39,7 @@ func (a *API) Routes() []httpapi.Route {
 		{Method: get, Path: "/recipes/:name", Handle: a.get},
 		{Method: get, Path: "/recipes/:name/versions", Handle: a.versions},
 		{Method: get, Path: "/recipes/:name/versions/:version", Handle: a.version},
+		{Method: get, Path: "/recipes/:name/program", Handle: a.programOf},
 		{Method: get, Path: "/openapi.json", Handle: a.document.serve},
 		{Method: get, Path: "/catalog-key", Handle: a.catalogKey},
 
@@ -117,6 +118,7 @@ func newPaths(namespace string) paths {
 		lists: of(`search`, `api/recipes`, `api/search`, `v0\.1/servers`, server+`(/`+versionName+`)?`),
 		plain: of(`openapi\.json`, `catalog-key`,
 			`recipes/`+recipeName+`/versions(/`+versionName+`)?`,
+			`recipes/`+recipeName+`/program`,
 			`api/recipes/`+recipeName+`(/download)?`,
 			`admin/recipes/`+recipeName+`/owner`,
 			`admin/publishers(/`+publisherName+`(/keys(/`+keyName+`)?)?)?`),

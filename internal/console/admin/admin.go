@@ -12,6 +12,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"html/template"
@@ -23,11 +24,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
+	"github.com/hostedbridge/hostedbridge/internal/programs"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
@@ -65,6 +68,8 @@ type Catalog interface {
 	// Entries returns the recipes, false while they are not known.
 	Entries() ([]catalog.Entry, bool)
 	Publishers() []catalog.Publisher
+	// Program returns the package that bridges start for a recipe, nil for none.
+	Program(recipe.Recipe) *catalog.Program
 }
 
 // ErrMayNotRead says that the API server does not let the ingress read something.
@@ -87,6 +92,7 @@ type Options struct {
 	Requests  Requests
 	Catalog   Catalog
 	Profiles  Profiles
+	Programs  Programs
 	Health    func(context.Context) Health
 	// Login is the page on which people log in whose groups have roles, empty where none
 	// have.
@@ -103,6 +109,7 @@ type Console struct {
 	trail    *trailPages
 	catalog  *catalogPages
 	requests *requestPages
+	programs *programPages
 }
 
 // core has what all pages share: the options, and how a page is written.
@@ -119,17 +126,18 @@ type (
 	trailPages   struct{ *core }
 	catalogPages struct{ *core }
 	requestPages struct{ *core }
+	programPages struct{ *core }
 )
 
 // New returns a Console.
 func New(o Options) (*Console, error) {
-	for _, have := range []bool{o.Sessions != nil, o.People != nil, o.Access != nil, o.Trail != nil, o.Requests != nil, o.Catalog != nil, o.Profiles != nil, o.Health != nil, o.Log != nil} {
+	for _, have := range []bool{o.Sessions != nil, o.People != nil, o.Access != nil, o.Trail != nil, o.Requests != nil, o.Catalog != nil, o.Profiles != nil, o.Programs != nil, o.Health != nil, o.Log != nil} {
 		if !have {
 			return nil, errors.New("administrators' console: a dependency is missing")
 		}
 	}
 	c := &core{Options: o, templates: parsePages()}
-	return &Console{c, &door{c}, &peoplePages{c}, &trailPages{c}, &catalogPages{c}, &requestPages{c}}, nil
+	return &Console{c, &door{c}, &peoplePages{c}, &trailPages{c}, &catalogPages{c}, &requestPages{c}, &programPages{c}}, nil
 }
 
 // Longest is how long a session of an administrator lasts. It is not renewed: the roles of
@@ -155,6 +163,7 @@ const (
 	pathUsage    = pathHome + "/usage"
 	pathProfiles = pathHome + "/profiles"
 	pathCatalog  = pathHome + "/catalog"
+	pathPrograms = pathHome + "/programs"
 	pathHealth   = pathHome + "/health"
 )
 
@@ -167,6 +176,7 @@ var params = map[string]httpapi.Param{
 	"keyId":   {Form: `[0-9A-Za-z]{8,32}`},
 	"server":  {Form: v1alpha1.ServerNamePattern},
 	"profile": {Form: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?`, MaxLength: 128},
+	"program": {Form: programs.NamePattern, MaxLength: programs.MaxName},
 	"a":       {Form: part, MaxLength: 128}, "b": {Form: part, MaxLength: 128}, "c": {Form: part, MaxLength: 128},
 	"d": {Form: part, MaxLength: 128}, "e": {Form: part, MaxLength: 128},
 }
@@ -187,7 +197,7 @@ func (c *Console) Feature() httpapi.Feature {
 	for i := range f.Routes {
 		f.Routes[i].Access, f.Routes[i].AnyQuery = httpapi.Session, true
 		f.Routes[i].Form = f.Routes[i].MaxBody > 0
-		f.Routes[i].MaxAnswer = console.MaxPage
+		f.Routes[i].MaxAnswer = cmp.Or(f.Routes[i].MaxAnswer, console.MaxPage)
 	}
 	return f
 }
@@ -224,7 +234,22 @@ func (c *Console) views() []httpapi.Route {
 	for _, a := range acts {
 		routes = append(routes, view(pathPerson+"/"+a.name, nil, nil, p.confirm(a)))
 	}
-	return routes
+	return append(routes, c.programViews(view)...)
+}
+
+// programViews are those about programs.
+func (c *Console) programViews(view func(string, []oauth.Role, *regexp.Regexp, handler) httpapi.Route) []httpapi.Route {
+	g := c.programs
+	routes := []httpapi.Route{
+		view(pathProgram, readers, nil, g.program),
+		view(pathChanges, readers, console.FilterQuery, g.changes),
+		view(pathLock, readers, nil, g.file(g.Programs.Lock)),
+		view(pathSPDX, readers, nil, g.file(g.Programs.SPDX)),
+	}
+	for i := range routes {
+		routes[i].MaxAnswer = programs.MaxFile
+	}
+	return append(routes, view(pathPrograms, readers, console.FilterQuery, g.list), view(pathReinstall, nil, nil, g.confirm))
 }
 
 // forms are those that change something.
@@ -239,6 +264,7 @@ func (c *Console) forms() []httpapi.Route {
 		form(pathKey, nil, p.revoke),
 		form(pathWake, nil, p.wake),
 		form(pathRequest, deciders, q.decide),
+		form(pathReinstall, nil, c.programs.reinstall),
 	}
 	for _, a := range acts {
 		routes = append(routes, form(pathPerson+"/"+a.name, nil, p.do(a)))

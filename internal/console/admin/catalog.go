@@ -137,6 +137,8 @@ type recipeRow struct {
 	Look    state
 	Why     string
 	Updated time.Time
+	// Program is the package that bridges start for it, nil for none.
+	Program *catalog.Program
 }
 
 // publisherRow is a publisher in a list.
@@ -160,14 +162,19 @@ func (k *catalogPages) recipes(v *visit) error {
 		if e.Deleted != nil || !matches(e, page.Query) {
 			continue
 		}
-		switch r := rowOf(e); {
-		case r.Look.Class != "ok" && len(page.Troubled) < maxRecipes:
-			page.Troubled = append(page.Troubled, r)
-		case r.Look.Class == "ok" && len(page.Others) < maxRecipes:
-			page.Others = append(page.Others, r)
-		default:
-			page.More++
+		r := rowOf(e)
+		list := &page.Others
+		if r.Look.Class != "ok" {
+			list = &page.Troubled
 		}
+		if len(*list) == maxRecipes {
+			page.More++
+			continue
+		}
+		if e.Accepted {
+			r.Program = k.Catalog.Program(e.Recipe)
+		}
+		*list = append(*list, r)
 	}
 	for _, p := range k.Catalog.Publishers() {
 		page.Publishers = append(page.Publishers, publisherOf(p, v.Now()))

@@ -157,6 +157,8 @@ type confirmPage struct {
 	// want it.
 	Label, Back string
 	Danger      bool
+	// Version is what the page showed, which the form repeats; empty for an act that needs none.
+	Version string
 	// Typed is the user id that has to be typed, empty for none, and Error what is wrong
 	// with what was typed.
 	Typed, Entered, Error string

@@ -22,12 +22,13 @@ import (
 var pageFiles embed.FS
 
 // pageNames are the templates of the pages, each in a file of its own.
-var pageNames = []string{"login", "home", "people", "person", "confirm", "audit", "usage", "requests", "request", "profiles", "profile", "catalog", "health", "message"}
+var pageNames = []string{"login", "home", "people", "person", "confirm", "audit", "usage", "requests", "request", "profiles", "profile", "catalog", "programs", "program", "changes", "health", "message"}
 
 func parsePages() map[string]*template.Template {
 	layout := template.Must(console.Layout().Funcs(template.FuncMap{
 		"phase": phaseOf, "serverState": serverStateOf, "condition": conditionOf, "reason": reasonOf, "access": accessOf, "replicas": replicasOf, "store": storeOf,
 		"actor": actorOf, "deed": deedOf, "percent": percent, "number": number, "calls": calls, "steptime": stepTime, "visible": visible,
+		"program": programOf, "size": size, "digest": shortDigest, "versions": versions, "withScripts": withScripts, "packages": packages, "ran": ranOrNot, "titled": titledOf, "more": more, "counted": counted,
 	}).ParseFS(pageFiles, "pages/top.html"))
 	pages := map[string]*template.Template{}
 	for _, name := range pageNames {
@@ -45,7 +46,7 @@ type item struct {
 // items are all entries.
 var items = []item{
 	{pathHome, "Overview", readers}, {pathPeople, "People", readers}, {pathRequests, "Requests", curators}, {pathUsage, "Usage", readers}, {pathAudit, "Audit", readers},
-	{pathProfiles, "Profiles", readers}, {pathCatalog, "Catalog", curators}, {pathHealth, "Health", readers},
+	{pathProfiles, "Profiles", readers}, {pathCatalog, "Catalog", curators}, {pathPrograms, "Programs", readers}, {pathHealth, "Health", readers},
 }
 
 // homeOf returns the first page of an administrator.

@@ -191,12 +191,13 @@ func counted(n any, one, many string) string {
 
 // doneTexts say what was done.
 var doneTexts = map[string]string{
-	"suspended":  "The access is suspended. Keys and logins are refused within a second.",
-	"resumed":    "The access is allowed again.",
-	"offboarded": "The offboarding has begun. This page says how far it is.",
-	"approved":   "The request is approved. The user can turn the server on within seconds.",
-	"refused":    "The request is refused. The user reads the reason.",
-	"woken":      "The bridge wakes. It takes calls within seconds; this page shows it when it is loaded again.",
-	"awake":      "Nothing was done: the bridge is not asleep, or nobody may use it.",
-	"revoked":    "Key revoked. Apps that used it have lost access.",
+	"suspended":   "The access is suspended. Keys and logins are refused within a second.",
+	"resumed":     "The access is allowed again.",
+	"offboarded":  "The offboarding has begun. This page says how far it is.",
+	"approved":    "The request is approved. The user can turn the server on within seconds.",
+	"refused":     "The request is refused. The user reads the reason.",
+	"woken":       "The bridge wakes. It takes calls within seconds; this page shows it when it is loaded again.",
+	"awake":       "Nothing was done: the bridge is not asleep, or nobody may use it.",
+	"reinstalled": "The program is installed again, with the dependencies of today. The list has it within seconds if a bridge uses it.",
+	"revoked":     "Key revoked. Apps that used it have lost access.",
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
@@ -31,7 +32,8 @@ type Left interface {
 	Known(ctx context.Context, bridge types.UID, tier quota.Tier) quota.Verdict
 }
 
-// SelfOptions are what users' own routes stand on. ConnectPage and RecipeText may be nil.
+// SelfOptions are what users' own routes stand on. ConnectPage, RecipeText
+// and Program may be nil.
 type SelfOptions struct {
 	// Bridge returns the HostedBridge of a user as it is known, also while the API server
 	// is away.
@@ -52,6 +54,8 @@ type SelfOptions struct {
 	// RecipeText returns what the catalog says that a recipe is for, nil for an
 	// installation without a catalog.
 	RecipeText func(recipe string) string
+	// Program is that of selfservice.View.
+	Program func(recipe string, fetched *v1alpha1.Install) *catalog.Program
 }
 
 // Self is what users see and do of their own bridge. It implements the interfaces of
@@ -96,7 +100,7 @@ func (s *Self) viewOf(ctx context.Context, of route.Backend) (selfservice.View, 
 
 // view is viewOf for a HostedBridge that is known, with the spec in effect.
 func (s *Self) view(ctx context.Context, of route.Backend, b *v1alpha1.HostedBridge) selfservice.View {
-	v := selfservice.View{Bridge: b, Report: s.health.healthOf(ctx, of), RecipeText: s.o.RecipeText, Now: time.Now()}
+	v := selfservice.View{Bridge: b, Report: s.health.healthOf(ctx, of), RecipeText: s.o.RecipeText, Program: s.o.Program, Now: time.Now()}
 	if tier, ok := s.o.Tiers()[b.Spec.Tier]; ok && tier.Servers != nil {
 		v.ServerLimit = new(*tier.Servers)
 	}

@@ -77,6 +77,15 @@ var (
 	RequestLimit      = httpapi.New(http.StatusConflict, "request_limit_reached", "Ten requests are open, which is the most. Withdraw one, or wait for an answer.")
 	RequestsQuery     = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for requests.")
 
+	ProgramNone      = httpapi.New(http.StatusNotFound, "program_not_found", "The installation has no ProgramBundle of this name. GET /admin/programs has the names.")
+	ProgramChanged   = httpapi.New(http.StatusConflict, "program_changed", "The ProgramBundle is not the one that you read: it is deleted, or made again already. Read it again.")
+	ProgramEmpty     = httpapi.New(http.StatusNotFound, "program_not_installed", "The program is not installed, so that it has no packages yet. Its state says why.")
+	ProgramLost      = httpapi.New(http.StatusNotFound, "program_lost", "The store does not have what is installed any more. It is made again within two minutes.")
+	ProgramTooLarge  = httpapi.New(http.StatusUnprocessableEntity, "program_too_large", "The program has so many packages that this file would have more than 3 MiB, which are not sent.")
+	ProgramsQuery    = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for programs.")
+	ProgramsDisabled = httpapi.New(http.StatusServiceUnavailable, "bundles_disabled", "This installation does not install programs once for all users: each is fetched when it starts. Set bundles.enabled in the chart's values.")
+	StoreAway        = httpapi.New(http.StatusServiceUnavailable, "store_unavailable", "The store does not answer, so that it is not known what the program contains. Programs that run go on.").After(RetrySoon)
+
 	KeyRequest         = httpapi.New(http.StatusUnprocessableEntity, "key_request_invalid", `Send {"name": "laptop", "expires": "90d"}; both may be left out.`)
 	KeyRequestTooLarge = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A request for a key is limited to 4 KiB.")
 	KeyNotFound        = httpapi.New(http.StatusNotFound, "key_not_found", "The user has no key of this id.")

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 // start runs a watcher for the test.
 func start(t *testing.T) *watch.Watcher {
 	t.Helper()
-	w := must.Value(watch.New(testenv.Config(), nil, "hosted-bridge-system", slog.New(slog.DiscardHandler)))(t)
+	w := must.Value(watch.New(testenv.Config(), nil, "hosted-bridge-system", bundling.Package, slog.New(slog.DiscardHandler)))(t)
 	testenv.Run(t, w.Run)
 	return w
 }
@@ -119,7 +120,7 @@ func TestARunningWriterWritesWhatItIsTold(t *testing.T) {
 // does.
 func TestTheLastUseIsWrittenWhenAWatcherEndsToo(t *testing.T) {
 	c := testenv.Client(t)
-	w := must.Value(watch.New(testenv.Config(), nil, "hosted-bridge-system", slog.New(slog.DiscardHandler)))(t)
+	w := must.Value(watch.New(testenv.Config(), nil, "hosted-bridge-system", bundling.Package, slog.New(slog.DiscardHandler)))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	watched := make(chan error, 1)

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -209,7 +210,7 @@ func TestARestoredTableServesUntilTheAPIServerHasToldOfEverything(t *testing.T) 
 	confirmed := time.Now().Add(-time.Hour)
 	attempts := countAttempts(config)
 	log := &logtest.Log{}
-	w := must.Value(New(config, nil, "hosted-bridge-system", slog.New(slog.NewJSONHandler(log, nil))))(t)
+	w := must.Value(New(config, nil, "hosted-bridge-system", bundling.Package, slog.New(slog.NewJSONHandler(log, nil))))(t)
 	w.Restore(old, confirmed)
 	run(t, w)
 	attempts.await(t)

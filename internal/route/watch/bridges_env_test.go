@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
@@ -37,7 +38,7 @@ func TestBridgesHaveWhatIsCounted(t *testing.T) {
 func expectCounted(t *testing.T, namespace string, watched scope.Namespaces) {
 	t.Helper()
 	c := testenv.Client(t)
-	w := must.Value(New(testenv.Config(), watched, "hosted-bridge-system", slog.New(slog.DiscardHandler)))(t)
+	w := must.Value(New(testenv.Config(), watched, "hosted-bridge-system", bundling.Package, slog.New(slog.DiscardHandler)))(t)
 	if _, err := w.Bridges(t.Context()); !errors.Is(err, ErrUnknown) {
 		t.Errorf("before anything is known: %v", err)
 	}

@@ -5,12 +5,12 @@ package watch
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -41,9 +41,12 @@ func trimPod(object any) (any, error) {
 	return stripped, nil
 }
 
+// PackageOf returns the package that a server fetches, false for none: bundling.Package.
+type PackageOf func(plan.Server) (v1alpha1.Install, bool)
+
 // trimBridge keeps of a bridge what the table and the status are made of. The spec is
 // the one in effect, with what profiles change.
-func trimBridge(object any) (any, error) {
+func (p PackageOf) trimBridge(object any) (any, error) {
 	b, ok := object.(*v1alpha1.HostedBridge)
 	if !ok {
 		return object, nil
@@ -55,7 +58,7 @@ func trimBridge(object any) (any, error) {
 			UserID: b.Spec.UserID, Tier: b.Spec.Tier, Mode: b.Spec.Mode, Choices: trimChoices(b.Spec.Choices), DesiredState: b.Spec.DesiredState, IdleTimeout: b.Spec.IdleTimeout, APIKeys: b.Spec.APIKeys,
 			OAuth:   b.Spec.OAuth,
 			Groups:  b.Spec.Groups,
-			Servers: trimServers(b),
+			Servers: p.trimServers(b),
 		},
 		Status: v1alpha1.HostedBridgeStatus{
 			Phase: b.Status.Phase, URL: b.Status.URL, Servers: b.Status.Servers, ServerStates: b.Status.ServerStates, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
@@ -82,38 +85,44 @@ func trimPerson(object any) (any, error) {
 }
 
 // trimServers keeps the names of servers, of the secrets that they may use, of their
-// recipes, and how their accounts are connected.
-func trimServers(b *v1alpha1.HostedBridge) []v1alpha1.Server {
-	logins := loginsOf(b)
+// recipes, how their accounts are connected, and in transport.stdio.install the packages that
+// they fetch, however they name them.
+func (p PackageOf) trimServers(b *v1alpha1.HostedBridge) []v1alpha1.Server {
+	running := runningOf(b)
 	var stripped []v1alpha1.Server
 	for _, server := range b.Spec.Servers {
 		kept := v1alpha1.Server{Name: server.Name, Secrets: server.Secrets}
 		if server.Recipe != nil {
 			kept.Recipe = &v1alpha1.RecipeReference{Name: server.Recipe.Name}
 		}
-		if login := logins[server.Name].OAuth; login != nil {
+		runs := running[server.Name]
+		if plan.Connects(runs) {
 			kept.Auth = &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
-				Grant: v1alpha1.OAuthAuthorizationCode, AuthorizationURL: login.AuthorizationURL, Scopes: login.Scopes,
-				TokenSecret: v1alpha1.SecretName(login.Token),
+				Grant: v1alpha1.OAuthAuthorizationCode, AuthorizationURL: runs.OAuth.AuthorizationURL, Scopes: runs.OAuth.Scopes,
+				TokenSecret: v1alpha1.SecretName(runs.OAuth.Token),
 			}}
+		}
+		if fetched, ok := p(runs); ok {
+			kept.Transport.Stdio = &v1alpha1.Stdio{Install: &fetched}
 		}
 		stripped = append(stripped, kept)
 	}
 	return stripped
 }
 
-// loginsOf returns the servers whose accounts are connected, also by what their recipes
-// say. It reads no recipe where there is none.
-func loginsOf(b *v1alpha1.HostedBridge) map[string]mcpserver.Server {
-	if !slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool { return s.Auth != nil && s.Auth.OAuth != nil }) &&
-		!slices.ContainsFunc(b.Status.Recipes, func(r v1alpha1.RecipeStatus) bool { return r.TokenSecret != "" }) {
+// runningOf returns the servers as their recipes say, by name. It reads no recipe where no account
+// is connected and no package fetched.
+func runningOf(b *v1alpha1.HostedBridge) map[string]plan.Server {
+	if !slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool {
+		return s.Auth != nil && s.Auth.OAuth != nil || s.Transport.Stdio != nil
+	}) && !slices.ContainsFunc(b.Status.Recipes, func(r v1alpha1.RecipeStatus) bool {
+		return r.TokenSecret != "" || strings.Contains(r.Source, string(v1alpha1.InstallNPX)) || strings.Contains(r.Source, string(v1alpha1.InstallUVX))
+	}) {
 		return nil
 	}
-	found := map[string]mcpserver.Server{}
+	found := map[string]plan.Server{}
 	for _, s := range plan.Servers(b) {
-		if plan.Connects(s) {
-			found[s.Name] = s.Server
-		}
+		found[s.Name] = s
 	}
 	return found
 }

@@ -13,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/programs"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -73,7 +75,7 @@ func TestStrippedBridgesMakeTheSameTable(t *testing.T) {
 	}
 	b.Status.Outages = []v1alpha1.ServerOutage{{Server: "plain", Message: "it ended", Configuration: "x"}, {Server: "inline", Times: 2}}
 	b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: "https://login.example.com", Subject: "alice"}}}
-	object := must.Value(trimBridge(b.DeepCopy()))(t)
+	object := must.Value(PackageOf(bundling.Package).trimBridge(b.DeepCopy()))(t)
 	stripped := object.(*v1alpha1.HostedBridge)
 	want, _ := route.Build([]*v1alpha1.HostedBridge{b}, nil).Lookup("alice")
 	got, _ := route.Build([]*v1alpha1.HostedBridge{stripped}, nil).Lookup("alice")
@@ -119,7 +121,7 @@ func TestStrippedBridgesTellUsersTheSame(t *testing.T) {
 		{Name: "may", Profile: "team", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerNoRoom, Recipe: "paper"},
 		{Name: "own", Profile: "team", Use: v1alpha1.ServerDefault, Reason: v1alpha1.ReasonServerShadowed},
 	}}
-	object := must.Value(trimBridge(b.DeepCopy()))(t)
+	object := must.Value(PackageOf(bundling.Package).trimBridge(b.DeepCopy()))(t)
 	report := health.Report{Status: health.Degraded, Servers: map[string]health.Server{
 		"own": {Status: health.Unhealthy}, "drive": {Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, "given": {Status: health.Healthy},
 	}}
@@ -132,5 +134,32 @@ func TestStrippedBridgesTellUsersTheSame(t *testing.T) {
 	}
 	if servers := selfservice.ServersOf(selfservice.View{Bridge: object.(*v1alpha1.HostedBridge), Report: report}); len(servers.Servers) != 6 {
 		t.Errorf("%d servers", len(servers.Servers))
+	}
+}
+
+// TestStrippedBridgesNameThePackagesOfTheirPrograms keeps what says who uses a program.
+func TestStrippedBridgesNameThePackagesOfTheirPrograms(t *testing.T) {
+	stdio := func(s v1alpha1.Stdio) v1alpha1.Transport {
+		return v1alpha1.Transport{Type: v1alpha1.TransportStdio, Stdio: &s}
+	}
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: "alice", UID: "uid-alice"}}
+	b.Spec.Servers = []v1alpha1.Server{
+		{Name: "installed", Transport: stdio(v1alpha1.Stdio{Install: &v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "@acme/a", Version: "1.0.0"}, Args: []string{"-v"}})},
+		{Name: "commanded", Transport: stdio(v1alpha1.Stdio{Command: []string{"npx", "-y", "b@2.0.0"}})},
+		{Name: "python", Transport: stdio(v1alpha1.Stdio{Install: &v1alpha1.Install{Method: v1alpha1.InstallUVX, Package: "c", Version: "1.0.0"}})},
+		{Name: "own", Transport: stdio(v1alpha1.Stdio{Image: "example.com/own:1", Command: []string{"npx", "-y", "d@2.0.0"}})},
+		{Name: "remote", Transport: v1alpha1.Transport{URL: "https://b"}},
+		{Name: "by-recipe", Recipe: &v1alpha1.RecipeReference{Name: "notes"}},
+	}
+	b.Status.Recipes = []v1alpha1.RecipeStatus{{Server: "by-recipe", Recipe: "notes", Source: `{"program":{"command":["npx","-y","notes@3.0.0"]}}`}}
+	stripped := must.Value(PackageOf(bundling.Package).trimBridge(b))(t).(*v1alpha1.HostedBridge)
+	got := map[string]string{}
+	for _, s := range stripped.Spec.Servers {
+		if p := programs.PackageOf(s); p != nil {
+			got[s.Name] = p.Package + "@" + p.Version
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"installed": "@acme/a@1.0.0", "commanded": "b@2.0.0", "by-recipe": "notes@3.0.0", "python": "c@1.0.0"}, got); diff != "" {
+		t.Errorf("packages (-want +got):\n%s", diff)
 	}
 }

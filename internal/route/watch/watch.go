@@ -60,8 +60,9 @@ type Watcher struct {
 }
 
 // New returns a watcher of those namespaces, and of the BridgePersons in the
-// installation's. It does not ask the API server for anything yet.
-func New(config *rest.Config, watched scope.Namespaces, installation string, log *slog.Logger) (*Watcher, error) {
+// installation's. It does not ask the API server for anything yet. fetches says which packages
+// servers fetch.
+func New(config *rest.Config, watched scope.Namespaces, installation string, fetches PackageOf, log *slog.Logger) (*Watcher, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("build the scheme: %w", err)
@@ -83,7 +84,7 @@ func New(config *rest.Config, watched scope.Namespaces, installation string, log
 				Label:     labels.SelectorFromSet(v1alpha1.BridgePodLabels()),
 				Transform: trimPod,
 			},
-			&v1alpha1.HostedBridge{}: {Transform: trimBridge},
+			&v1alpha1.HostedBridge{}: {Transform: fetches.trimBridge},
 			&v1alpha1.BridgePerson{}: {Namespaces: map[string]cache.Config{installation: {}}, Transform: trimPerson},
 		},
 	})

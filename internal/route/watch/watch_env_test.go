@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -37,7 +38,7 @@ func start(t *testing.T) *Watcher {
 
 func startAt(t *testing.T, config *rest.Config) *Watcher {
 	t.Helper()
-	w := must.Value(New(config, nil, "hosted-bridge-system", slog.New(slog.DiscardHandler)))(t)
+	w := must.Value(New(config, nil, "hosted-bridge-system", bundling.Package, slog.New(slog.DiscardHandler)))(t)
 	run(t, w)
 	return w
 }

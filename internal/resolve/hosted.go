@@ -1,0 +1,24 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// Hosted returns the server of a recipe as bridges run it, and false if they cannot.
+func Hosted(r recipe.Recipe) (plan.Server, bool) {
+	server := v1alpha1.Server{Name: "server", Recipe: &v1alpha1.RecipeReference{Name: r.ID}}
+	if r.LocalOnly.All {
+		return plan.Server{}, false
+	}
+	status, err := Catalog{}.transport(server, r)
+	if err != nil {
+		return plan.Server{}, false
+	}
+	said, err := plan.ReadSource(status.Source)
+	return plan.FromRecipe(server, said, status.Secrets), err == nil
+}
