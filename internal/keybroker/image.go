@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+
+	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
 // maxImage is the size in bytes of the largest request to sign an image.
@@ -21,9 +23,12 @@ var (
 	imageForm      = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// signImage signs the digest of an image of a bundle. It makes what is signed by itself, so that the key
-// signs nothing else.
-func (s *Server) signImage(_ context.Context, c *call) (answer, error) {
+// imageSigner signs images of bundles. It makes what is signed by itself, so that the key signs nothing
+// else.
+type imageSigner struct{ authority *pki.Authority }
+
+// sign signs the digest of an image.
+func (s imageSigner) sign(_ context.Context, c *call) (answer, error) {
 	var image struct{ Repository, Digest string }
 	if err := json.Unmarshal(c.body, &image); err != nil || !repositoryForm.MatchString(image.Repository) || !imageForm.MatchString(image.Digest) {
 		return answer{}, errImage

@@ -62,7 +62,7 @@ func (s *Server) handler() http.Handler {
 		}},
 		"/v1/images/sign": {{
 			name: "image_sign", method: http.MethodPost, callers: []kind{kindBundler},
-			mediaType: "application/json", maxBody: maxImage, answer: s.signImage,
+			mediaType: "application/json", maxBody: maxImage, answer: imageSigner{s.authority}.sign,
 		}},
 		"/": nil,
 	} {
