@@ -107,14 +107,22 @@ func DecodeOutcome(text []byte) (Outcome, error) {
 		}
 		return o, nil
 	}
-	if _, err := ParseDigest(string(o.Digest)); err != nil {
+	if err := o.whole(); err != nil {
 		return Outcome{}, fmt.Errorf("read the outcome: %w", err)
-	}
-	if _, err := ParseDigest(string(o.Image)); o.Image != "" && err != nil {
-		return Outcome{}, fmt.Errorf("read the outcome: %w", err)
-	}
-	if o.Size <= 0 || o.CompressedSize <= 0 || len(o.Bins) == 0 || o.Bin != "" && !goodPath(o.Bins[o.Bin]) {
-		return Outcome{}, errors.New("the outcome lacks a size, or the programs")
 	}
 	return o, nil
+}
+
+// whole returns what the outcome of a bundle lacks.
+func (o *Outcome) whole() error {
+	if _, err := ParseDigest(string(o.Digest)); err != nil {
+		return err
+	}
+	if _, err := ParseDigest(string(o.Image)); o.Image != "" && err != nil {
+		return err
+	}
+	if o.Size <= 0 || o.CompressedSize <= 0 || len(o.Bins) == 0 || o.Bin != "" && !goodPath(o.Bins[o.Bin]) {
+		return errors.New("it lacks a size, or the programs")
+	}
+	return nil
 }

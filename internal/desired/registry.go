@@ -13,7 +13,7 @@ import (
 const (
 	// RegistrySecret is the Secret with the credentials of the registry of bundles, of the type
 	// kubernetes.io/dockerconfigjson. It is optional.
-	RegistrySecret = "hosted-bridge-bundles-registry" //nolint:gosec // It is the name of a Secret.
+	RegistrySecret = "hosted-bridge-bundles-registry"
 
 	registryFolder = "/var/run/secrets/hosted-bridge-registry"
 	registryVolume = "registry"
