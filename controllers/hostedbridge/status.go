@@ -74,6 +74,7 @@ func (r *Reconciler) takeBack(
 	}
 	remove("url", answer.URL != nil, s.URL != "")
 	remove("podName", answer.PodName != nil, s.PodName != "")
+	remove("configuration", answer.Configuration != nil, s.Configuration != "")
 	remove("idleSince", answer.IdleSince != nil, s.IdleSince != nil || b.Status.IdleSince == nil)
 	remove("tier", answer.Tier != nil, s.Tier != "")
 	remove("profiles", len(answer.Profiles) > 0, len(s.Profiles) > 0)
@@ -97,7 +98,7 @@ func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBr
 // sameStatus reports whether the operator's part of two statuses is the same.
 func sameStatus(a, b *v1alpha1.HostedBridgeStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration && a.Phase == b.Phase && a.UserID == b.UserID && a.URL == b.URL &&
-		a.PodName == b.PodName && a.IdleSince.Equal(b.IdleSince) && a.Tier == b.Tier && plan.SamePeople(a, b) &&
+		a.PodName == b.PodName && a.Configuration == b.Configuration && a.IdleSince.Equal(b.IdleSince) && a.Tier == b.Tier && plan.SamePeople(a, b) &&
 		equality.Semantic.DeepEqual(a.Recipes, b.Recipes) && plan.SameTerminations(a, b) && sameConditions(a.Conditions, b.Conditions)
 }
 
@@ -140,6 +141,9 @@ func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeSt
 	}
 	if s.PodName != "" {
 		ac.WithPodName(s.PodName)
+	}
+	if s.Configuration != "" {
+		ac.WithConfiguration(s.Configuration)
 	}
 	if s.IdleSince != nil {
 		ac.WithIdleSince(*s.IdleSince)

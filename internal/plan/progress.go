@@ -42,7 +42,7 @@ func readiness(s *v1alpha1.HostedBridgeStatus) *metav1.Condition {
 func sameButProgress(before, after *v1alpha1.HostedBridgeStatus) bool {
 	if before.Phase != after.Phase || before.ObservedGeneration != after.ObservedGeneration || before.UserID != after.UserID ||
 		!before.IdleSince.Equal(after.IdleSince) || !equality.Semantic.DeepEqual(before.Recipes, after.Recipes) ||
-		before.Tier != after.Tier || !SamePeople(before, after) ||
+		before.Tier != after.Tier || before.Configuration != after.Configuration || !SamePeople(before, after) ||
 		!SameTerminations(before, after) {
 		return false
 	}

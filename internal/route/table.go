@@ -48,6 +48,9 @@ type Backend struct {
 	Grants Grants
 	// Servers is a digest of the names of the bridge's servers, 0 for none.
 	Servers uint32 `json:",omitzero"`
+	// Configuration is a digest of the configuration that the bridge runs by, empty
+	// while the operator has not acted on the spec as it is.
+	Configuration string `json:",omitzero"`
 	// SecretsRevision is the revision of the secrets that the bridge should
 	// have, empty while there are none.
 	SecretsRevision string
