@@ -161,7 +161,7 @@ func (b *Bridge) Handler() http.Handler {
 		}
 		switch r.URL.Path {
 		case user + "/mcp":
-			if !b.declines(w, r) {
+			if !b.set.declines(w, r) {
 				endpoint.ServeHTTP(w, r)
 			}
 		case user + "/sse":

@@ -18,10 +18,10 @@ import (
 // lists of before, which the ingress has given it: clients list before they listen, or right after.
 const outdatedFor = time.Minute
 
-// declines answers a request in the place of next if a server is starting, for an ingress that has
+// declines answers a request if a server is starting, for an ingress that has
 // an answer of before.
-func (b *Bridge) declines(w http.ResponseWriter, r *http.Request) bool {
-	if r.Header.Get(mcpserver.HeaderLists) != mcpserver.ListsKept || !slices.ContainsFunc(b.set.servers(), isStarting) {
+func (v *serverSet) declines(w http.ResponseWriter, r *http.Request) bool {
+	if r.Header.Get(mcpserver.HeaderLists) != mcpserver.ListsKept || !slices.ContainsFunc(v.servers(), isStarting) {
 		return false
 	}
 	w.Header().Set(mcpserver.HeaderLists, mcpserver.ListsDeclined)
