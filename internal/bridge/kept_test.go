@@ -23,9 +23,9 @@ import (
 
 // ofIngress adds to a header what an ingress asks about lists.
 func ofIngress(header map[string]string, value string) map[string]string {
-	header = maps.Clone(header)
-	header[mcpserver.HeaderLists] = value
-	return header
+	asking := map[string]string{mcpserver.HeaderLists: value}
+	maps.Copy(asking, header)
+	return asking
 }
 
 // keptBy returns what the bridge says of the answer to a modern request of an ingress.
@@ -57,6 +57,15 @@ func TestAnAnswerSaysOfWhichConfigurationItIs(t *testing.T) {
 				resp, _ := r.do(t, "POST", r.url, modernBody(1, message.MethodListTools, ""), modernHeader(message.MethodListTools, ""))
 				if got := resp.Trailer.Get(mcpserver.HeaderLists); got != "" {
 					t.Errorf("nobody asks, and the answer says %q", got)
+				}
+				initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`
+				resp, _ = r.do(t, "POST", r.url, initialize, ofIngress(nil, mcpserver.ListsAwaited))
+				if got := resp.Trailer.Get(mcpserver.HeaderLists); got != digest {
+					t.Errorf("initialize: %q, want %q", got, digest)
+				}
+				resp, _ = r.do(t, "POST", r.url, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, ofIngress(r.session(t), mcpserver.ListsAwaited))
+				if got := resp.Trailer.Get(mcpserver.HeaderLists); got != digest+lists {
+					t.Errorf("tools/list of a session: %q, want %q", got, digest+lists)
 				}
 				c := r.bridge.config
 				c.Servers = c.Servers[:1]
