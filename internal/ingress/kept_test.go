@@ -547,6 +547,7 @@ func TestASessionThatWouldNotLiveLongIsNotBegun(t *testing.T) {
 			t.Errorf("got %d %s", got.status, got.body)
 		}
 		time.Sleep(16 * 24 * time.Hour)
+		synctest.Wait()
 		if got := k.ask(alice, keptInitialize); got.status != 503 {
 			t.Errorf("after 16 days: %d %s", got.status, got.body)
 		}
