@@ -82,8 +82,9 @@ func TestTheFirstCallAfterASleepHasItsPackage(t *testing.T) {
 const programsOfTheContainer = `const fs = require("node:fs");
 for (const pid of fs.readdirSync("/proc")) if (/^[0-9]+$/.test(pid)) console.log(fs.readFileSync("/proc/" + pid + "/cmdline", "utf8").replaceAll("\0", " "))`
 
-// BenchmarkWake has bridges asleep, one after the other in each round, and measures the first call
-// until its answer: of a server at a URL, of programs from bundles, a small one and one of 251
+// BenchmarkWake has bridges asleep, one after the other in each round, and measures the first list
+// of tools, which waits for nothing, and then the first request that waits for the server, from the
+// beginning of the list until its answer: of a server at a URL, of programs from bundles, a small one and one of 251
 // packages, and of the small one by npx, which any other option keeps from a bundle.
 func BenchmarkWake(b *testing.B) {
 	needRegistry(b)
@@ -99,10 +100,15 @@ func BenchmarkWake(b *testing.B) {
 		{"npx", []v1alpha1.Server{byNPX}},
 	}
 	c := newHTTPClient(false)
-	sleepers, took := make([]tenant, len(kinds)), make([][]time.Duration, len(kinds))
+	sleepers, listed, took := make([]tenant, len(kinds)), make([][]time.Duration, len(kinds)), make([][]time.Duration, len(kinds))
 	list := func(n tenant) bool {
 		a, err := send(b.Context(), c, n.url(), n.key.secret, modern("tools/list", "", `{}`))
 		return err == nil && a.status == http.StatusOK && strings.Contains(string(a.body), "inputSchema")
+	}
+	// No server has the resource, and each has to say so.
+	read := func(n tenant) bool {
+		a, err := send(b.Context(), c, n.url(), n.key.secret, modern("resources/read", "bench:none", `{"uri":"bench:none"}`))
+		return err == nil && a.status < http.StatusInternalServerError && !strings.Contains(string(a.body), "upstream_unavailable")
 	}
 	for i, kind := range kinds {
 		sleepers[i] = newSleeper(b, "wake-"+kind.name, kind.servers...)
@@ -114,13 +120,18 @@ func BenchmarkWake(b *testing.B) {
 			fallAsleep(b, sleepers[i])
 			began := time.Now()
 			if !list(sleepers[i]) {
-				b.Errorf("%s: the first call was refused", kinds[i].name)
+				b.Errorf("%s: the first list was refused", kinds[i].name)
+			}
+			listed[i] = append(listed[i], time.Since(began))
+			if !read(sleepers[i]) {
+				b.Errorf("%s: the first request was refused", kinds[i].name)
 			}
 			took[i] = append(took[i], time.Since(began))
 		}
 	}
 	b.ReportMetric(0, "ns/op") // Of all kinds together it says nothing.
 	for i, kind := range kinds {
+		b.ReportMetric(float64(quantile(listed[i], .95).Milliseconds()), kind.name+"-list-p95-ms")
 		b.ReportMetric(float64(quantile(took[i], .5).Milliseconds()), kind.name+"-p50-ms")
 		b.ReportMetric(float64(quantile(took[i], .95).Milliseconds()), kind.name+"-p95-ms")
 	}
