@@ -22,7 +22,7 @@ func (c *core) openAnswers(ctx context.Context, o *options) (*keptanswers.Keeper
 	if o.AnswersURL == "" {
 		return nil, nil
 	}
-	content, err := os.ReadFile(o.Snapshot.KeyFile)
+	content, err := os.ReadFile(o.Snapshot.KeyFile) //nolint:gosec // A flag names the file.
 	if errors.Is(err, fs.ErrNotExist) {
 		// An installation without the key is to serve nevertheless.
 		c.log.WarnContext(ctx, "answers of bridges are not kept: first requests of a bridge that sleeps wait for it", "error", err)
@@ -51,4 +51,17 @@ func (c *core) openAnswers(ctx context.Context, o *options) (*keptanswers.Keeper
 	}
 	c.background = append(c.background, keeper.Run)
 	return keeper, nil
+}
+
+// validateAnswers returns what is wrong with the options about kept answers.
+func (o *options) validateAnswers() error {
+	switch {
+	case o.AnswersURL == "":
+		return nil
+	case !isStore(o.AnswersURL):
+		return errors.New("--answers-url must be an https URL of the form https://host:port")
+	case o.Snapshot.KeyFile == "":
+		return errors.New("--snapshot-key-file must be set with --answers-url")
+	}
+	return nil
 }

@@ -232,11 +232,9 @@ func (o *options) validate() error {
 	check(o.Ingress.MaxDormant > 0, "max-resting-streams", "1 or more")
 	_, _, ok := indexOf(o.AuditIndex)
 	check(ok, "audit-index", "none, sqlite:PATH, store:URL with an https URL, or postgres:FILE")
-	check(o.AnswersURL == "" || isStore(o.AnswersURL), "answers-url", "an https URL of the form https://host:port")
-	check(o.AnswersURL == "" || o.Snapshot.KeyFile != "", "snapshot-key-file", "set with --answers-url")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
-	return errors.Join(append(errs, o.WatchNamespaces.Validate(), o.Ingress.Validate(), o.TLS.validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate(), o.Console.Validate())...)
+	return errors.Join(append(errs, o.validateAnswers(), o.WatchNamespaces.Validate(), o.Ingress.Validate(), o.TLS.validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate(), o.Console.Validate())...)
 }
 
 func isHTTP(text string) bool {

@@ -177,7 +177,7 @@ func (s *Store) without(ctx context.Context, needed map[string]bool) (gone []str
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var bridge string
 		if err := rows.Scan(&bridge); err != nil {

@@ -131,7 +131,7 @@ func (k *keepingWorld) addKept(user string) string {
 // lister is a bridge as far as its ingress keeps what it answers.
 type lister struct {
 	mark string
-	// starting has it decline, and bare answer what is not kept.
+	// starting has it decline.
 	starting bool
 	result   string
 	asked    []string // the methods, with what the ingress says of lists

@@ -129,14 +129,22 @@ func (l *Listeners) Listen(ctx context.Context, params *mcp.SubscriptionsListenP
 		result.ResultType = "complete"
 		return result, nil
 	}
-	if kept && l.Outdated() {
-		l.tell(func(each *listener) {
-			if each == own {
-				each.change(noteToolsChanged, notePromptsChanged, noteResourcesChanged)
-			}
-		})
+	if kept {
+		l.tellOutdated(own)
 	}
 	return nil, l.follow(ctx, own, a)
+}
+
+// tellOutdated tells a client that its lists may have changed, if they may.
+func (l *Listeners) tellOutdated(own *listener) {
+	if !l.Outdated() {
+		return
+	}
+	l.tell(func(each *listener) {
+		if each == own {
+			each.change(noteToolsChanged, notePromptsChanged, noteResourcesChanged)
+		}
+	})
 }
 
 // follow writes the client's pending messages until ctx ends.

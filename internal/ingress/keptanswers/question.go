@@ -78,11 +78,7 @@ var knownMeta = []string{
 // QuestionOf returns the question that a POST is, nil for all others. messages are the requests in
 // its body.
 func QuestionOf(header http.Header, body []byte, messages []jsonrpc.Request, now time.Time) *Question {
-	session := header.Get(headerSession)
-	switch {
-	case len(messages) == 1 && !isKept(messages[0].Method), len(messages) > 1, len(messages) == 0 && !token.IsSibling(session):
-		return nil
-	case len(header[bridgeclient.HopsHeader]) > 0 || !acceptsBoth(header):
+	if !mayAsk(header, messages) || len(header[bridgeclient.HopsHeader]) > 0 || !acceptsBoth(header) {
 		return nil
 	}
 	var a ask
@@ -90,7 +86,7 @@ func QuestionOf(header http.Header, body []byte, messages []jsonrpc.Request, now
 		return nil
 	}
 	if len(messages) == 0 {
-		return begunSession(a, session, now)
+		return begunSession(a, header.Get(headerSession), now)
 	}
 	if len(a.Params.Rest) > 0 || jsonrpc.ID(body) == nil || !knows(a.Params.Meta) {
 		return nil
@@ -100,6 +96,15 @@ func QuestionOf(header http.Header, body []byte, messages []jsonrpc.Request, now
 		return nil
 	}
 	return q
+}
+
+// mayAsk tells from the methods whether a body may be a question: most are not, and are not read
+// again.
+func mayAsk(header http.Header, messages []jsonrpc.Request) bool {
+	if len(messages) == 0 {
+		return token.IsSibling(header.Get(headerSession))
+	}
+	return len(messages) == 1 && isKept(messages[0].Method)
 }
 
 func isKept(method string) bool {
@@ -139,30 +144,48 @@ func lives(session string, now time.Time) bool {
 // name names the answers to the question. It returns false for a request that a bridge would
 // refuse, or answer by more than what is part of the names.
 func (q *Question) name(a *ask, header http.Header, now time.Time) bool {
-	p, version := &a.Params, header.Get(headerVersion)
-	initializes := len(p.Version)+len(p.Client)+len(p.Capabilities) > 0
+	p := &a.Params
 	switch {
 	case a.Method == methodInitialize:
-		q.own = view(a.Method, p.Version, string(p.Client), string(p.Capabilities))
-		return header.Get(headerSession) == "" && version < firstModern && p.Version != "" && len(p.Client) > 0 && len(p.Capabilities) > 0
-	case initializes:
+		return q.nameFirst(a, header)
+	case len(p.Version)+len(p.Client)+len(p.Capabilities) > 0:
 		return false
-	case version >= firstModern:
-		var named string
-		_ = json.Unmarshal(p.Meta[metaVersion], &named) // Another type is no version.
-		q.shared = view(a.Method, version)
-		q.own = view(a.Method, version, string(p.Meta[metaClient]), string(p.Meta[metaCapabilities]))
-		return named == version && header.Get(headerMethod) == a.Method
-	case a.Method == methodDiscover || len(p.Meta[metaVersion]) > 0:
+	case header.Get(headerVersion) >= firstModern:
+		return q.nameModern(a, header)
+	}
+	return q.nameOfSession(a, header, now)
+}
+
+// nameFirst names the answer to initialize, which is one client's in any case.
+func (q *Question) nameFirst(a *ask, header http.Header) bool {
+	p := &a.Params
+	if header.Get(headerSession) != "" || header.Get(headerVersion) >= firstModern {
 		return false
 	}
+	q.own = view(a.Method, p.Version, string(p.Client), string(p.Capabilities))
+	return p.Version != "" && len(p.Client) > 0 && len(p.Capabilities) > 0
+}
+
+// nameModern names the answers to a request that says itself who its client is.
+func (q *Question) nameModern(a *ask, header http.Header) bool {
+	meta, version := a.Params.Meta, header.Get(headerVersion)
+	var named string
+	_ = json.Unmarshal(meta[metaVersion], &named) // Another type is no version.
+	q.shared = view(a.Method, version)
+	q.own = view(a.Method, version, string(meta[metaClient]), string(meta[metaCapabilities]))
+	return named == version && header.Get(headerMethod) == a.Method
+}
+
+// nameOfSession names the answers to a request whose session says who its client is.
+func (q *Question) nameOfSession(a *ask, header http.Header, now time.Time) bool {
 	s, err := token.Claims(header.Get(headerSession))
-	if err != nil {
+	if err != nil || now.Sub(s.Issued) >= sessionAge || a.Method == methodDiscover || len(a.Params.Meta[metaVersion]) > 0 {
 		return false
 	}
 	q.shared = view(a.Method, s.Version)
 	q.own = view(a.Method, s.Version, string(s.Client), string(s.Capabilities))
-	return now.Sub(s.Issued) < sessionAge && (version == "" || version == s.Version)
+	version := header.Get(headerVersion)
+	return version == "" || version == s.Version
 }
 
 // view names one answer of a bridge.

@@ -102,19 +102,14 @@ func (r *recording) end() {
 // keep keeps an answer, and returns what came of it.
 func (k *Keeper) keep(ctx context.Context, r recorded) (result string) {
 	a, err := parseAnswer(r.raw, r.events)
+	if err == nil && r.question.method == methodInitialize {
+		a.Session = r.session
+		_, err = token.Claims(r.session) // A bridge does not restore any other session.
+	}
 	if err != nil {
 		return resultDropped
 	}
-	view := r.question.own
-	switch {
-	case r.question.method == methodInitialize:
-		if _, err := token.Claims(r.session); err != nil {
-			return resultDropped // A bridge does not restore it.
-		}
-		a.Session = r.session
-	case !r.mark.OfClient && r.question.shared != "":
-		view = r.question.shared
-	}
+	view := r.view()
 	key, now := words(r.bridge, "", view), time.Now()
 	digest := token.Digest([]byte(r.mark.Configuration), a.Result)
 	if last := k.known[key]; last.digest == digest && now.Sub(last.at) < keepAgain {
@@ -136,4 +131,13 @@ func (k *Keeper) keep(ctx context.Context, r recorded) (result string) {
 	}
 	k.known[key] = known{digest, now}
 	return resultKept
+}
+
+// view returns the name under which the answer is kept: that for all clients if there is one, and
+// the bridge does not say that the answer is for one of them.
+func (r *recorded) view() string {
+	if r.question.shared == "" || r.mark.OfClient {
+		return r.question.own
+	}
+	return r.question.shared
 }

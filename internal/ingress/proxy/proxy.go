@@ -141,6 +141,7 @@ func (p *Proxy) exchange(ctx context.Context, x *Request, listens, began bool) e
 	x.deadline = time.Now().Add(p.Wait)
 	p.readQuestion(x, listens)
 	if res := p.keptAnswer(ctx, x); res != nil {
+		defer func() { _ = res.Body.Close() }()
 		return pass(x, res)
 	}
 	if err := p.findPod(ctx, x); err != nil {
