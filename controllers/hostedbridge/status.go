@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,8 +97,8 @@ func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBr
 // sameStatus reports whether the operator's part of two statuses is the same.
 func sameStatus(a, b *v1alpha1.HostedBridgeStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration && a.Phase == b.Phase && a.UserID == b.UserID && a.URL == b.URL &&
-		a.PodName == b.PodName && a.Configuration == b.Configuration && a.IdleSince.Equal(b.IdleSince) && a.Tier == b.Tier && plan.SamePeople(a, b) &&
-		equality.Semantic.DeepEqual(a.Recipes, b.Recipes) && plan.SameTerminations(a, b) && sameConditions(a.Conditions, b.Conditions)
+		a.PodName == b.PodName && a.IdleSince.Equal(b.IdleSince) && a.Tier == b.Tier && plan.SamePeople(a, b) &&
+		plan.SameConfiguration(a, b) && plan.SameTerminations(a, b) && sameConditions(a.Conditions, b.Conditions)
 }
 
 // sameConditions compares conditions in any order. Times are stored in seconds.

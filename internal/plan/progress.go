@@ -41,7 +41,7 @@ func readiness(s *v1alpha1.HostedBridgeStatus) *metav1.Condition {
 // secrets are sealed.
 func sameButProgress(before, after *v1alpha1.HostedBridgeStatus) bool {
 	if before.Phase != after.Phase || before.ObservedGeneration != after.ObservedGeneration || before.UserID != after.UserID ||
-		!before.IdleSince.Equal(after.IdleSince) || !sameConfiguration(before, after) || before.Tier != after.Tier ||
+		!before.IdleSince.Equal(after.IdleSince) || !SameConfiguration(before, after) || before.Tier != after.Tier ||
 		!SamePeople(before, after) || !SameTerminations(before, after) {
 		return false
 	}
@@ -53,8 +53,8 @@ func sameButProgress(before, after *v1alpha1.HostedBridgeStatus) bool {
 	return true
 }
 
-// sameConfiguration reports whether two statuses say the same about what the bridge runs by.
-func sameConfiguration(before, after *v1alpha1.HostedBridgeStatus) bool {
+// SameConfiguration reports whether two statuses say the same about what the bridge runs by.
+func SameConfiguration(before, after *v1alpha1.HostedBridgeStatus) bool {
 	return before.Configuration == after.Configuration && equality.Semantic.DeepEqual(before.Recipes, after.Recipes)
 }
 
