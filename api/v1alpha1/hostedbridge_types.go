@@ -446,6 +446,13 @@ type HostedBridgeStatus struct {
 	// +optional
 	PodName string `json:"podName,omitempty"`
 
+	// configuration is a digest of the configuration that the bridge runs by, or would run
+	// by. Lists that a bridge gave with another configuration are not given again while it
+	// sleeps. The operator writes it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Configuration string `json:"configuration,omitempty"`
+
 	// keyVersion is the lowest version of the master key that seals any of the
 	// bridge's secrets. It is not set if the bridge has no secrets. The keybroker
 	// writes it.

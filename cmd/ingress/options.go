@@ -65,6 +65,8 @@ type options struct {
 	Console        userconsole.Options
 	// BundlesURL is where the store keeps bundles of programs; empty for none.
 	BundlesURL string
+	// AnswersURL is where the store keeps answers of bridges; empty for none.
+	AnswersURL string
 	Ingress    ingress.Config
 }
 
@@ -147,6 +149,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.AuditIndex, "audit-index", o.AuditIndex, "index for queries of audit entries: none, sqlite:PATH, store:URL of an \"ingress store\", or postgres:FILE with the database's URL in the file")
 	fs.StringVar(&o.AdminKeyFile, "admin-key-file", o.AdminKeyFile, "file with the key of the admin surface, read again when it changes (default: the environment's CATALOG_ADMIN_KEY)")
 	fs.StringVar(&o.BundlesURL, "bundles-url", o.BundlesURL, "URL of the bundles in an \"ingress store\", such as https://hosted-bridge-store.hosted-bridge-system.svc:8444, to have it remove those that no ProgramBundle names; empty for none")
+	fs.StringVar(&o.AnswersURL, "answers-url", o.AnswersURL, "URL of an \"ingress store\" that keeps what bridges answered last, such as https://hosted-bridge-store.hosted-bridge-system.svc:8443: first requests and lists of a bridge that sleeps or starts are answered from there at once; needs --snapshot-key-file, whose key encrypts them; empty for none")
 	o.TLS.registerFlags(fs)
 	o.Audit.registerFlags(fs)
 	o.Snapshot.registerFlags(fs)
@@ -231,7 +234,7 @@ func (o *options) validate() error {
 	check(ok, "audit-index", "none, sqlite:PATH, store:URL with an https URL, or postgres:FILE")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
-	return errors.Join(append(errs, o.WatchNamespaces.Validate(), o.Ingress.Validate(), o.TLS.validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate(), o.Console.Validate())...)
+	return errors.Join(append(errs, o.validateAnswers(), o.WatchNamespaces.Validate(), o.Ingress.Validate(), o.TLS.validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate(), o.Console.Validate())...)
 }
 
 func isHTTP(text string) bool {

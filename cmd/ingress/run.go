@@ -90,8 +90,12 @@ func newServer(ctx context.Context, o *options, c *core) (*ingress.Server, error
 	if err != nil {
 		return nil, err
 	}
+	kept, err := c.openAnswers(ctx, o)
+	if err != nil {
+		return nil, err
+	}
 	return ingress.New(o.Ingress, ingress.Deps{ //nolint:contextcheck // What it logs later is of no request.
-		Routes: c.routes, Bridges: c.bridges, Activity: c.status, Audit: c.audit.sink, Hasher: c.audit.hasher,
+		Routes: c.routes, Bridges: c.bridges, Activity: c.status, Audit: c.audit.sink, Hasher: c.audit.hasher, Kept: kept,
 		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers,
 		AdminKey: newAdminKey(o.AdminKeyFile, c.log).get, Features: served, OAuth: l.oauth,
 		Metrics: c.metrics, Log: c.log, Tracer: c.tracer,

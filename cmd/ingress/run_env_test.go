@@ -214,9 +214,7 @@ func (i *installation) publishCA() {
 
 // serveBridge is the process in b's pod.
 func (i *installation) serveBridge(l net.Listener, b *v1alpha1.HostedBridge) {
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(i.authority.CertificatePEM())
-	server := &http.Server{ReadHeaderTimeout: wait.Limit, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	i.serveBridgeBy(l, b, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/health":
 			_, _ = io.WriteString(w, `{"status":"healthy","tools":3,"servers":{"one":{"status":"healthy","tools":3}},"secretsRevision":"`+i.secrets.held()+`"}`)
@@ -227,7 +225,14 @@ func (i *installation) serveBridge(l net.Listener, b *v1alpha1.HostedBridge) {
 			return
 		}
 		_, _ = io.WriteString(w, r.Method+" "+r.URL.Path)
-	})}
+	})
+}
+
+// serveBridgeBy is serveBridge with another bridge.
+func (i *installation) serveBridgeBy(l net.Listener, b *v1alpha1.HostedBridge, handler http.HandlerFunc) {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(i.authority.CertificatePEM())
+	server := &http.Server{ReadHeaderTimeout: wait.Limit, Handler: handler}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -18,6 +18,14 @@ func TestTheIngressesFlagsOfTheStore(t *testing.T) {
 			t.Errorf("%s: %v", arg, err)
 		}
 	}
+	for url, want := range map[string]string{"https://store:8443": "", "http://store": "--answers-url must be"} {
+		if _, err := parseOptions([]string{"--answers-url=" + url, "--snapshot-key-file=key"}, io.Discard); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("answers at %s: %v", url, err)
+		}
+	}
+	if _, err := parseOptions([]string{"--answers-url=https://store:8443"}, io.Discard); err == nil || !strings.Contains(err.Error(), "--snapshot-key-file must be set") {
+		t.Errorf("answers without a key: %v", err)
+	}
 	if _, err := parseOptions([]string{"--quota-store-url=https://store", "--quota-redis-url=redis://redis"}, io.Discard); err == nil || !strings.Contains(err.Error(), "exclude each other") {
 		t.Errorf("two stores of counts: %v", err)
 	}

@@ -60,6 +60,7 @@ func (r *Reconciler) write(ctx context.Context, b *v1alpha1.HostedBridge, object
 func note(out *plan.Outcome, object runtime.ApplyConfiguration, held client.Object) {
 	switch o := object.(type) {
 	case *corev1ac.ConfigMapApplyConfiguration:
+		out.Configuration = desired.DigestIn(o)
 		if held != nil {
 			out.ConfigMap = plan.ConfigMap{Made: held.GetCreationTimestamp().Time, Written: apply.Written(held, v1alpha1.FieldOwnerOperator)}
 		}

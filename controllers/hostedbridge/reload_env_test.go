@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -105,6 +106,37 @@ func expectOwnsOnlyTheDigest(t *testing.T, pod *corev1.Pod) {
 		}
 	}
 	t.Errorf("the operator owns no annotation, or more than it: %v", pod.ManagedFields)
+}
+
+// TestTheStatusSaysByWhichConfigurationABridgeRuns compares it with the file that a pod would read,
+// after each change of the servers, and also while the bridge sleeps.
+func TestTheStatusSaysByWhichConfigurationABridgeRuns(t *testing.T) {
+	f := newFixture(t)
+	b := f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) { s.Servers = servers("open") })
+	testenv.ExpectApplied(t, f.Client, b)
+	seen := map[string]bool{}
+	expect := func(state string) {
+		t.Helper()
+		testenv.ExpectReconciled(t, f.reconciler, b)
+		testenv.ExpectExists(t, f.Client, b)
+		told := f.configMap("alice")
+		testenv.ExpectExists(t, f.Client, told)
+		c := must.Value(mcpserver.Parse([]byte(told.Data["config.json"])))(t)
+		if want := must.Value(c.Digest())(t); b.Status.Configuration != want || b.Status.ObservedGeneration != b.Generation {
+			t.Errorf("%s: the status says %q of generation %d, want %q of %d", state, b.Status.Configuration, b.Status.ObservedGeneration, want, b.Generation)
+		}
+		seen[b.Status.Configuration] = true
+	}
+	expect("at first")
+	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = append(s.Servers, servers("another")...) })
+	expect("with another server")
+	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.DesiredState = v1alpha1.StateSuspended })
+	expect("suspended")
+	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = servers("another") })
+	expect("after a server was removed")
+	if len(seen) != 3 {
+		t.Errorf("%d configurations: %v", len(seen), seen)
+	}
 }
 
 func TestAChangeThatNeedsAnotherPodRollsIt(t *testing.T) {

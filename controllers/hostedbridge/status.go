@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,6 +73,7 @@ func (r *Reconciler) takeBack(
 	}
 	remove("url", answer.URL != nil, s.URL != "")
 	remove("podName", answer.PodName != nil, s.PodName != "")
+	remove("configuration", answer.Configuration != nil, s.Configuration != "")
 	remove("idleSince", answer.IdleSince != nil, s.IdleSince != nil || b.Status.IdleSince == nil)
 	remove("tier", answer.Tier != nil, s.Tier != "")
 	remove("profiles", len(answer.Profiles) > 0, len(s.Profiles) > 0)
@@ -98,7 +98,7 @@ func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBr
 func sameStatus(a, b *v1alpha1.HostedBridgeStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration && a.Phase == b.Phase && a.UserID == b.UserID && a.URL == b.URL &&
 		a.PodName == b.PodName && a.IdleSince.Equal(b.IdleSince) && a.Tier == b.Tier && plan.SamePeople(a, b) &&
-		equality.Semantic.DeepEqual(a.Recipes, b.Recipes) && plan.SameTerminations(a, b) && sameConditions(a.Conditions, b.Conditions)
+		plan.SameConfiguration(a, b) && plan.SameTerminations(a, b) && sameConditions(a.Conditions, b.Conditions)
 }
 
 // sameConditions compares conditions in any order. Times are stored in seconds.
@@ -140,6 +140,9 @@ func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeSt
 	}
 	if s.PodName != "" {
 		ac.WithPodName(s.PodName)
+	}
+	if s.Configuration != "" {
+		ac.WithConfiguration(s.Configuration)
 	}
 	if s.IdleSince != nil {
 		ac.WithIdleSince(*s.IdleSince)

@@ -105,11 +105,11 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	b.set.bridge, b.set.timing, b.set.settings, b.set.network = b, t, c, network
 	b.set.logins = credential.NewLogins(o.SaveSecret, o.Turn, authorization)
 	b.set.lifecycles, b.set.used = map[*upstream.Server]*lifecycle{}, map[string]time.Time{}
-	b.set.changed = make(chan struct{})
+	b.set.changed, b.set.configuration = make(chan struct{}), digestOf(c)
 	b.directory = directory{bridge: b, registries: serverlists.NewRegistries()}
 	b.clients.bridge, b.clients.sessions = b, map[*mcp.ServerSession]*clientSession{}
 	b.clients.signing = session.NewSigning(c)
-	b.clients.listeners = &stateless.Listeners{Subscribe: b.clients.subscribe}
+	b.clients.listeners = &stateless.Listeners{Subscribe: b.clients.subscribe, Outdated: b.set.outdated}
 	b.delivery.bridge, b.handshake.bridge = b, b
 	b.audit = callaudit.NewTrail(o.Log, o.Tracer, b.memory, func(p *mcp.CallToolParamsRaw) string { return b.router.Action(p) })
 	b.pipeline = pipeline.New(ctx, b.audit, b.set.servers, b.delivery.deliver)
@@ -161,7 +161,9 @@ func (b *Bridge) Handler() http.Handler {
 		}
 		switch r.URL.Path {
 		case user + "/mcp":
-			endpoint.ServeHTTP(w, r)
+			if !b.set.declines(w, r) {
+				endpoint.ServeHTTP(w, r)
+			}
 		case user + "/sse":
 			sse.ServeHTTP(w, r)
 		case "/health":

@@ -53,9 +53,11 @@ func (h *handshake) initialize(ctx context.Context, next mcp.MethodHandler, q *m
 	if !ok {
 		return result, nil
 	}
+	mark := h.bridge.set.keptMark()
 	only := h.bridge.set.only()
 	if only == nil {
 		answer.Instructions = h.instructions()
+		mayBeKept(ctx, mark)
 		return answer, nil
 	}
 	l, err := s.connect(ctx, only)
@@ -69,6 +71,7 @@ func (h *handshake) initialize(ctx context.Context, next mcp.MethodHandler, q *m
 	if info := l.ServerInfo(); info != nil {
 		answer.ServerInfo = info
 	}
+	mayBeKept(ctx, mark)
 	return answer, nil
 }
 
@@ -83,9 +86,11 @@ func (h *handshake) discover(ctx context.Context, next mcp.MethodHandler, req mc
 		return result, nil
 	}
 	answer.CacheScope = "private"
+	mark := h.bridge.set.keptMark()
 	only := h.bridge.set.only()
 	if only == nil {
 		answer.Instructions = h.instructions()
+		mayBeKept(ctx, mark)
 		return answer, nil
 	}
 	l, err := only.Shared(ctx)
@@ -104,6 +109,7 @@ func (h *handshake) discover(ctx context.Context, next mcp.MethodHandler, req mc
 		meta[message.MetaServerInfo] = info
 		answer.SetMeta(meta)
 	}
+	mayBeKept(ctx, mark)
 	return answer, nil
 }
 

@@ -130,14 +130,31 @@ func (b *Bridge) answer(ctx context.Context, q *message.Request) (mcp.Result, er
 		return message.EmptyResult(), sessionOf(q).setLevel(ctx, q, string(p.Level))
 	}
 	if _, list := message.ListOf[q.Method]; list {
-		b.set.awaitLists(ctx, q.Hops)
-		if !b.directory.relaysList(q.Method) {
-			return b.directory.listAll(ctx, q)
-		}
+		return b.list(ctx, q)
 	}
 	if b.router.Handles(q) {
 		return b.router.Call(ctx, q)
 	}
+	return b.forward(ctx, q)
+}
+
+// list answers a list request, and notes whether the ingress may keep the answer.
+func (b *Bridge) list(ctx context.Context, q *message.Request) (result mcp.Result, err error) {
+	b.set.awaitLists(ctx, q.Hops)
+	mark := b.set.listMark(q)
+	if mark.OfClient = b.directory.relaysList(q.Method); mark.OfClient {
+		result, err = b.forward(ctx, q)
+	} else {
+		result, err = b.directory.listAll(ctx, q)
+	}
+	if err == nil {
+		mayBeKept(ctx, mark)
+	}
+	return result, err
+}
+
+// forward sends a request to its server.
+func (b *Bridge) forward(ctx context.Context, q *message.Request) (mcp.Result, error) {
 	u, err := b.directory.route(ctx, q)
 	if err != nil {
 		return nil, err

@@ -35,13 +35,16 @@ type serverSet struct {
 	closing  sync.WaitGroup // closing connections to servers
 	granting sync.Mutex     // held while the secrets or the configuration are replaced
 
-	settings   mcpserver.Config   // the current configuration
-	upstreams  []*upstream.Server // replaced as a whole, never changed
-	lifecycles map[*upstream.Server]*lifecycle
-	secrets    *secret.Set
-	used       map[string]time.Time // when a server was last used, by name
-	changed    chan struct{}        // closed at the next change of the servers
-	waits      int                  // number of requests that wait for servers that start
+	settings mcpserver.Config // the current configuration
+	// configuration is the digest of settings.
+	configuration string
+	upstreams     []*upstream.Server // replaced as a whole, never changed
+	lifecycles    map[*upstream.Server]*lifecycle
+	secrets       *secret.Set
+	used          map[string]time.Time // when a server was last used, by name
+	changed       chan struct{}        // closed at the next change of the servers
+	settledAt     time.Time            // when a server has started last
+	waits         int                  // number of requests that wait for servers that start
 }
 
 // servers returns the upstreams in the order of the configuration. The slice must not be changed.
@@ -229,7 +232,7 @@ func (v *serverSet) install(c mcpserver.Config) (replaced map[*upstream.Server]*
 func (v *serverSet) swap(c mcpserver.Config, upstreams []*upstream.Server, replaced map[*upstream.Server]*upstream.Server) {
 	v.bridge.mu.Lock()
 	defer v.bridge.mu.Unlock()
-	v.settings, v.upstreams = c, upstreams
+	v.settings, v.upstreams, v.configuration = c, upstreams, digestOf(c)
 	removed := map[string]bool{}
 	for old, successor := range replaced {
 		l := v.lifecycles[old]

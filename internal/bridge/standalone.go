@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stateless"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // standAlone serves the requests of the modern era over HTTP.
@@ -84,7 +85,8 @@ func (b *Bridge) answerItself(ctx context.Context, method string, req mcp.Reques
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(b.ctx, cancel)() //nolint:contextcheck // The stream ends with the bridge too.
-		return b.clients.listeners.Listen(ctx, params)
+		extra := req.GetExtra()
+		return b.clients.listeners.Listen(ctx, params, extra != nil && extra.Header.Get(mcpserver.HeaderLists) != "")
 	}
 	return nil, fault.MethodNotFound(method)
 }

@@ -74,6 +74,7 @@ func (v *serverSet) change() <-chan struct{} {
 func (v *serverSet) settled() {
 	v.bridge.mu.Lock()
 	defer v.bridge.mu.Unlock()
+	v.settledAt = time.Now()
 	v.announceChange()
 }
 

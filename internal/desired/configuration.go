@@ -5,7 +5,6 @@ package desired
 
 import (
 	"fmt"
-	"hash/fnv"
 
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -36,17 +35,14 @@ func (s Settings) configuration(b *v1alpha1.HostedBridge) mcpserver.Config {
 	return s.Bundles.Start(plan.InService(plan.Configuration(b, s.Egress, s.LoginURL), b, s.Lacking()), b)
 }
 
-// Digest identifies the configuration that Objects builds for b. It need not
-// resist an attacker: of two configurations with one digest the second reaches
-// a running pod a minute later.
+// Digest identifies the configuration that Objects builds for b.
 func Digest(b *v1alpha1.HostedBridge, s Settings) (string, error) {
-	encoded, err := s.configuration(b).Encode()
-	if err != nil {
-		return "", err
-	}
-	h := fnv.New64a()
-	_, _ = h.Write(encoded)
-	return fmt.Sprintf("%016x", h.Sum64()), nil
+	return s.configuration(b).Digest()
+}
+
+// DigestIn returns the digest of the configuration in a ConfigMap that Objects has built.
+func DigestIn(m *corev1ac.ConfigMapApplyConfiguration) string {
+	return mcpserver.DigestOf(m.Data[configKey])
 }
 
 // Told returns the change that makes the node of a pod fetch the configuration

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/keptanswers"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
 )
@@ -18,9 +19,14 @@ import (
 func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
 	w := &world{t: t, routes: newFakeRoutes(), registry: prometheus.NewRegistry()}
-	_, err := New(defaults(), Deps{
+	kept, err := keptanswers.New(keptanswers.Options{Metrics: reg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = New(defaults(), Deps{
 		Routes: w.routes, Bridges: bridgeclient.New(w, 8443), Activity: &fakeActivity{}, Features: featuresOf(w, newFakeSecrets()), Quotas: w.quotas(), Tiers: testTiers, Audit: &fakeAudit{}, Hasher: testHasher(t),
 		AdminKey: func() []byte { return []byte(adminKey) },
+		Kept:     kept,
 		Metrics:  reg, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -33,12 +33,13 @@ func (s *Server) serveMessage(w http.ResponseWriter, hr *http.Request) {
 	}
 }
 
-// Wait returns when no request goes on behind its client's answer, or ctx ends.
+// Wait returns when nothing goes on behind a client's answer, or ctx ends.
 // It is called when no other requests are served any more.
 func (s *Server) Wait(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() {
 		s.messages.Wait()
+		s.router.proxy.Activator.Wait()
 		close(ended)
 	}()
 	select {

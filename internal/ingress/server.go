@@ -25,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/callaudit"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/inflight"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/keptanswers"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/proxy"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
@@ -32,12 +33,7 @@ import (
 )
 
 // Routes is what is known of users, keys and pods.
-type Routes interface {
-	// Current returns the newest snapshot, nil before the first one.
-	Current() *route.Table
-	// Changed returns a channel that is closed at the next snapshot.
-	Changed() <-chan struct{}
-}
+type Routes = activator.Routes
 
 // Activity is told how bridges are used, for their status.
 type Activity interface {
@@ -114,11 +110,13 @@ func (c Config) Validate() error {
 	return err
 }
 
-// Deps are the parts that the ingress stands on. None may be nil but Tracer
-// and OAuth.
+// Deps are the parts that the ingress stands on. None may be nil but Tracer,
+// OAuth and Kept.
 type Deps struct {
-	Routes   Routes
-	Bridges  *bridgeclient.Client
+	Routes  Routes
+	Bridges *bridgeclient.Client
+	// Kept has what bridges answered last. Where it is nil nothing is kept.
+	Kept     *keptanswers.Keeper
 	Activity Activity
 	Audit    AuditTrail
 	Quotas   limits.Counts
@@ -239,6 +237,6 @@ func (s *Server) newProxy(deps Deps) (*proxy.Proxy, error) {
 	}
 	return proxy.New(proxy.Options{
 		Bridges: deps.Bridges, Activity: deps.Activity, Activator: waker, Tracker: s.tracker, Bridge: s.access.authn.Bridge,
-		Wait: s.config.Wait, MaxDormantPerUser: s.config.MaxHeldPerUser, MaxDormant: s.config.MaxDormant, Metrics: deps.Metrics,
+		Wait: s.config.Wait, MaxDormantPerUser: s.config.MaxHeldPerUser, MaxDormant: s.config.MaxDormant, Metrics: deps.Metrics, Kept: deps.Kept,
 	})
 }

@@ -24,6 +24,8 @@ type Outcome struct {
 	// ConfigMap describes the existing ConfigMap of the bridge, zero if it was
 	// written just now.
 	ConfigMap ConfigMap
+	// Configuration is the digest of the configuration in it, empty if it was not applied.
+	Configuration string
 }
 
 // ConfigMap is since when a bridge's ConfigMap has its content, by the API

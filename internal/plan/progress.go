@@ -41,9 +41,8 @@ func readiness(s *v1alpha1.HostedBridgeStatus) *metav1.Condition {
 // secrets are sealed.
 func sameButProgress(before, after *v1alpha1.HostedBridgeStatus) bool {
 	if before.Phase != after.Phase || before.ObservedGeneration != after.ObservedGeneration || before.UserID != after.UserID ||
-		!before.IdleSince.Equal(after.IdleSince) || !equality.Semantic.DeepEqual(before.Recipes, after.Recipes) ||
-		before.Tier != after.Tier || !SamePeople(before, after) ||
-		!SameTerminations(before, after) {
+		!before.IdleSince.Equal(after.IdleSince) || !SameConfiguration(before, after) || before.Tier != after.Tier ||
+		!SamePeople(before, after) || !SameTerminations(before, after) {
 		return false
 	}
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionSecretsSealed, v1alpha1.ConditionNetworkIsolated} {
@@ -52,6 +51,11 @@ func sameButProgress(before, after *v1alpha1.HostedBridgeStatus) bool {
 		}
 	}
 	return true
+}
+
+// SameConfiguration reports whether two statuses say the same about what the bridge runs by.
+func SameConfiguration(before, after *v1alpha1.HostedBridgeStatus) bool {
+	return before.Configuration == after.Configuration && equality.Semantic.DeepEqual(before.Recipes, after.Recipes)
 }
 
 // SameTerminations reports whether two statuses say the same about the ends of

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -25,6 +26,7 @@ func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBrid
 		Recipes:            p.recipes(o),
 		Terminations:       o.Bridge.Status.Terminations,
 		Outages:            p.outages(o),
+		Configuration:      cmp.Or(out.Configuration, o.Bridge.Status.Configuration),
 	}
 	s.Profiles, s.Effective = p.profiles(o)
 	s.Access = o.Bridge.Status.Access

@@ -79,6 +79,9 @@ func backendOf(b *v1alpha1.HostedBridge, pods []*corev1.Pod) Backend {
 		User: b.User(), BridgeUID: b.UID, Namespace: b.Namespace, Name: b.Name, State: Starting,
 		Tier: b.Spec.Tier, IdleTimeout: b.IdleTimeout(), Grants: GrantsOf(b), Servers: digestOf(b.Spec.Servers),
 	}
+	if b.Status.ObservedGeneration == b.Generation {
+		route.Configuration = b.Status.Configuration
+	}
 	if b.Status.Secrets != nil {
 		route.SecretsRevision = b.Status.Secrets.Revision
 	}

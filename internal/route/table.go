@@ -48,9 +48,7 @@ type Backend struct {
 	Grants Grants
 	// Servers is a digest of the names of the bridge's servers, 0 for none.
 	Servers uint32 `json:",omitzero"`
-	// SecretsRevision is the revision of the secrets that the bridge should
-	// have, empty while there are none.
-	SecretsRevision string
+	Revisions
 	// Standing is that of the bridge's user: it is closed if nobody may use the bridge,
 	// since all of its people were suspended or offboarded, or its user was. It has no
 	// keys then.
@@ -65,6 +63,16 @@ type Backend struct {
 	// Candidate is set only while the state is Starting: the pod that will
 	// probably be ready next. It is not known to serve yet.
 	Candidate Candidate
+}
+
+// Revisions tell what a bridge should have now from what it had before.
+type Revisions struct {
+	// Configuration is a digest of the configuration that the bridge runs by, empty
+	// while the operator has not acted on the spec as it is.
+	Configuration string `json:",omitzero"`
+	// SecretsRevision is the revision of the secrets that the bridge should
+	// have, empty while there are none.
+	SecretsRevision string
 }
 
 // Candidate is a pod that has an address and is not ready yet. No request goes

@@ -211,7 +211,7 @@ func TestThePoliciesOfTheOperatorNameEveryField(t *testing.T) {
 	}{
 		{reflect.TypeFor[v1alpha1.HostedBridgeStatus](), []string{
 			"observedGeneration", "conditions", "phase", "userID", "tier", "profiles", "effective", "access",
-			"url", "podName", "recipes", "terminations", "outages", "idleSince",
+			"url", "podName", "configuration", "recipes", "terminations", "outages", "idleSince",
 		}},
 		{reflect.TypeFor[v1alpha1.BridgePersonStatus](), []string{"observedGeneration", "directory", "bridges", "conditions"}},
 	} {

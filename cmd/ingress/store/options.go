@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const usage = `Keep the counts of quotas and the index of audit entries for all ingresses, and the
-bundles of programs for the pods of bridges.
+const usage = `Keep the counts of quotas, the index of audit entries and the last answers of bridges for
+all ingresses, and the bundles of programs for the pods of bridges.
 
 Usage: ingress store --directory=/var/lib/hosted-bridge [flags]
 
@@ -59,7 +59,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL of the keybroker (default: the service hosted-bridge-keybroker in --namespace)")
 	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service-account token for the keybroker")
-	fs.StringVar(&o.Directory, "directory", o.Directory, "directory of the counts and of the index; one process at a time may use it")
+	fs.StringVar(&o.Directory, "directory", o.Directory, "directory of the counts, of the index and of the last answers of bridges; one process at a time may use it")
 	fs.StringVar(&o.BundlesDirectory, "bundles-directory", o.BundlesDirectory, "directory of the bundles of programs; empty for none")
 	fs.StringVar(&o.BundlesListen, "bundles-listen", o.BundlesListen, "address of the bundles, over mutual TLS, for the pods of bridges too")
 	fs.Int64Var(&o.BundlesMaxBytes, "bundles-max-bytes", o.BundlesMaxBytes, "bytes that all bundles may take in --bundles-directory")

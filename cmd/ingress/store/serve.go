@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hostedbridge/hostedbridge/internal/answerstore"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
 	"github.com/hostedbridge/hostedbridge/internal/bundle/bundlestore"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
@@ -56,7 +57,7 @@ func Run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := newServer(&o, log)
+	s, err := newServer(ctx, &o, log)
 	if err != nil {
 		return err
 	}
@@ -72,6 +73,7 @@ type server struct {
 	source  *client.Source
 	counts  *counter.Counter
 	index   *index.Store
+	answers *answerstore.Store
 	handler http.Handler
 	// bundles serves bundles, nil if there are none.
 	bundles http.Handler
@@ -80,7 +82,7 @@ type server struct {
 	log     *slog.Logger
 }
 
-func newServer(o *Options, log *slog.Logger) (*server, error) {
+func newServer(ctx context.Context, o *Options, log *slog.Logger) (*server, error) {
 	broker, err := client.New(client.Config{URL: o.KeybrokerURL, CAPEM: []byte(o.KeybrokerCA), TokenFile: o.TokenFile, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("keybroker: %w", err)
@@ -94,9 +96,13 @@ func newServer(o *Options, log *slog.Logger) (*server, error) {
 		ready:   &graceful.Readiness{Check: source.Ready},
 		log:     log,
 	}
+	if s.answers, err = answerstore.Open(ctx, filepath.Join(o.Directory, "answers.db"), clock.System{}); err != nil {
+		log.ErrorContext(ctx, "answers of bridges are not kept: first requests of a bridge that sleeps wait for it", "error", err)
+	}
 	mux := http.NewServeMux()
 	s.counts.Register(mux)
 	s.index.Register(mux)
+	s.answers.Register(mux)
 	if err := telemetry.Register(s.metrics, s.ready.Gauge("store")); err != nil {
 		return nil, err
 	}
@@ -223,5 +229,5 @@ func (s *server) serve(ctx context.Context, service *graceful.Service) error {
 		defer end()
 		return service.Serve(serving)
 	})
-	return group.Wait()
+	return errors.Join(group.Wait(), s.answers.Close())
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hostedbridge/hostedbridge/internal/answerstore"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
 	"github.com/hostedbridge/hostedbridge/internal/bundle/bundleclient"
@@ -69,7 +70,7 @@ func newWorld(t *testing.T) *world {
 // start runs a store until stop is called or the test ends.
 func (w *world) start(t *testing.T) {
 	t.Helper()
-	s := must.Value(newServer(&w.options, slog.New(slog.DiscardHandler)))(t)
+	s := must.Value(newServer(t.Context(), &w.options, slog.New(slog.DiscardHandler)))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	service := must.Value(s.listen(ctx, &w.options))(t)
 	w.address, w.bundles = service.Public[0].Listener.Addr().String(), service.Public[1].Listener.Addr().String()
@@ -149,6 +150,31 @@ func (w *world) startIngress(t *testing.T) (*quotastore.Store, *index.Index) {
 }
 
 var sixADay = quota.Tier{PerMinute: 6, PerHour: 6, PerDay: 6, Burst: 6, ConcurrentCalls: 6, Streams: 1}
+
+// TestKeptAnswersAreForIngressesAloneAndOutliveTheProcess asks with the certificate of a bridge
+// and with that of an ingress, before and after a restart.
+func TestKeptAnswersAreForIngressesAloneAndOutliveTheProcess(t *testing.T) {
+	w := newWorld(t)
+	w.start(t)
+	kept := func(subject pki.Subject) answerstore.Client {
+		return answerstore.Client{Calls: w.client(t, subject, "/store")}
+	}
+	ingress := kept(pki.IngressSubject())
+	put := func() error { return ingress.Put(t.Context(), "uid-alice", "tools", []byte("sealed")) }
+	wait.Until(t, "the store's certificate", func() bool { return put() == nil })
+	for _, subject := range []pki.Subject{pki.BridgeSubject("uid-alice"), pki.BundlerSubject()} {
+		if got, err := kept(subject).Get(t.Context(), "uid-alice", "tools"); err == nil {
+			t.Errorf("another process is given %q", got)
+		}
+	}
+	w.stop()
+	w.start(t)
+	ingress = kept(pki.IngressSubject())
+	wait.Until(t, "the answer after a restart", func() bool {
+		got, err := ingress.Get(t.Context(), "uid-alice", "tools")
+		return err == nil && string(got) == "sealed"
+	})
+}
 
 // found returns how many entries an ingress finds for alice.
 func found(t *testing.T, x *index.Index) int {

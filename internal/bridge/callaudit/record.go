@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // HeaderRecord names the recorder of a request to the request's handlers, because the SDK calls
@@ -94,6 +95,8 @@ type Recorder struct {
 	mu     sync.Mutex
 	closed bool
 	calls  []audit.Call
+	// kept is what the ingress is told of an answer that it may keep.
+	kept mcpserver.KeptMark
 }
 
 // begin returns a new recorder and its name.
@@ -240,6 +243,7 @@ func (a *Trail) Handler(next http.Handler) http.Handler {
 			rec.memory.Close()
 		}()
 		r.Header.Set(HeaderRecord, name)
+		keeps := r.Header.Get(mcpserver.HeaderLists) != ""
 		next.ServeHTTP(w, r)
 		calls := rec.Close()
 		if r.Context().Err() != nil { // nobody reads the trailer any more
@@ -250,13 +254,36 @@ func (a *Trail) Handler(next http.Handler) http.Handler {
 			}
 			return
 		}
-		if value := audit.EncodeTrailer(calls); value != "" {
-			// Without the flush, a short answer would be sent with a Content-Length and have no
-			// trailer.
-			_ = http.NewResponseController(w).Flush()
-			w.Header().Set(http.TrailerPrefix+audit.TrailerName, value)
+		setTrailer(w, audit.TrailerName, audit.EncodeTrailer(calls))
+		if keeps {
+			setTrailer(w, mcpserver.HeaderLists, rec.keptMark().String())
 		}
 	})
+}
+
+// setTrailer sets a field of the answer's trailer, if there is a value. Without the flush, a short
+// answer would be sent with a Content-Length and have no trailer.
+func setTrailer(w http.ResponseWriter, name, value string) {
+	if value != "" {
+		_ = http.NewResponseController(w).Flush()
+		w.Header().Set(http.TrailerPrefix+name, value)
+	}
+}
+
+func (r *Recorder) keptMark() mcpserver.KeptMark {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kept
+}
+
+// MayBeKept notes that the ingress may keep the answer of the request.
+func (o *Operation) MayBeKept(mark mcpserver.KeptMark) {
+	if o == nil || o.recorder == nil {
+		return
+	}
+	o.recorder.mu.Lock()
+	defer o.recorder.mu.Unlock()
+	o.recorder.kept = mark
 }
 
 // Operation is one request of a client, from its arrival to its answer.

@@ -34,6 +34,9 @@ var errUnsaid = errors.New("the stream has ended")
 type Listeners struct {
 	// Subscribe subscribes to a resource and returns the function that unsubscribes.
 	Subscribe func(ctx context.Context, uri string) (end func(), err error)
+	// Outdated reports whether a client that begins to listen may have lists of before, if its
+	// requests pass something that keeps lists.
+	Outdated func() bool
 
 	mu   sync.Mutex
 	open map[*listener]bool
@@ -50,11 +53,16 @@ type listener struct {
 // Changed notifies the clients that listen for it of a changed list. The notification names the
 // list.
 func (l *Listeners) Changed(note string) {
-	l.tell(func(each *listener) {
-		if each.hears(note) && !slices.Contains(each.changed, note) {
-			each.changed = append(each.changed, note)
+	l.tell(func(each *listener) { each.change(note) })
+}
+
+// change notes the notifications that the client listens for.
+func (l *listener) change(notes ...string) {
+	for _, note := range notes {
+		if l.hears(note) && !slices.Contains(l.changed, note) {
+			l.changed = append(l.changed, note)
 		}
-	})
+	}
 }
 
 // Updated notifies the clients that are subscribed to a resource of its change.
@@ -95,8 +103,8 @@ func (l *listener) hears(note string) bool {
 }
 
 // Listen answers subscriptions/listen: it sends the requested notifications to the client until
-// ctx ends.
-func (l *Listeners) Listen(ctx context.Context, params *mcp.SubscriptionsListenParams) (mcp.Result, error) {
+// ctx ends. kept says that the client may have got lists from something that keeps them.
+func (l *Listeners) Listen(ctx context.Context, params *mcp.SubscriptionsListenParams, kept bool) (mcp.Result, error) {
 	a := answerOf(ctx)
 	wants := params.Notifications
 	if wants == nil {
@@ -121,7 +129,22 @@ func (l *Listeners) Listen(ctx context.Context, params *mcp.SubscriptionsListenP
 		result.ResultType = "complete"
 		return result, nil
 	}
+	if kept {
+		l.tellOutdated(own)
+	}
 	return nil, l.follow(ctx, own, a)
+}
+
+// tellOutdated tells a client that its lists may have changed, if they may.
+func (l *Listeners) tellOutdated(own *listener) {
+	if !l.Outdated() {
+		return
+	}
+	l.tell(func(each *listener) {
+		if each == own {
+			each.change(noteToolsChanged, notePromptsChanged, noteResourcesChanged)
+		}
+	})
 }
 
 // follow writes the client's pending messages until ctx ends.

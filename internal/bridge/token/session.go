@@ -6,9 +6,11 @@ package token
 import (
 	"bytes"
 	"compress/flate"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -125,19 +127,79 @@ func deflate(b []byte) []byte {
 	return packed.Bytes()
 }
 
-// OpenSession returns the session of an id that SignSession made, if it is not older than maxAge.
+// OpenSession returns the session of an id that SignSession or Sibling made, if it is not older
+// than maxAge.
 func (k *Keys) OpenSession(id string, now time.Time, maxAge time.Duration) (Session, error) {
-	payload, err := k.open(purposeSession, id)
+	signed, suffix, sibling := strings.Cut(id, siblingMark)
+	if sibling && !isSuffix(suffix) {
+		return Session{}, ErrInvalid
+	}
+	payload, err := k.open(purposeSession, signed)
 	if err != nil {
 		return Session{}, err
 	}
-	w, err := decodeSession(payload)
+	s, err := sessionOf(payload)
 	if err != nil {
 		return Session{}, ErrInvalid
 	}
+	if sibling {
+		digest := Digest(s.Nonce[:], []byte(suffix))
+		copy(s.Nonce[:], digest[:])
+	}
+	if age := now.Sub(s.Issued); age > maxAge || age < -clockSkew {
+		return Session{}, ErrInvalid
+	}
+	return s, nil
+}
+
+// sessionOf returns the session in a payload.
+func sessionOf(payload []byte) (Session, error) {
+	w, err := decodeSession(payload)
+	if err != nil {
+		return Session{}, err
+	}
 	s := Session{Version: w.Version, Client: w.Client, Capabilities: w.Capabilities, Issued: time.Unix(w.Issued, 0)}
 	copy(s.Nonce[:], w.Nonce)
-	if age := now.Sub(s.Issued); age > maxAge || age < -clockSkew {
+	return s, nil
+}
+
+const (
+	// siblingMark separates a signed id from the suffix of a sibling. No signed id has it.
+	siblingMark = "."
+	// suffixLength is the length of a suffix, which is a text of crypto/rand.Text: unique, and not
+	// to be guessed.
+	suffixLength = 26
+)
+
+// Sibling returns the id of another session that the client of a signed id begins with the same
+// words. suffix, of crypto/rand.Text, tells the sessions apart. It is not signed: who has a user's
+// credential and an id may begin such a session by the same words too.
+func Sibling(id, suffix string) string {
+	signed, _, _ := strings.Cut(id, siblingMark)
+	return signed + siblingMark + suffix
+}
+
+// IsSibling reports whether Sibling made the id.
+func IsSibling(id string) bool {
+	_, suffix, sibling := strings.Cut(id, siblingMark)
+	return sibling && isSuffix(suffix)
+}
+
+func isSuffix(text string) bool {
+	other := func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '2' || r > '7') }
+	return len(text) == suffixLength && !strings.ContainsFunc(text, other)
+}
+
+// Claims returns what an id says of its session, without a look at the signature: for those who
+// have no key, and let nobody in by it.
+func Claims(id string) (Session, error) {
+	signed, suffix, sibling := strings.Cut(id, siblingMark)
+	b, err := encoding.DecodeString(signed)
+	if len(signed) > MaxLength || err != nil || len(b) < overhead || b[0] != version || b[1] != byte(purposeSession) || sibling && !isSuffix(suffix) {
+		return Session{}, ErrInvalid
+	}
+	s, err := sessionOf(b[2 : len(b)-sha256.Size])
+	if err != nil {
 		return Session{}, ErrInvalid
 	}
 	return s, nil

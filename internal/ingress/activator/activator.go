@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,6 +56,8 @@ type Activator struct {
 	metrics    *metrics
 	wakes      *wakeQueue
 	waiting    *limits.Slots
+	// beside are the wakes that no request waits for.
+	beside sync.WaitGroup
 }
 
 // New returns an Activator.
@@ -105,6 +108,28 @@ func (a *Activator) Backend(ctx context.Context, p authn.Principal, deadline tim
 	a.metrics.held.WithLabelValues(holdOutcome(ctx, err)).Observe(held.Seconds())
 	return b, held, err
 }
+
+// Absent reports whether a request of p would wait for its pod now.
+func (a *Activator) Absent(p authn.Principal) bool {
+	_, err := a.resolve(p, time.Now())
+	return waitable(err)
+}
+
+// WakeBeside has p's bridge woken if it sleeps, and does not wait for that.
+func (a *Activator) WakeBeside(ctx context.Context, p authn.Principal) {
+	b, err := a.lookup(p, time.Now())
+	if err != nil || b.State != route.Sleeping {
+		return
+	}
+	a.beside.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), besideTimeout)
+		defer cancel()
+		a.wake(ctx, p, b)
+	})
+}
+
+// Wait returns when no wake is under way that no request waits for.
+func (a *Activator) Wait() { a.beside.Wait() }
 
 func (a *Activator) await(ctx context.Context, p authn.Principal, deadline time.Time) (route.Backend, error) {
 	waiting, cancel := context.WithDeadline(ctx, deadline)

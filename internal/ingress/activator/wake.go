@@ -28,6 +28,9 @@ const (
 	// wakeTimeout bounds one write. Its request waits no longer anyway, and holds
 	// up those behind it for so long.
 	wakeTimeout = 5 * time.Second
+	// besideTimeout is how long a wake may wait for its turn that no request waits for,
+	// as long as a request waits by default.
+	besideTimeout = 30 * time.Second
 )
 
 // wakeQueue wakes bridges. Of all requests that wait for a bridge one has it woken.

@@ -4,6 +4,7 @@
 package bridgeclient
 
 import (
+	"maps"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -11,19 +12,20 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
-// answerFields are responseHeaders as h1 takes them, with the one that is for us,
-// and trailerFields the trailer that is.
+// answerFields are responseHeaders as h1 takes them, with those that are for us,
+// and trailerFields the trailers that are.
 var (
 	answerFields = func() map[string]string {
-		names := map[string]string{audit.TrailerName: audit.TrailerName}
+		names := maps.Clone(trailerFields)
 		for name := range responseHeaders {
 			names[name] = name
 		}
 		return names
 	}()
-	trailerFields = map[string]string{audit.TrailerName: audit.TrailerName}
+	trailerFields = map[string]string{audit.TrailerName: audit.TrailerName, mcpserver.HeaderLists: mcpserver.HeaderLists}
 )
 
 // Request is one request on its way to its bridge, without its body.
@@ -38,6 +40,8 @@ type Request struct {
 	// Post is what the bridge is to do with the answer to a message of HTTP+SSE, or
 	// empty.
 	Post string
+	// Lists is what the bridge is told of lists that are kept, or empty.
+	Lists string
 }
 
 // AppendHead writes the outbound request's head, made of constants, the
@@ -67,6 +71,9 @@ func (r *Request) AppendHead(b []byte) []byte {
 	}
 	if r.Post != "" {
 		b = h1.AppendField(b, audit.PostName, r.Post)
+	}
+	if r.Lists != "" {
+		b = h1.AppendField(b, mcpserver.HeaderLists, r.Lists)
 	}
 	return b
 }

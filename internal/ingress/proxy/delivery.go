@@ -14,8 +14,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 )
 
-// deliver sends x and returns the bridge's answer, whose header is not yet the
-// client's. It sends x again only where nothing of it can have left, because there
+// deliver sends x and returns the bridge's answer, or what it answered last, whose header
+// is not yet the client's. It sends x again only where nothing of it can have left, because there
 // was no connection or no proof of the peer: then it drops the route and asks for
 // another one. It fails with problems.BridgeFailed when the call may have run, with
 // the activator's error when it did not, and with the context's error.
@@ -37,6 +37,9 @@ func (p *Proxy) deliver(ctx context.Context, x *Request) (*http.Response, error)
 		}
 		p.metrics.undelivered.WithLabelValues(failed.Reason).Inc()
 		p.Activator.Drop(x.backend)
+		if res := p.keptAnswer(ctx, x); res != nil {
+			return res, nil
+		}
 		if err := p.findPod(ctx, x); err != nil {
 			return nil, fmt.Errorf("%w: after %w", err, failed)
 		}

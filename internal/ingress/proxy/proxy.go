@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/keptanswers"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/route"
@@ -48,7 +49,7 @@ type Activity interface {
 	Ended(b route.Backend, at time.Time)
 }
 
-// Options are what a Proxy needs. None may be nil.
+// Options are what a Proxy needs. None may be nil but Kept.
 type Options struct {
 	Bridges   Bridges
 	Activity  Activity
@@ -62,6 +63,8 @@ type Options struct {
 	// and MaxDormantPerUser those of one user. MaxDormant is 2048 when zero.
 	MaxDormantPerUser, MaxDormant int
 	Metrics                       prometheus.Registerer
+	// Kept has what bridges answered last. It may be nil.
+	Kept *keptanswers.Keeper
 }
 
 // Proxy sends requests to bridges.
@@ -101,6 +104,8 @@ type Request struct {
 	Held     time.Duration
 
 	backend route.Backend
+	// question is what the request asks whose answer may be kept, nil for all others.
+	question *keptanswers.Question
 	// deadline ends the waiting for a pod, not the answer.
 	deadline time.Time
 }
@@ -134,13 +139,18 @@ func (p *Proxy) Forward(ctx context.Context, x *Request) error {
 // has already where it began.
 func (p *Proxy) exchange(ctx context.Context, x *Request, listens, began bool) error {
 	x.deadline = time.Now().Add(p.Wait)
+	p.readQuestion(x, listens)
+	if res := p.keptAnswer(ctx, x); res != nil {
+		defer func() { _ = res.Body.Close() }()
+		return pass(x, res)
+	}
 	if err := p.findPod(ctx, x); err != nil {
 		return err
 	}
 	backend := x.backend
 	p.beginUse(&backend, listens)
 	defer p.endUse(&backend, listens)
-	res, err := p.deliver(ctx, x)
+	res, err := p.ask(ctx, x)
 	if err != nil {
 		return err
 	}
@@ -150,19 +160,23 @@ func (p *Proxy) exchange(ctx context.Context, x *Request, listens, began bool) e
 		x.Call.Dormant.Store(false)
 		res.Body = &listenedBody{ReadCloser: res.Body, used: func(at time.Time) { p.Activity.Called(backend, at) }}
 	}
-	bridgeclient.KeepAnswerHeader(res.Header)
-	w := flushing(x.Writer)
 	if began {
-		inflight.Resume(w, res)
+		inflight.Resume(flushing(x.Writer), res)
 		return nil
 	}
-	if err := inflight.Copy(w, res); err != nil {
+	if err := pass(x, res); err != nil {
 		return err
 	}
 	if x.Audit.AnsweredLater() {
 		p.acknowledge(ctx, x)
 	}
 	return nil
+}
+
+// pass passes an answer on that has not begun.
+func pass(x *Request, res *http.Response) error {
+	bridgeclient.KeepAnswerHeader(res.Header)
+	return inflight.Copy(flushing(x.Writer), res)
 }
 
 // beginUse notes that x uses its bridge, until endUse. A stream that only listens

@@ -62,6 +62,7 @@ func (p PackageOf) trimBridge(object any) (any, error) {
 		},
 		Status: v1alpha1.HostedBridgeStatus{
 			Phase: b.Status.Phase, URL: b.Status.URL, Servers: b.Status.Servers, ServerStates: b.Status.ServerStates, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
+			ObservedGeneration: b.Status.ObservedGeneration, Configuration: b.Status.Configuration,
 			Profiles:  b.Status.Profiles,
 			Effective: trimEffective(b.Status.Effective),
 			Secrets:   trimSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: trimRecipes(b.Status.Recipes),

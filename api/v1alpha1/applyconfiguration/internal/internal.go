@@ -662,6 +662,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: configuration
+      type:
+        scalar: string
     - name: effective
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.EffectiveSettings

@@ -41,6 +41,10 @@ type HostedBridgeStatusApplyConfiguration struct {
 	URL *string `json:"url,omitempty"`
 	// podName is the name of the bridge's pod.
 	PodName *string `json:"podName,omitempty"`
+	// configuration is a digest of the configuration that the bridge runs by, or would run
+	// by. Lists that a bridge gave with another configuration are not given again while it
+	// sleeps. The operator writes it.
+	Configuration *string `json:"configuration,omitempty"`
 	// keyVersion is the lowest version of the master key that seals any of the
 	// bridge's secrets. It is not set if the bridge has no secrets. The keybroker
 	// writes it.
@@ -175,6 +179,14 @@ func (b *HostedBridgeStatusApplyConfiguration) WithURL(value string) *HostedBrid
 // If called multiple times, the PodName field is set to the value of the last call.
 func (b *HostedBridgeStatusApplyConfiguration) WithPodName(value string) *HostedBridgeStatusApplyConfiguration {
 	b.PodName = &value
+	return b
+}
+
+// WithConfiguration sets the Configuration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Configuration field is set to the value of the last call.
+func (b *HostedBridgeStatusApplyConfiguration) WithConfiguration(value string) *HostedBridgeStatusApplyConfiguration {
+	b.Configuration = &value
 	return b
 }
 
