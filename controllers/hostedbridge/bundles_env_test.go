@@ -6,16 +6,21 @@
 package hostedbridge_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
+	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -142,5 +147,62 @@ func TestAPodKeepsTheImageThatItMountsUnlessItsNodeCannotMountIt(t *testing.T) {
 	start("fifth")
 	if before, after := mounts("fourth"), mounts("fifth"); before != "" || after != later {
 		t.Errorf("a pod mounts %q a moment after it was refused, and %q an hour later", before, after)
+	}
+}
+
+// TestManyUsersOfANewPackageHaveItInstalledOnce has 200 bridges get the same package, eight at a time.
+func TestManyUsersOfANewPackageHaveItInstalledOnce(t *testing.T) {
+	const users, atOnce = 200, 8
+	f := newFixture(t)
+	f.Settings.Bundles.Settings = bundling.Settings{Architecture: "amd64"}
+	f.Settings.BundlesURL = "https://store:8444"
+	installs := &programbundle.Reconciler{
+		Client: f.Client, Live: f.Client, Recorder: f.events, Clock: f.clock, UsersOf: hostedbridge.UsersOf(f.Client),
+		Settings: programbundle.Settings{
+			Installing: desired.Installing{Image: "node:1", PackerImage: "ingress:1", MaxBytes: 1 << 20}, Namespace: f.Settings.Namespace, MaxJobs: 4, Retention: time.Hour,
+		},
+	}
+	install := func() error {
+		var all v1alpha1.ProgramBundleList
+		if err := f.List(t.Context(), &all, client.InNamespace(f.Settings.Namespace)); err != nil {
+			return err
+		}
+		for i := range all.Items {
+			if _, err := installs.Reconcile(t.Context(), &all.Items[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	names := make(chan string)
+	var workers errgroup.Group
+	for range atOnce {
+		workers.Go(func() error {
+			for name := range names {
+				b := f.bridge(name, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = programs("files") })
+				if err := f.Client.Create(t.Context(), b); err != nil {
+					return err
+				}
+				if _, err := f.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
+					return err
+				}
+				if err := install(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for i := range users {
+		names <- fmt.Sprintf("user-%d", i)
+	}
+	close(names)
+	must.Succeed(t, workers.Wait())
+	var bundles v1alpha1.ProgramBundleList
+	var jobs batchv1.JobList
+	must.Succeed(t, f.List(t.Context(), &bundles, client.InNamespace(f.Settings.Namespace)))
+	must.Succeed(t, f.List(t.Context(), &jobs, client.InNamespace(f.Settings.Namespace)))
+	if len(bundles.Items) != 1 || len(jobs.Items) != 1 {
+		t.Errorf("%d bundles and %d Jobs", len(bundles.Items), len(jobs.Items))
 	}
 }
