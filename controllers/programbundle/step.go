@@ -51,7 +51,7 @@ func stepOf(b *v1alpha1.ProgramBundle, s Settings) *step {
 // refused reports whether a node could not mount the image that was uploaded last.
 func refused(b *v1alpha1.ProgramBundle) bool {
 	in := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionInRegistry)
-	return b.Status.Reference != "" && in != nil && in.Status == metav1.ConditionTrue && b.ImageRefused().After(in.LastTransitionTime.Time)
+	return b.Status.Reference != "" && in != nil && in.Status == metav1.ConditionTrue && !b.ImageRefused().Before(in.LastTransitionTime.Time)
 }
 
 func installProgress(d *decision, b *v1alpha1.ProgramBundle, how string, now time.Time) {

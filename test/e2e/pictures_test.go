@@ -88,6 +88,9 @@ func TestPictures(t *testing.T) {
 	takeOf("administrators-profiles", "/console/profiles", "engineers")
 	takeOf("administrators-profile", "/console/profiles/engineers", "operator profiles diff")
 	takeOf("administrators-catalog", "/console/catalog", "recipes")
+	bundle := bundleOf(t, "@modelcontextprotocol/server-memory")
+	takeOf("administrators-programs", "/console/programs", "Ready")
+	takeOf("administrators-program", "/console/programs/"+bundle.Name, "nora")
 	takeOf("administrators-health", "/console/health", " ready")
 }
 
@@ -115,7 +118,7 @@ func offerToEngineers(t *testing.T) {
 	github.Transport.Headers[0].Value = "Bearer ${GITHUB_TOKEN}"
 	open := bridge("", nil, "search", "unused", "wiki", "unused", "tickets").Spec.Servers
 	p.Spec.Servers = []v1alpha1.ProfileServer{
-		{Use: v1alpha1.ServerRequired, Server: open[0]}, {Use: v1alpha1.ServerDefault, Server: github},
+		{Use: v1alpha1.ServerRequired, Server: open[0]}, {Use: v1alpha1.ServerRequired, Server: installs("memory", "@modelcontextprotocol/server-memory", "2026.8.31")}, {Use: v1alpha1.ServerDefault, Server: github},
 		{Use: v1alpha1.ServerOptional, Server: open[2]}, {Use: v1alpha1.ServerOnRequest, Server: open[4]},
 	}
 	must.Succeed(t, installed.client.Create(t.Context(), p))
