@@ -137,6 +137,7 @@ func TestAProgramWhoseImageIsGoneIsStartedFromTheStore(t *testing.T) {
 	n := newSleeper(t, "gone", installs("s", "@modelcontextprotocol/server-sequential-thinking", "2026.8.31"))
 	bundle := bundleOf(t, "@modelcontextprotocol/server-sequential-thinking")
 	fallAsleep(t, n)
+	refuse(t, n, bundle, time.Now().Add(-2*time.Hour), true) // An earlier run of this test is no obstacle.
 	uploaded := bundle.Status.Reference
 	repository, _, _ := strings.Cut(uploaded, "@")
 	bundle.Status.Reference = repository + "@sha256:" + strings.Repeat("0", 64)
