@@ -18,13 +18,13 @@ func TestWhatCostsNothingIsBoundedToo(t *testing.T) {
 		w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			came <- struct{}{}
-			if !strings.Contains(string(body), "tools/list") {
+			if !strings.Contains(string(body), "prompts/get") {
 				<-end
 			}
 			rw.WriteHeader(http.StatusAccepted)
 		})
 		kinds := []struct{ method, path, body string }{
-			{"POST", "/mcp", rpcNotification}, {"POST", "/mcp", rpcResponse}, {"DELETE", "/mcp", ""}, {"POST", "/sse?sessionid=s", rpcNotification},
+			{"POST", "/mcp", rpcNotification}, {"POST", "/mcp", rpcResponse}, {"DELETE", "/mcp", ""}, {"POST", "/sse?sessionid=s", rpcNotification}, {"POST", "/mcp", rpcOpening},
 		}
 		statuses := make([]<-chan int, limits.MaxUncounted)
 		for i := range statuses {

@@ -367,7 +367,7 @@ func TestCallsOfTheOldTransportAtATimeAreLimited(t *testing.T) {
 			{"the second is given up", "", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"two"}}`, 202},
 			{"one in its place", "", callOf("6", "f"), 202},
 			{"and one too many", "", callOf("7", "g"), 429},
-			{"what is no tool call counts too", eventOf(resultOf("6")), `{"jsonrpc":"2.0","id":8,"method":"tools/list"}`, 202},
+			{"what is no tool call counts too", eventOf(resultOf("6")), `{"jsonrpc":"2.0","id":8,"method":"prompts/get"}`, 202},
 			{"so that there is no room", "", callOf("9", "h"), 429},
 		} {
 			if step.stream != "" {

@@ -53,7 +53,7 @@ func (b *bounds) takeStream(r *request) error {
 
 // boundUncounted bounds what is not counted.
 func (b *bounds) boundUncounted(r *request) error {
-	if len(r.requests()) > 0 {
+	if r.taken.slot != quota.None {
 		return nil
 	}
 	if !b.uncounted.Take(r.principal().User) {

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	rpcRequest      = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	rpcRequest      = `{"jsonrpc":"2.0","id":1,"method":"prompts/get"}`
+	rpcOpening      = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	rpcNotification = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 	rpcResponse     = `{"jsonrpc":"2.0","id":1,"result":{}}`
 )
@@ -123,7 +124,7 @@ func TestAUserOverHisQuotaIsToldWhenToComeBack(t *testing.T) {
 				t.Fatalf("%d %s", got.status, got.body)
 			}
 		}
-		got := w.do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":"x","method":"tools/list"}`))
+		got := w.do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":"x","method":"prompts/get"}`))
 		var answer struct {
 			ID    string `json:"id"`
 			Error struct {
@@ -186,6 +187,53 @@ func TestABatchThatNeverFitsIsRefusedForGood(t *testing.T) {
 	})
 }
 
+// TestOpeningsDoNotCountAsCallsAndHaveABoundOfTheirOwn has the clients of a user begin 50 times, as fast as
+// they can, and then without end.
+func TestOpeningsDoNotCountAsCallsAndHaveABoundOfTheirOwn(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute, t.Burst = 1, 1 }, servedBy("alice"))
+		send := func(method string) reply {
+			return w.do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
+		}
+		begun := 0
+		for range 50 {
+			for _, method := range []string{"initialize", "server/discover", "ping", "tools/list", "prompts/list", "resources/list", "resources/templates/list"} {
+				switch got := send(method); {
+				case got.status == 200:
+					begun++
+				case got.status != 429 || !strings.Contains(got.body, "too_many_openings") || got.header.Get("Retry-After") == "":
+					t.Fatalf("%s: %d %s", method, got.status, got.body)
+				}
+			}
+		}
+		if begun != 200 {
+			t.Errorf("%d openings at once, want 200", begun)
+		}
+		if got := send("prompts/get"); got.status != 200 {
+			t.Errorf("a call after them: %d %s", got.status, got.body)
+		}
+		if got := send("prompts/get"); got.status != 429 || !strings.Contains(got.body, "rate_limited") {
+			t.Errorf("a second call: %d %s", got.status, got.body)
+		}
+	})
+}
+
+// TestAStreamBeyondTheTiersNumberIsRefusedByAnAnswer has one stream more than the tier allows.
+func TestAStreamBeyondTheTiersNumberIsRefusedByAnAnswer(t *testing.T) {
+	bridge := newParked()
+	w, alice := ofTier(t, func(t *quota.Tier) { t.Streams = 1 }, bridge.serve)
+	listen := `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen"}`
+	first := w.begin(w.request("POST", "/u/alice/mcp", alice, listen))
+	<-bridge.came
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, listen)); got.status != 200 || !strings.Contains(got.body, `"id":7,"error":{"code":-32050`) || !strings.Contains(got.body, "too_many_streams") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	close(bridge.end)
+	if got := <-first; got != 200 {
+		t.Errorf("the first ended with %d", got)
+	}
+}
+
 func TestCallsAtATimeAreLimited(t *testing.T) {
 	bridge := newParked()
 	w, alice := ofTier(t, func(t *quota.Tier) { t.ConcurrentCalls = 1 }, bridge.serve)
@@ -231,7 +279,7 @@ func TestStreamsAtATimeAreLimited(t *testing.T) {
 			if got.status != 429 || !strings.Contains(got.body, `"code":"too_many_streams"`) || !strings.Contains(got.body, `"limit":1,"remaining":0`) {
 				t.Errorf("a second stream: %d %s", got.status, got.body)
 			}
-			if got := w.do(w.request("POST", "/u/alice/mcp", alice, listen)); got.status != 429 {
+			if got := w.do(w.request("POST", "/u/alice/mcp", alice, listen)); got.status != 200 || !strings.Contains(got.body, "too_many_streams") {
 				t.Errorf("a second stream of the newest version: %d %s", got.status, got.body)
 			}
 			call := w.begin(w.request("POST", "/u/alice/mcp", alice, rpcRequest))

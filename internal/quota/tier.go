@@ -86,17 +86,17 @@ func Defaults() Tiers {
 			PerMinute: 30, PerHour: 300, PerDay: 3_000, Burst: defaultBurst,
 			Servers: ptr.To[int32](3), Secrets: ptr.To[int32](5),
 			Storage:   new(resource.MustParse("1Gi")),
-			AuditDays: 7, ConcurrentCalls: 4, Streams: 2,
+			AuditDays: 7, ConcurrentCalls: 4, Streams: 10,
 		},
 		"pro": {
 			PerMinute: 120, PerHour: 2_000, PerDay: 20_000, Burst: defaultBurst,
 			Secrets: ptr.To[int32](50), Storage: new(resource.MustParse("10Gi")), StoragePerServer: new(resource.MustParse("5Gi")),
-			AuditDays: 30, ConcurrentCalls: 16, Streams: 8,
+			AuditDays: 30, ConcurrentCalls: 16, Streams: 40,
 		},
 		"business": {
 			PerMinute: 600, PerHour: 10_000, PerDay: 100_000, Burst: defaultBurst,
 			Storage: new(resource.MustParse("100Gi")), StoragePerServer: new(resource.MustParse("20Gi")),
-			AuditDays: 90, ConcurrentCalls: 64, Streams: 32,
+			AuditDays: 90, ConcurrentCalls: 64, Streams: 160,
 		},
 	}
 }

@@ -52,12 +52,13 @@ type Quota struct {
 	counts   Counts
 	tiers    func() quota.Tiers
 	policies policies
+	openings *openingRate
 }
 
 // NewQuota returns a quota by the installation's tiers as they are when they are
 // asked for.
 func NewQuota(counts Counts, tiers func() quota.Tiers) *Quota {
-	return &Quota{counts: counts, tiers: tiers}
+	return &Quota{counts: counts, tiers: tiers, openings: newOpeningRate()}
 }
 
 // Account returns the account of a bridge. What is left in it is told in the answer,
@@ -89,16 +90,20 @@ func (q *Quota) CheckTier(a *Account) error {
 		a.name, strings.Join(q.tiers().Names(), ", ")))
 }
 
-// TakeBatch counts the requests of a body that has been read, and takes a slot
+// TakeBatch counts the calls of a body that has been read, and takes a slot
 // for as long as they run, which it returns. Notifications and responses take none:
-// a call that waits for its client's answer would otherwise be in its own way.
+// a call that waits for its client's answer would otherwise be in its own way. Openings have a
+// rate of their own.
 func (q *Quota) TakeBatch(ctx context.Context, answer http.Header, a *Account, batch *jsonrpc.Batch) (slot quota.Limit, err error) {
 	requests := batch.Requests
 	if batch.Overlong || !a.Tier.Fits(len(requests)) {
 		return slot, q.refuseBatch(ctx, answer, a, batch.Overlong)
 	}
-	want := quota.Want{Requests: len(requests)}
-	if len(requests) > 0 {
+	want := quota.Want{Requests: Calls(requests)}
+	if err := q.openings.take(a.Bridge, len(requests)-want.Requests, time.Now()); err != nil {
+		return slot, err
+	}
+	if want.Requests > 0 {
 		want.Slot = quota.Calls
 	}
 	if len(requests) == 1 && requests[0].Method == MethodListen {
