@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/listentry"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/rank"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
@@ -94,7 +95,7 @@ func (l Layout) entries(method string) []Entry {
 		for _, it := range u.Lists.Offered(method) {
 			entries = append(entries, Entry{
 				ServerName: u.Config.Name, Original: it.Key,
-				Key: it.Key, Raw: it.Raw, Server: u, Hidden: it.Hidden, FromBridge: it.FromBridge,
+				Key: it.Key, Raw: listentry.Mend(method, it.Raw), Server: u, Hidden: it.Hidden, FromBridge: it.FromBridge,
 			})
 		}
 	}
