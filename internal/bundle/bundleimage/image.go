@@ -126,7 +126,7 @@ type Found struct {
 	layer  ocispec.Descriptor
 }
 
-// Find returns the bundle that has a tag. The error is ErrNotFound if there is none.
+// Find returns the bundle that has a tag. The error is ErrNotFound without one.
 func (r *Repository) Find(ctx context.Context, tag string) (*Found, error) {
 	image, from, err := r.remote.FetchReference(ctx, tag)
 	if errors.Is(err, errdef.ErrNotFound) {
