@@ -159,11 +159,9 @@ func (t *HTTPObserver) watch(r *http.Request, x *Call, id json.RawMessage) (*htt
 	if err != nil {
 		return nil, err
 	}
+	resp = t.observeRefusal(r, resp, x, id)
 	if t.OneStream {
 		return t.watchStream(r, resp), nil
-	}
-	if x != nil && r.Method == http.MethodPost && resp.StatusCode == http.StatusNotFound {
-		x.Delivery.refuse()
 	}
 	if resp.StatusCode != http.StatusOK {
 		// The SDK reads an error to its end, and looks for a JSON-RPC error in it.
