@@ -65,7 +65,7 @@ func (t *HTTPObserver) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 		}
 		if !request {
-			id = nil
+			id, r = nil, showIDs(r)
 		}
 		return t.watch(r, nil, id)
 	}
@@ -121,9 +121,7 @@ func mergeWithdrawal(r *http.Request, x *Call) *http.Request {
 	if err != nil {
 		return r
 	}
-	r.Body = io.NopCloser(bytes.NewReader(merged))
-	r.ContentLength = int64(len(merged))
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(merged)), nil }
+	setBody(r, merged)
 	return r
 }
 
@@ -238,9 +236,30 @@ func (t *HTTPObserver) watchStream(r *http.Request, resp *http.Response) *http.R
 		if m, ok := message.ReadIncoming(sent); ok && m.Fault != "" {
 			return message.InvalidAnswerTo(m.ID, m.Fault)
 		}
-		return sent
+		return message.KeepIDs(sent)
 	})
 	return resp
+}
+
+// showIDs returns a POST with the ids of the server's requests as the server sent them.
+func showIDs(r *http.Request) *http.Request {
+	if r.Method != http.MethodPost || r.Body == nil {
+		return r
+	}
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err == nil {
+		body = message.ShowIDs(body)
+	}
+	setBody(r, body)
+	return r
+}
+
+// setBody replaces the body of a request, which can be sent again.
+func setBody(r *http.Request, body []byte) {
+	r.ContentLength = int64(len(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, _ = r.GetBody()
 }
 
 // requestID returns the id of the JSON-RPC request that r sends, or nil.
@@ -299,7 +318,7 @@ func (t *HTTPObserver) observe(ctx context.Context, sent []byte, x *Call, id jso
 	case !ok:
 		return sent
 	case m.Request:
-		return t.observeRequest(ctx, sent, m, x)
+		return t.observeRequest(ctx, sent, x)
 	case m.Fault != "" || id != nil && m.FaultFor(id) != "":
 		if id == nil {
 			return message.InvalidAnswerTo(m.ID, m.Fault)
@@ -318,7 +337,9 @@ func (t *HTTPObserver) observe(ctx context.Context, sent []byte, x *Call, id jso
 }
 
 // observeRequest handles a request or notification of the server.
-func (t *HTTPObserver) observeRequest(ctx context.Context, sent []byte, m message.Incoming, x *Call) []byte {
+func (t *HTTPObserver) observeRequest(ctx context.Context, sent []byte, x *Call) []byte {
+	sent = message.KeepIDs(sent)
+	m, _ := message.ReadIncoming(sent)
 	if m.Method == message.NotificationCancelled {
 		t.Questions.Withdraw(m.Params)
 	}

@@ -263,6 +263,9 @@ func (l *Conn) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			ctx, cancel := egress.FollowContext(ctx, l.grant.Grace)
 			defer cancel()
 			params := message.Unpack(req.GetParams())
+			if message.HidesFraction(params.ID) {
+				return nil, message.ErrFractionalID
+			}
 			params.Withdrawn = l.asked.Questions.Withdrawal(params.ID)
 			return l.peer.HandleRequest(ctx, l, method, params)
 		case message.NotificationProgress:
