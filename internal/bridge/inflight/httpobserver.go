@@ -179,11 +179,12 @@ func (t *HTTPObserver) watchAnswer(r *http.Request, resp *http.Response, x *Call
 	if limit, ok := ctx.Value(MaxAnswerKey{}).(int); ok {
 		most = limit
 	}
+	version := r.Header.Get(message.HeaderVersion)
 	o, end := roomOf(ctx, x, t.Memory, resp.Body)
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch mediaType {
 	case "text/event-stream":
-		see := func(sent []byte) []byte { return t.observe(ctx, sent, x, id) }
+		see := func(sent []byte) []byte { return t.observeText(ctx, sent, version, x, id) }
 		resp.Body = eventstream.NewBoundedReader(resp.Body, see, most, o)
 		if x == nil {
 			resp.Body = &egress.CancelledBody{ReadCloser: resp.Body, Cancel: end}
@@ -196,7 +197,7 @@ func (t *HTTPObserver) watchAnswer(r *http.Request, resp *http.Response, x *Call
 			if err != nil {
 				return nil, err
 			}
-			t.answerJSON(ctx, resp, body, x, id)
+			t.answerJSON(r, resp, body, x, id)
 		}
 	}
 	return resp, nil
@@ -233,12 +234,28 @@ func (t *HTTPObserver) watchStream(r *http.Request, resp *http.Response) *http.R
 		return resp
 	}
 	resp.Body = eventstream.NewReader(resp.Body, func(sent []byte) []byte {
-		if m, ok := message.ReadIncoming(sent); ok && m.Fault != "" {
-			return message.InvalidAnswerTo(m.ID, m.Fault)
+		each, ok := message.BatchOf(sent)
+		if !ok {
+			return validated(sent)
 		}
-		return message.KeepIDs(sent)
+		if fault := batchFault(each, ""); fault != "" {
+			return message.InvalidAnswerTo(nil, fault)
+		}
+		seen := make([][]byte, len(each))
+		for i, one := range each {
+			seen[i] = validated(one)
+		}
+		return bytes.Join(seen, []byte(between))
 	})
 	return resp
+}
+
+// validated returns a message of a single stream for the SDK: an error for an invalid answer.
+func validated(sent []byte) []byte {
+	if m, ok := message.ReadIncoming(sent); ok && m.Fault != "" {
+		return message.InvalidAnswerTo(m.ID, m.Fault)
+	}
+	return message.KeepIDs(sent)
 }
 
 // showIDs returns a POST with the ids of the server's requests as the server sent them.
@@ -300,13 +317,22 @@ func idOf(r *http.Request) (id json.RawMessage, request bool) {
 // idWithin is more than the length in bytes of a version and an id of the SDK, which are numbers.
 const idWithin = 256
 
-// answerJSON replaces the body of an answer that is one message.
-func (t *HTTPObserver) answerJSON(ctx context.Context, resp *http.Response, body []byte, x *Call, id json.RawMessage) {
+// answerJSON replaces the body of an answer that is one message, or a batch, which becomes a stream of
+// events. Nothing follows that could be the answer.
+func (t *HTTPObserver) answerJSON(r *http.Request, resp *http.Response, body []byte, x *Call, id json.RawMessage) {
+	each, batch := message.BatchOf(body)
 	if m, ok := message.ReadIncoming(body); ok && m.Request {
-		body = message.InvalidAnswerTo(id, m.FaultFor(id)) // Nothing follows it that could be the answer.
+		body = message.InvalidAnswerTo(id, m.FaultFor(id))
+	} else if len(each) > 0 && !hasAnswer(each) {
+		body = message.InvalidAnswerTo(id, "it is an array without an answer")
+	}
+	seen := t.observeText(r.Context(), body, r.Header.Get(message.HeaderVersion), x, id)
+	if batch && len(each) > 1 {
+		resp.Header.Set("Content-Type", "text/event-stream")
+		seen = fmt.Appendf(nil, "data: %s\n\n", seen)
 	}
 	resp.ContentLength = -1
-	resp.Body = io.NopCloser(bytes.NewReader(t.observe(ctx, body, x, id)))
+	resp.Body = io.NopCloser(bytes.NewReader(seen))
 }
 
 // observe passes one message to the call x, which may be nil, and returns the message for the SDK:

@@ -36,12 +36,9 @@ var hidden atomic.Bool
 // KeepIDs returns a message, or a batch of messages, whose request ids the SDK does not change. The
 // ids of answers stay: they are those of the SDK itself.
 func KeepIDs(text []byte) []byte {
-	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+	each, ok := BatchOf(text)
+	if !ok {
 		return keepID(text)
-	}
-	var each []json.RawMessage
-	if json.Unmarshal(text, &each) != nil {
-		return text
 	}
 	changed := false
 	for i, one := range each {
