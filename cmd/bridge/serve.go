@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/process"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/harden"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
 )
@@ -119,7 +121,7 @@ func (h *home) serve(ctx context.Context, s setup, seen []byte) error {
 	group.Go(func() error {
 		defer leave()
 		if h.listener == nil {
-			return left(ctx, b.ServeTransport(ctx, &mcp.StdioTransport{}))
+			return left(ctx, b.ServeTransport(ctx, session.NewStdio(os.Stdin, unclosed{os.Stdout})))
 		}
 		return h.serveHTTP(ctx, b)
 	})
@@ -176,3 +178,9 @@ func (h *home) follow(ctx context.Context, b *bridge.Bridge, seen []byte) {
 		},
 	}.Run(ctx, seen)
 }
+
+// unclosed is an output that stays open when its client has left.
+type unclosed struct{ io.Writer }
+
+// Close implements io.Closer.
+func (unclosed) Close() error { return nil }

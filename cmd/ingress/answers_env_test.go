@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -61,10 +62,15 @@ func (s *sleepingBridge) connect(t *testing.T, at *installation, version string)
 // setStatus writes the status that the operator would write.
 func (s *sleepingBridge) setStatus(t *testing.T, configuration string, idleSince *metav1.Time) {
 	t.Helper()
-	must.Succeed(t, s.client.Get(t.Context(), client.ObjectKeyFromObject(s.object), s.object))
-	status := &s.object.Status
-	status.Configuration, status.ObservedGeneration, status.IdleSince = configuration, s.object.Generation, idleSince
-	must.Succeed(t, s.client.Status().Update(t.Context(), s.object))
+	// The ingress writes the status too.
+	must.Succeed(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(s.object), s.object); err != nil {
+			return err
+		}
+		status := &s.object.Status
+		status.Configuration, status.ObservedGeneration, status.IdleSince = configuration, s.object.Generation, idleSince
+		return s.client.Status().Update(t.Context(), s.object)
+	}))
 }
 
 func toolsOf(t *testing.T, session *mcp.ClientSession) string {

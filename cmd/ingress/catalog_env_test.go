@@ -157,7 +157,7 @@ func (i *installation) expectDescribed() {
 	}
 	const withLogin = `"tags":["login"]` // There is no authorization server here.
 	must.Succeed(i.t, json.Unmarshal([]byte(i.ask("GET", "/openapi.json", "", "", "").body), &doc))
-	example := strings.NewReplacer("{userId}", "alice", "{keyId}", "AbCdEfGhIjKl", "{id}", "acme", "{name}", "notes", "{server}", "search")
+	example := strings.NewReplacer("{userId}", "alice", "{keyId}", "AbCdEfGhIjKl", "{id}", "acme", "{name}", "notes", "{server}", "search", "{program}", "notes-1-2-3")
 	asked := 0
 	for path, item := range doc.Paths {
 		for method, operation := range item {

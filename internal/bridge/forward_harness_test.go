@@ -46,6 +46,7 @@ type sentMessage struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 	header http.Header
+	body   []byte
 }
 
 // ServeHTTP implements http.Handler.
@@ -56,7 +57,7 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	m.header = r.Header.Clone()
+	m.header, m.body = r.Header.Clone(), body
 	s.mu.Lock()
 	s.counts[m.Method]++
 	n := s.counts[m.Method]

@@ -213,13 +213,16 @@ func TestEqualIDsNeverMix(t *testing.T) {
 }
 
 // wireServer is a legacy server that answers with exactly these results, which
-// have fields that no SDK knows.
+// have fields that no SDK knows. Each list ends with the page after the first.
 func wireServer(t *testing.T, results map[string]string) *httptest.Server {
 	t.Helper()
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
+			Params struct {
+				Cursor string `json:"cursor"`
+			} `json:"params"`
 		}
 		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
 			w.WriteHeader(http.StatusMethodNotAllowed)
@@ -234,6 +237,9 @@ func wireServer(t *testing.T, results map[string]string) *httptest.Server {
 		if !ok {
 			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
 			return
+		}
+		if m.Params.Cursor != "" {
+			result = `{"tools":[]}`
 		}
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 	}))

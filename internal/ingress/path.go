@@ -56,7 +56,11 @@ func callPath(target string) (path string, ok bool) {
 	if len(path) > maxPath {
 		return "", false
 	}
-	if isUserMCPPath(path) || path == commonPath || resourcePath.MatchString(path) || userPath.MatchString(path) {
+	// People paste the URL with a slash at its end.
+	if short := strings.TrimSuffix(path, "/"); isUserMCPPath(short) || short == commonPath {
+		return short, true
+	}
+	if resourcePath.MatchString(path) || userPath.MatchString(path) {
 		return path, true
 	}
 	return "", false
@@ -66,10 +70,7 @@ func callPath(target string) (path string, ok bool) {
 // may pass. Any other query of a path that takes one is malformed.
 func callQuery(target, path string) (query string, malformed bool) {
 	query = strings.TrimPrefix(target[len(path):], "?")
-	switch {
-	case query == "":
-		return "", false
-	case !strings.HasSuffix(path, ssePath):
+	if query == "" || !strings.HasSuffix(path, ssePath) {
 		return "", false
 	}
 	if len(query) > maxSessionQuery || !sessionQuery.MatchString(query) {

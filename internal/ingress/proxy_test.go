@@ -43,16 +43,18 @@ func TestACallPassesBothWays(t *testing.T) {
 		if method == "POST" {
 			body = toolCall
 		}
-		got := w.do(w.request(method, "/u/alice/mcp", alice, body))
-		if want := method + " /u/alice/mcp " + body; got.status != http.StatusAccepted || got.body != want {
-			t.Errorf("%s = %d %q, want 202 %q", method, got.status, got.body, want)
-		}
-		if got.header.Get("Mcp-Session-Id") != "s1" || got.header.Get("Set-Cookie")+got.header.Get("Server") != "" {
-			t.Errorf("%s: header = %v", method, got.header)
+		for _, path := range []string{"/u/alice/mcp", "/u/alice/mcp/", "/u/alice/mcp/?x", "/mcp/"} { // As people paste it.
+			got := w.do(w.request(method, path, alice, body))
+			if want := method + " /u/alice/mcp " + body; got.status != http.StatusAccepted || got.body != want {
+				t.Errorf("%s %s = %d %q, want 202 %q", method, path, got.status, got.body, want)
+			}
+			if got.header.Get("Mcp-Session-Id") != "s1" || got.header.Get("Set-Cookie")+got.header.Get("Server") != "" {
+				t.Errorf("%s %s: header = %v", method, path, got.header)
+			}
 		}
 	}
-	if calls := w.activity.calls; len(calls) != 3 || calls[0] != "uid-alice" {
-		t.Errorf("activity = %v, want three calls of alice's bridge", calls)
+	if calls := w.activity.calls; len(calls) != 12 || calls[0] != "uid-alice" {
+		t.Errorf("activity = %v, want twelve calls of alice's bridge", calls)
 	}
 }
 

@@ -88,12 +88,17 @@ func mayAsk(sent, origins []string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && loopback(u.Hostname())
 }
 
-// short adds the only user to the short paths /mcp and /sse.
+// short adds the only user to the short paths /mcp and /sse. People paste the first with a slash at
+// its end.
 func short(r *http.Request) *http.Request {
-	if r.URL.Path != "/mcp" && r.URL.Path != "/sse" {
+	path := r.URL.Path
+	if path == "/mcp/" {
+		path = "/mcp"
+	}
+	if path != "/mcp" && path != "/sse" {
 		return r
 	}
 	r = r.Clone(r.Context())
-	r.URL.Path = "/u/" + UserID + r.URL.Path
+	r.URL.Path = "/u/" + UserID + path
 	return r
 }

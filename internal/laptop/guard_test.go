@@ -30,6 +30,7 @@ func TestWebsitesDoNotReachTheBridge(t *testing.T) {
 		want   string // the path that is served; empty for a refusal
 	}{
 		"a program":                     {"127.0.0.1:3100", nil, "/mcp", "/u/local/mcp"},
+		"a program with a slash":        {"127.0.0.1:3100", nil, "/mcp/", "/u/local/mcp"},
 		"a program by the name":         {"localhost:3100", nil, "/sse", "/u/local/sse"},
 		"a program by IPv6":             {"[::1]:3100", nil, "/u/local/mcp", "/u/local/mcp"},
 		"without a port":                {"localhost", nil, "/health", "/health"},

@@ -106,7 +106,7 @@ func ToRPC(err error, server string) error {
 	if starting, ok := errors.AsType[*Starting](err); ok {
 		return starting.rpc()
 	}
-	details := map[string]string{"code": "upstream_error", "server": server}
+	details := map[string]any{"code": "upstream_error", "server": server}
 	message := fmt.Sprintf("server %q failed: %s", server, Describe(err))
 	if unavailable := AsUnavailable(err, server); unavailable != nil {
 		details["code"], message = "upstream_unavailable", unavailable.Error()
@@ -114,11 +114,10 @@ func ToRPC(err error, server string) error {
 			details["connectURL"] = unavailable.ConnectURL
 		}
 	}
-	data, err := json.Marshal(details)
-	if err != nil {
-		panic(err) // strings always encode
+	if refused, ok := errors.AsType[*Refused](err); ok {
+		refused.describe(details)
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message, Data: data}
+	return NewUpstream(message, details)
 }
 
 // errCancelled is the answer to a cancelled request, where it has an answer.
@@ -309,7 +308,10 @@ func textOf(err error) string {
 	var op *net.OpError
 	var target *url.Error
 	var away *Unavailable
+	var refused *Refused
 	switch {
+	case errors.As(err, &refused):
+		return refused.Error()
 	case errors.As(err, &away):
 		return away.plainly()
 	case refusedAddress(err) != nil:

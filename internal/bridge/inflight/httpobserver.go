@@ -65,7 +65,7 @@ func (t *HTTPObserver) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 		}
 		if !request {
-			id = nil
+			id, r = nil, showIDs(r)
 		}
 		return t.watch(r, nil, id)
 	}
@@ -121,9 +121,7 @@ func mergeWithdrawal(r *http.Request, x *Call) *http.Request {
 	if err != nil {
 		return r
 	}
-	r.Body = io.NopCloser(bytes.NewReader(merged))
-	r.ContentLength = int64(len(merged))
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(merged)), nil }
+	setBody(r, merged)
 	return r
 }
 
@@ -159,11 +157,9 @@ func (t *HTTPObserver) watch(r *http.Request, x *Call, id json.RawMessage) (*htt
 	if err != nil {
 		return nil, err
 	}
+	resp = t.observeRefusal(r, resp, x, id)
 	if t.OneStream {
 		return t.watchStream(r, resp), nil
-	}
-	if x != nil && r.Method == http.MethodPost && resp.StatusCode == http.StatusNotFound {
-		x.Delivery.refuse()
 	}
 	if resp.StatusCode != http.StatusOK {
 		// The SDK reads an error to its end, and looks for a JSON-RPC error in it.
@@ -183,11 +179,12 @@ func (t *HTTPObserver) watchAnswer(r *http.Request, resp *http.Response, x *Call
 	if limit, ok := ctx.Value(MaxAnswerKey{}).(int); ok {
 		most = limit
 	}
+	version := r.Header.Get(message.HeaderVersion)
 	o, end := roomOf(ctx, x, t.Memory, resp.Body)
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch mediaType {
 	case "text/event-stream":
-		see := func(sent []byte) []byte { return t.observe(ctx, sent, x, id) }
+		see := func(sent []byte) []byte { return t.observeText(ctx, sent, version, x, id) }
 		resp.Body = eventstream.NewBoundedReader(resp.Body, see, most, o)
 		if x == nil {
 			resp.Body = &egress.CancelledBody{ReadCloser: resp.Body, Cancel: end}
@@ -200,7 +197,7 @@ func (t *HTTPObserver) watchAnswer(r *http.Request, resp *http.Response, x *Call
 			if err != nil {
 				return nil, err
 			}
-			t.answerJSON(ctx, resp, body, x, id)
+			t.answerJSON(r, resp, body, x, id)
 		}
 	}
 	return resp, nil
@@ -237,12 +234,49 @@ func (t *HTTPObserver) watchStream(r *http.Request, resp *http.Response) *http.R
 		return resp
 	}
 	resp.Body = eventstream.NewReader(resp.Body, func(sent []byte) []byte {
-		if m, ok := message.ReadIncoming(sent); ok && m.Fault != "" {
-			return message.InvalidAnswerTo(m.ID, m.Fault)
+		each, ok := message.BatchOf(sent)
+		if !ok {
+			return validated(sent)
 		}
-		return sent
+		if fault := batchFault(each, ""); fault != "" {
+			return message.InvalidAnswerTo(nil, fault)
+		}
+		seen := make([][]byte, len(each))
+		for i, one := range each {
+			seen[i] = validated(one)
+		}
+		return bytes.Join(seen, []byte(between))
 	})
 	return resp
+}
+
+// validated returns a message of a single stream for the SDK: an error for an invalid answer.
+func validated(sent []byte) []byte {
+	if m, ok := message.ReadIncoming(sent); ok && m.Fault != "" {
+		return message.InvalidAnswerTo(m.ID, m.Fault)
+	}
+	return message.KeepIDs(sent)
+}
+
+// showIDs returns a POST with the ids of the server's requests as the server sent them.
+func showIDs(r *http.Request) *http.Request {
+	if r.Method != http.MethodPost || r.Body == nil {
+		return r
+	}
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err == nil {
+		body = message.ShowIDs(body)
+	}
+	setBody(r, body)
+	return r
+}
+
+// setBody replaces the body of a request, which can be sent again.
+func setBody(r *http.Request, body []byte) {
+	r.ContentLength = int64(len(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, _ = r.GetBody()
 }
 
 // requestID returns the id of the JSON-RPC request that r sends, or nil.
@@ -283,13 +317,22 @@ func idOf(r *http.Request) (id json.RawMessage, request bool) {
 // idWithin is more than the length in bytes of a version and an id of the SDK, which are numbers.
 const idWithin = 256
 
-// answerJSON replaces the body of an answer that is one message.
-func (t *HTTPObserver) answerJSON(ctx context.Context, resp *http.Response, body []byte, x *Call, id json.RawMessage) {
+// answerJSON replaces the body of an answer that is one message, or a batch, which becomes a stream of
+// events. Nothing follows that could be the answer.
+func (t *HTTPObserver) answerJSON(r *http.Request, resp *http.Response, body []byte, x *Call, id json.RawMessage) {
+	each, batch := message.BatchOf(body)
 	if m, ok := message.ReadIncoming(body); ok && m.Request {
-		body = message.InvalidAnswerTo(id, m.FaultFor(id)) // Nothing follows it that could be the answer.
+		body = message.InvalidAnswerTo(id, m.FaultFor(id))
+	} else if len(each) > 0 && !hasAnswer(each) {
+		body = message.InvalidAnswerTo(id, "it is an array without an answer")
+	}
+	seen := t.observeText(r.Context(), body, r.Header.Get(message.HeaderVersion), x, id)
+	if batch && len(each) > 1 {
+		resp.Header.Set("Content-Type", "text/event-stream")
+		seen = fmt.Appendf(nil, "data: %s\n\n", seen)
 	}
 	resp.ContentLength = -1
-	resp.Body = io.NopCloser(bytes.NewReader(t.observe(ctx, body, x, id)))
+	resp.Body = io.NopCloser(bytes.NewReader(seen))
 }
 
 // observe passes one message to the call x, which may be nil, and returns the message for the SDK:
@@ -301,7 +344,7 @@ func (t *HTTPObserver) observe(ctx context.Context, sent []byte, x *Call, id jso
 	case !ok:
 		return sent
 	case m.Request:
-		return t.observeRequest(ctx, sent, m, x)
+		return t.observeRequest(ctx, sent, x)
 	case m.Fault != "" || id != nil && m.FaultFor(id) != "":
 		if id == nil {
 			return message.InvalidAnswerTo(m.ID, m.Fault)
@@ -320,7 +363,9 @@ func (t *HTTPObserver) observe(ctx context.Context, sent []byte, x *Call, id jso
 }
 
 // observeRequest handles a request or notification of the server.
-func (t *HTTPObserver) observeRequest(ctx context.Context, sent []byte, m message.Incoming, x *Call) []byte {
+func (t *HTTPObserver) observeRequest(ctx context.Context, sent []byte, x *Call) []byte {
+	sent = message.KeepIDs(sent)
+	m, _ := message.ReadIncoming(sent)
 	if m.Method == message.NotificationCancelled {
 		t.Questions.Withdraw(m.Params)
 	}

@@ -15,6 +15,9 @@ const (
 	// Versions are dates, so they compare as strings.
 	FirstModernVersion = "2026-07-28"
 
+	// BatchVersion is the only protocol version with batches.
+	BatchVersion = "2025-03-26"
+
 	// HeaderVersion names the protocol version of a request.
 	HeaderVersion = "Mcp-Protocol-Version"
 	// HeaderSessionID names the session of a request of the legacy era.

@@ -71,6 +71,27 @@ func ReadIncoming(text []byte) (Incoming, bool) {
 	return m, true
 }
 
+// BatchOf returns the messages of a batch, each in one line. It returns false for a text that is no
+// array.
+func BatchOf(text []byte) ([]json.RawMessage, bool) {
+	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		return nil, false
+	}
+	r := jsonscan.Open(text)
+	defer r.Close()
+	var each []json.RawMessage
+	for range r.Items() {
+		one := r.Raw()
+		if bytes.ContainsAny(one, "\r\n") {
+			var line bytes.Buffer
+			_ = json.Compact(&line, one) // What is no JSON makes the whole invalid.
+			one = line.Bytes()
+		}
+		each = append(each, one)
+	}
+	return each, r.Valid()
+}
+
 // faultOf returns what is wrong with an answer.
 func faultOf(parts map[string]json.RawMessage, twice string) string {
 	version, hasVersion := parts["jsonrpc"]

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestInvalidAnswersOfProgramsAreErrors decodes what a program could mean as an answer. Without an
@@ -43,6 +45,23 @@ func TestInvalidAnswersOfProgramsAreErrors(t *testing.T) {
 	for _, noise := range []string{`{"level":"info","id":7}`, `{"result":1}`, "7", `"text"`, `{"jsonrpc":`} {
 		if all, err := decode([]byte(noise)); err == nil {
 			t.Errorf("%s is taken for %v", noise, all)
+		}
+	}
+}
+
+// TestTheIDOfAProgramsRequestComesBackByteForByte, also one that the SDK would change.
+func TestTheIDOfAProgramsRequestComesBackByteForByte(t *testing.T) {
+	for _, id := range []string{`9007199254740993`, `1.50`, `"a\/b"`, `7`} {
+		for _, text := range []string{`{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}`, `[{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}]`} {
+			all := must.Value(decode([]byte(text)))(t)
+			m, ok := all[0].(*jsonrpc.Request)
+			if !ok {
+				t.Fatalf("%s is a %T", text, all[0])
+			}
+			answer := must.Value(encode(&jsonrpc.Response{ID: m.ID, Result: []byte(`{}`)}))(t)
+			if want := `{"jsonrpc":"2.0","id":` + id + `,"result":{}}`; string(answer) != want {
+				t.Errorf("the answer to %s is %s", text, answer)
+			}
 		}
 	}
 }

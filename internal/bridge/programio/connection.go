@@ -153,7 +153,7 @@ func decode(text []byte) ([]jsonrpc.Message, error) {
 		if m, ok := message.ReadIncoming(one); ok && m.Fault != "" && m.IsAnswer() {
 			one = message.InvalidAnswerTo(m.ID, m.Fault)
 		}
-		m, err := jsonrpc.DecodeMessage(one)
+		m, err := jsonrpc.DecodeMessage(message.KeepIDs(one))
 		if err != nil {
 			return nil, err
 		}
@@ -162,10 +162,16 @@ func decode(text []byte) ([]jsonrpc.Message, error) {
 	return all, nil
 }
 
+// encode encodes a message with the ids that decode has read.
+func encode(m jsonrpc.Message) ([]byte, error) {
+	text, err := jsonrpc.EncodeMessage(m)
+	return message.ShowIDs(text), err
+}
+
 // Write implements mcp.Connection. If the program does not read, Write waits until ctx ends; the
 // message is then sent as a whole or not at all.
 func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
-	text, err := jsonrpc.EncodeMessage(m)
+	text, err := encode(m)
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}

@@ -36,12 +36,15 @@ type withdrawer interface {
 	withdraw(ctx context.Context, m *jsonrpc.Response) error
 }
 
-// batchVersion is the only version of the protocol with batches.
-const batchVersion = "2025-03-26"
-
-// Read implements mcp.Connection.
+// Read implements mcp.Connection. It answers requests whose ids are refused.
 func (c *clientConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
+	for request, ok := m.(*jsonrpc.Request); ok && message.HidesFraction(request.ID.Raw()); request, ok = m.(*jsonrpc.Request) {
+		if err := c.Connection.Write(ctx, &jsonrpc.Response{ID: request.ID, Error: message.ErrFractionalID}); err != nil {
+			return nil, err
+		}
+		m, err = c.Connection.Read(ctx)
+	}
 	switch m := m.(type) {
 	case *jsonrpc.Request:
 		c.received(m)
@@ -67,7 +70,7 @@ func (c *clientConn) received(m *jsonrpc.Request) {
 	switch {
 	case m.Method == message.MethodInitialize:
 		// A client must not cancel it.
-		c.batches = versionOf(m.Params) == batchVersion
+		c.batches = versionOf(m.Params) == message.BatchVersion
 	case m.Method == NoteCancelled:
 		if withdrawn := c.open[withdrawnID(m.Params)]; withdrawn != nil {
 			withdrawn.Withdrawn.Set(m.Params)

@@ -49,8 +49,8 @@ func encodeID(id json.RawMessage) string {
 	return base64.RawURLEncoding.EncodeToString(id)
 }
 
-// eventIDWriter is a response that adds the epoch to event ids, and leaves out the answers to
-// cancelled requests. The SDK writes each event at once, with its id in the second line.
+// eventIDWriter is a response that adds the epoch to event ids, shows the ids of requests as they
+// were sent, and leaves out the answers to cancelled requests. The SDK writes each event at once, with its id in the second line.
 type eventIDWriter struct {
 	http.ResponseWriter
 	mark string
@@ -64,9 +64,12 @@ func (m *eventIDWriter) Write(p []byte) (int, error) {
 	if isWithdrawn(p) {
 		return len(p), nil
 	}
+	sent := len(p)
+	p = message.ShowIDs(p)
 	name, rest, ok := bytes.Cut(p, []byte("\n"))
 	if !ok || !bytes.HasPrefix(name, []byte("event: ")) || !bytes.HasPrefix(rest, []byte("id: ")) {
-		return m.ResponseWriter.Write(p)
+		_, err := m.ResponseWriter.Write(p)
+		return sent, err
 	}
 	end := len(name) + 1 + bytes.IndexByte(rest, '\n')
 	event := make([]byte, 0, len(p)+1+len(m.mark))
@@ -77,7 +80,7 @@ func (m *eventIDWriter) Write(p []byte) (int, error) {
 	if _, err := m.ResponseWriter.Write(event); err != nil {
 		return 0, err
 	}
-	return len(p), nil
+	return sent, nil
 }
 
 // isWithdrawn reports whether an event, or its data, is the answer to a cancelled request: it ends

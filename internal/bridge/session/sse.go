@@ -72,6 +72,7 @@ func (s *sse) post(w http.ResponseWriter, r *http.Request, id string) {
 		session.done(r.Header.Get(headerRequestID))
 		w.WriteHeader(http.StatusAccepted)
 	default:
+		keepIDs(r)
 		session.ServeHTTP(w, r)
 	}
 }
@@ -94,7 +95,7 @@ func (s *sse) stream(w http.ResponseWriter, r *http.Request) {
 	id := rand.Text()
 	session := newSSESession(&mcp.SSEServerTransport{
 		Endpoint:            r.URL.Path + "?sessionid=" + id,
-		Response:            out,
+		Response:            idWriter{out},
 		MaxRequestBodyBytes: message.MaxBody,
 	}, s.host.Audit, late)
 	s.mu.Lock()

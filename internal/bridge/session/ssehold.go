@@ -4,7 +4,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 )
 
 const headerRequestID = "X-Request-Id"
@@ -81,10 +79,7 @@ func (s *sseSession) end(clientLeft bool) {
 
 // hold handles a message. If it is a request, its POST stays open until the request is answered.
 func (s *sseSession) hold(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(io.LimitReader(r.Body, message.MaxBody+1))
-	// ServeHTTP meets the same error when it reads.
-	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), r.Body))
-	m, _ := jsonrpc.DecodeMessage(body)
+	m, _ := jsonrpc.DecodeMessage(keepIDs(r))
 	request, ok := m.(*jsonrpc.Request)
 	if !ok || !request.IsCall() {
 		s.ServeHTTP(w, r)

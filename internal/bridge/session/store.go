@@ -187,6 +187,7 @@ func (s *Session) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 		ID json.RawMessage `json:"id"`
 	}
 	_ = json.Unmarshal(body, &m)
+	r.Body = io.NopCloser(bytes.NewReader(message.KeepIDs(body)))
 	s.serveStream(&eventIDWriter{ResponseWriter: w, mark: s.mark + "." + encodeID(m.ID)}, r)
 }
 

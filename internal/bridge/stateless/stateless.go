@@ -43,6 +43,9 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	case m.answer:
 		w.WriteHeader(http.StatusAccepted) // A response answers no request of the bridge.
 		return
+	case sent.IsFraction([]byte(m.id)):
+		deny(w, m, sent.ErrFractionalID)
+		return
 	}
 	known, err := m.check()
 	if err != nil {

@@ -226,11 +226,13 @@ func tooLarge(err error) bool {
 // for modern servers.
 func (l *Conn) capture(next mcp.MethodHandler) mcp.MethodHandler {
 	l.send = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		refusal := &inflight.Refusal{}
+		ctx = context.WithValue(ctx, inflight.RefusalKey{}, refusal)
 		result, err := next(context.WithValue(ctx, inflight.BridgePathKey{}, l.way), method, req)
 		if x, ok := ctx.Value(inflight.CallKey{}).(*inflight.Call); ok {
 			x.Settle(ctx)
 		}
-		return result, err
+		return result, refusal.Explain(err, l.redactor())
 	}
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method == message.MethodDiscover || method == message.MethodInitialize {
@@ -261,6 +263,9 @@ func (l *Conn) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			ctx, cancel := egress.FollowContext(ctx, l.grant.Grace)
 			defer cancel()
 			params := message.Unpack(req.GetParams())
+			if message.HidesFraction(params.ID) {
+				return nil, message.ErrFractionalID
+			}
 			params.Withdrawn = l.asked.Questions.Withdrawal(params.ID)
 			return l.peer.HandleRequest(ctx, l, method, params)
 		case message.NotificationProgress:
@@ -300,10 +305,14 @@ func (l *Conn) Subscribe(ctx context.Context, uri string, on bool) error {
 	return err
 }
 
-// guard marks an error of the server with the redactor of its secrets.
+// guard marks an error of the server with the redactor of its secrets. A connection whose session
+// has ended takes no more calls.
 func (l *Conn) guard(err error) error {
 	if err == nil {
 		return nil
+	}
+	if _, ended := errors.AsType[*fault.SessionEnded](err); ended && l.session != nil {
+		l.Life.Retire()
 	}
 	guarded := &fault.Guarded{Err: err, Hide: l.redactor(), Generation: l.grant.Generation}
 	if l.Upstream != nil {

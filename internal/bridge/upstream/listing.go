@@ -269,10 +269,15 @@ func listTooLarge(method string) error {
 		MaxListed, what, MaxListedBytes>>20)}
 }
 
+// listEndless says that a list has no end.
+func listEndless(method string) error {
+	return &fault.TooMuch{Text: fmt.Sprintf("the server's list of %s has no end: its cursor repeats", message.ListOf[method].Field)}
+}
+
 // listAll reads a list of the server.
 func listAll(ctx context.Context, l *Conn, method string) ([]Item, error) {
 	var items []Item
-	cursor, size := "", 0
+	cursor, size, cursors := "", 0, map[string]bool{}
 	for range maxPages {
 		p := &mcp.ListToolsParams{Cursor: cursor} // all four have the same wire format
 		result, err := l.query(ctx, method, p)
@@ -297,6 +302,10 @@ func listAll(ctx context.Context, l *Conn, method string) ([]Item, error) {
 		if cursor == "" {
 			break
 		}
+		if cursors[cursor] {
+			return nil, listEndless(method)
+		}
+		cursors[cursor] = true
 	}
 	for i := range items {
 		items[i].FromBridge = l.isBridge()

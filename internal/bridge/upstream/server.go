@@ -236,7 +236,7 @@ type Server struct {
 	// Over is closed when the bridge ends.
 	Over <-chan struct{}
 
-	Changing throttle // limits how often changed lists are read
+	Changing inflight.Throttle // limits how often changed lists are read
 
 	asks *inflight.AskLimit
 

@@ -6,7 +6,6 @@ package upstream
 import (
 	"net/http"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -148,27 +147,6 @@ func TestASessionJoinsWhileItCalls(t *testing.T) {
 		s.mu.Unlock()
 		receive(t, began, "the call")
 	}
-}
-
-func TestWhatComesTooSoonIsDoneLater(t *testing.T) {
-	p, over := &throttle{}, make(chan struct{})
-	done := make(chan int, 8)
-	for i := range 4 {
-		p.Do("a", time.Hour, over, func() { done <- i })
-	}
-	p.Do("b", time.Hour, over, func() { done <- 10 })
-	p.catchUp(p.kinds["a"], over)
-	if got := []int{receive(t, done, "the first"), receive(t, done, "another kind"), receive(t, done, "the last")}; !slices.Equal(got, []int{0, 10, 3}) {
-		t.Errorf("done: %v", got)
-	}
-	for i := range 4 {
-		p.Do("c", time.Millisecond, over, func() { done <- i })
-	}
-	for receive(t, done, "the last") != 3 {
-		continue
-	}
-	close(over)
-	p.catchUp(&throttled{next: func() { t.Error("done after the end") }}, over)
 }
 
 func receive[T any](t *testing.T, ch <-chan T, what string) T {

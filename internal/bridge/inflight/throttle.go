@@ -1,18 +1,16 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package upstream
+package inflight
 
 import (
 	"sync"
 	"time"
-
-	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 )
 
-// throttle limits how often functions of each kind are called: the first one is called at once. Of
+// Throttle limits how often functions of each kind are called: the first one is called at once. Of
 // those that follow too soon, only the last one is called, later.
-type throttle struct {
+type Throttle struct {
 	mu    sync.Mutex
 	kinds map[string]*throttled
 }
@@ -25,7 +23,7 @@ type throttled struct {
 
 // Do calls f now, or after pace has passed since the last call of its kind. A waiting f is dropped
 // if another f of its kind arrives or over is closed.
-func (p *throttle) Do(kind string, pace time.Duration, over <-chan struct{}, f func()) {
+func (p *Throttle) Do(kind string, pace time.Duration, over <-chan struct{}, f func()) {
 	p.mu.Lock()
 	if p.kinds == nil {
 		p.kinds = map[string]*throttled{}
@@ -50,18 +48,18 @@ func (p *throttle) Do(kind string, pace time.Duration, over <-chan struct{}, f f
 }
 
 // catchUp calls the waiting function.
-func (p *throttle) catchUp(k *throttled, over <-chan struct{}) {
+func (p *Throttle) catchUp(k *throttled, over <-chan struct{}) {
 	p.mu.Lock()
 	f := k.next
 	k.next, k.last = nil, time.Now()
 	p.mu.Unlock()
-	if !inflight.Closed(over) {
+	if !Closed(over) {
 		f()
 	}
 }
 
 // Pending reports whether a function of the kind waits.
-func (p *throttle) Pending(kind string) bool {
+func (p *Throttle) Pending(kind string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := p.kinds[kind]

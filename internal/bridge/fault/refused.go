@@ -1,0 +1,82 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// SessionEnded says that a server answered a request as one of a session that has ended.
+type SessionEnded struct {
+	Err error
+	// Answer is the JSON-RPC error in the server's answer, nil if it has none.
+	Answer *jsonrpc.Error
+	// Refused says that the server does not know the session, so that it did nothing.
+	Refused bool
+}
+
+// Error implements error.
+func (e *SessionEnded) Error() string {
+	if e.Refused && e.Answer != nil {
+		return e.Answer.Message
+	}
+	return e.Err.Error()
+}
+
+// Unwrap serves errors.Is and errors.As.
+func (e *SessionEnded) Unwrap() []error {
+	switch {
+	case !e.Refused:
+		return []error{e.Err}
+	case e.Answer != nil:
+		return []error{e.Answer, mcp.ErrSessionMissing}
+	}
+	return []error{mcp.ErrSessionMissing}
+}
+
+// Refused is an HTTP status of a server in place of an answer.
+type Refused struct {
+	Status int
+	// Said is the server's text, empty for none.
+	Said string
+	// RetryAfter is when the server wants to be asked again, 0 if it does not say.
+	RetryAfter time.Duration
+	Err        error
+}
+
+// maxSaid is the length in characters up to which the text of a server's status is shown.
+const maxSaid = 500
+
+// Error implements error. It says which part is the server's text.
+func (e *Refused) Error() string {
+	text := fmt.Sprintf("it answered HTTP %d %s", e.Status, http.StatusText(e.Status))
+	if said := []rune(e.Said); len(said) > maxSaid {
+		text += fmt.Sprintf(" and says %s…", strconv.Quote(string(said[:maxSaid])))
+	} else if len(said) > 0 {
+		text += " and says " + strconv.Quote(e.Said)
+	}
+	if e.RetryAfter > 0 {
+		text += fmt.Sprintf(": try again in %d s", e.seconds())
+	}
+	return text
+}
+
+// Unwrap serves errors.Is and errors.As.
+func (e *Refused) Unwrap() error { return e.Err }
+
+func (e *Refused) seconds() int { return int(e.RetryAfter / time.Second) }
+
+// describe adds to the data of a client's error what programs can read.
+func (e *Refused) describe(details map[string]any) {
+	details["status"] = e.Status
+	if e.RetryAfter > 0 {
+		details["retryAfterSeconds"] = e.seconds()
+	}
+}
