@@ -194,8 +194,8 @@ bench-chain: assets test/bench/node_modules/.package-lock.json ## Calls through 
 	$(STAGE) "the whole chain and others" $(SDK) go test -tags=load -count=1 -timeout=40m -v -run=TestWholeChain $(TESTFLAGS) ./test/load
 
 .PHONY: check-recipes
-check-recipes: ## What the npm registry says of the packages of config/recipes, and their remote servers of themselves. FILES=1 looks into the packages too, LOCKS=1 makes missing lock files. Not part of test.
-	@go run ./hack/recipes $(if $(FILES),--files) $(if $(LOCKS),--locks=internal/laptop/locks)
+check-recipes: ## What the npm registry says of the packages of config/recipes, and their remote servers of themselves. FILES=1 looks into the packages too, LOCKS=1 makes missing lock files, START=1 starts the programs, MEMORY=1 measures ten of them. Not part of test.
+	@go run ./hack/recipes $(if $(FILES),--files) $(if $(LOCKS),--locks=internal/laptop/locks) $(if $(START),--start=docs/operations/recipes.md) $(if $(MEMORY),--memory=docs/benchmarks.md)
 
 ##@ Before a commit
 

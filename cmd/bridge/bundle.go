@@ -43,6 +43,7 @@ func newBundle() *cobra.Command {
 	}
 	c.Flags().StringVar(&o.output, "output", "", "file to write; its record is written beside it, with .json at the end (default PROGRAM-VERSION-ARCHITECTURE.tar.zst)")
 	c.Flags().StringVar(&o.architecture, "architecture", "", "architecture of the machines on which the program runs, amd64 or arm64 (default: that of this machine)")
+	c.AddCommand(newBundlePush())
 	return c
 }
 

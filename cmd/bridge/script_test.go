@@ -99,6 +99,9 @@ func TestScripts(t *testing.T) {
 			"await":   await,
 			"address": address,
 			"load":    load,
+			"pack":    pack,
+			"serve":   serveRegistry,
+			"find":    find,
 		},
 	})
 }

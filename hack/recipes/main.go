@@ -7,6 +7,9 @@
 // remote servers, without credentials, whether they are there and, where the
 // recipe's login needs it, for their protected resource metadata. It is for a
 // maintainer and needs the machine's npm; it changes nothing.
+//
+// With --start and --memory it installs the programs and starts them, without credentials, and
+// writes what they do into pages of the documentation.
 package main
 
 import (
@@ -43,6 +46,10 @@ type options struct {
 	files  bool
 	// locks is the folder to write lock files to, empty to check recipes.
 	locks string
+	// start and memory are pages into which tables of the started programs are written.
+	start, memory string
+	// settle is how long after its list a program's memory is measured.
+	settle time.Duration
 }
 
 // errFound is that something must be mended. What, is on stdout.
@@ -56,6 +63,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringSliceVar(&o.only, "only", nil, "ids of the recipes to look at (default: all)")
 	flags.BoolVar(&o.files, "files", false, "download each package and look in its files for the variables and options that the recipe sets")
 	flags.StringVar(&o.locks, "locks", "", "folder in which to make the lock files that packages of npm lack, instead of the check")
+	flags.StringVar(&o.start, "start", "", "page in which to write what the programs of npm do when they are started without credentials, instead of the check")
+	flags.StringVar(&o.memory, "memory", "", "page in which to write how much memory some of them take, instead of the check")
+	flags.DurationVar(&o.settle, "settle", 3*time.Second, "how long after its list of tools a program's memory is measured")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -66,8 +76,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.locks != "" {
+	switch {
+	case o.locks != "":
 		return o.lock(ctx, recipes, stdout)
+	case o.start != "" || o.memory != "":
+		return o.startAll(ctx, recipes, stdout)
 	}
 	return o.check(ctx, recipes, stdout)
 }

@@ -7,9 +7,6 @@ package bundling
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/base32"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -19,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bundling/bundlename"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
@@ -132,29 +130,13 @@ func KeyOf(install v1alpha1.Install) string { return string(install.Method) + " 
 // PackageOf returns a package's name with its version.
 func PackageOf(install v1alpha1.Install) string { return install.Package + "@" + install.Version }
 
-// notInName matches what the name of an object of Kubernetes, and of a Job's pod, does not have.
-var notInName = regexp.MustCompile(`[^a-z0-9]+`)
-
-// NameOf returns the name of the ProgramBundle of a spec: the package and its version as far
-// as they fit, and a hash of all of it.
+// NameOf returns the name of the ProgramBundle of a spec.
 func NameOf(spec v1alpha1.ProgramBundleSpec) string {
-	encoded, err := json.Marshal(spec)
-	if err != nil {
-		panic(err) // It has texts alone.
-	}
-	sum := sha256.Sum256(encoded)
-	hash := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:bundleHash])
-	readable := notInName.ReplaceAllString(strings.ToLower(spec.Package[strings.LastIndex(spec.Package, "/")+1:]+"-"+spec.Version), "-")
-	return strings.Trim(readable[:min(len(readable), bundleReadable)], "-") + "-" + hash
+	return bundlename.Of(bundlename.Made{
+		Method: string(spec.Method), Package: spec.Package, Version: spec.Version,
+		Architecture: spec.Architecture, InstallScripts: spec.InstallScripts,
+	})
 }
-
-const (
-	// bundleHash is how many characters of base32 of a hash a name has: 80 bits, so that nobody
-	// finds a package of their own with the name of another one.
-	bundleHash = 16
-	// bundleReadable leaves room for a Job's suffix within the 63 characters of a label.
-	bundleReadable = 36
-)
 
 // Bundles are what is observed of the bundles of a bridge.
 type Bundles struct {

@@ -44,6 +44,8 @@ type Config struct {
 type Repository struct {
 	remote *remote.Repository
 	name   string
+	// remedy says what to do about refused credentials.
+	remedy string
 }
 
 // Open returns a repository, and sends nothing yet.
@@ -64,7 +66,11 @@ func Open(c Config) (*Repository, error) {
 		Client: &http.Client{Transport: transport}, Cache: auth.NewCache(), Credential: credentials.Credential(store),
 	}
 	repository.SkipReferrersGC = true // What this package writes it never removes.
-	return &Repository{repository, c.Name}, nil
+	remedy := "correct those of " + c.Credentials
+	if c.Credentials == "" {
+		remedy = "run docker login " + repository.Reference.Registry
+	}
+	return &Repository{repository, c.Name, remedy}, nil
 }
 
 // Name returns the repository's name with its host.
@@ -98,10 +104,15 @@ func credentialsOf(file string) (credentials.Store, error) {
 // explain returns the error of a call of the registry in words for an administrator. It quotes
 // nothing of credentials.
 func (r *Repository) explain(action string, err error) error {
+	if errors.Is(err, auth.ErrBasicCredentialNotFound) {
+		return fmt.Errorf("%s: the registry wants credentials for %s, and there are none: %s", action, r.name, r.remedy)
+	}
 	if refused, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
 		switch refused.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
-			return fmt.Errorf("%s: the registry refuses these credentials for %s: %w", action, r.name, err)
+			return fmt.Errorf("%s: the registry refuses these credentials for %s: %s: %w", action, r.name, r.remedy, err)
+		case http.StatusNotFound:
+			return fmt.Errorf("%s: the registry has no repository %s: create it, or correct its name: %w", action, r.name, err)
 		case http.StatusRequestEntityTooLarge:
 			return fmt.Errorf("%s: the registry takes no layer of this size: %w", action, err)
 		}
