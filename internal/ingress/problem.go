@@ -72,19 +72,9 @@ func writeProblem(r *request, err error, body []byte) {
 	}
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(answer)))
-	r.w.WriteHeader(statusOf(r, p, limit))
+	r.w.WriteHeader(limit.Status(p, r.batch.Requests))
 	// A client that hung up does not read the error either.
 	_, _ = r.w.Write(answer)
-}
-
-// statusOf returns the status of a problem. A refused stream of 2026-07-28 is an answer like any other:
-// @github/copilot 1.0.102 sends nothing more after a 429 or 503 to subscriptions/listen, and
-// goes on without the stream after an error of JSON-RPC.
-func statusOf(r *request, p *httpapi.Problem, limit *limits.LimitData) int {
-	if requests := r.batch.Requests; limit != nil && len(requests) == 1 && requests[0].Method == limits.MethodListen {
-		return http.StatusOK
-	}
-	return p.Status
 }
 
 // JSON-RPC error codes. rpcRefused is one that the protocol leaves to

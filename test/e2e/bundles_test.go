@@ -149,6 +149,14 @@ func TestAProgramWhoseImageIsGoneIsStartedFromTheStore(t *testing.T) {
 		a := must.Value(send(t.Context(), c, n.url(), n.key.secret, call))(t)
 		return a.status == http.StatusOK && strings.Contains(string(a.body), "thoughtHistoryLength")
 	})
+	wait.UntilWithin(t, wait.Limit, "the image is known to be refused", func() bool {
+		must.Succeed(t, installed.client.Get(t.Context(), client.ObjectKeyFromObject(bundle), bundle))
+		in := meta.FindStatusCondition(bundle.Status.Conditions, v1alpha1.ConditionInRegistry)
+		return in != nil && in.Reason == v1alpha1.ReasonRefused
+	})
+	// The operator removes what it wrote, and the reference is what this test wrote.
+	bundle.Status.Reference = ""
+	must.Succeed(t, installed.client.Status().Update(t.Context(), bundle))
 	wait.UntilWithin(t, wait.Limit, "it is uploaded again", func() bool {
 		must.Succeed(t, installed.client.Get(t.Context(), client.ObjectKeyFromObject(bundle), bundle))
 		return bundle.Status.Reference == uploaded

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
@@ -30,6 +31,16 @@ type LimitData struct {
 	Remaining    int64  `json:"remaining"`
 	// ResetAt is when there is more. Of calls and streams nobody knows.
 	ResetAt time.Time `json:"resetAt,omitzero"`
+}
+
+// Status returns the status of a problem, which is a refusal by l unless that is nil. A refused stream of
+// 2026-07-28 is an answer like any other: @github/copilot 1.0.102 sends nothing more after a 429
+// or 503 to subscriptions/listen, and goes on without the stream after an error of JSON-RPC.
+func (l *LimitData) Status(p *httpapi.Problem, requests []jsonrpc.Request) int {
+	if l != nil && len(requests) == 1 && requests[0].Method == MethodListen {
+		return http.StatusOK
+	}
+	return p.Status
 }
 
 // Error implements error.
