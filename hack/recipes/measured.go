@@ -29,7 +29,7 @@ type figures struct {
 }
 
 // row measures a program as npx starts it, and as node does.
-func (f *figures) row(t *trial, ctx context.Context) string {
+func (f *figures) row(ctx context.Context, t *trial) string {
 	npx, node, second, err := t.measure(ctx, f.settle)
 	if err != nil {
 		return fmt.Sprintf("| %s | not measured: %s | | | | |\n", t.recipe.ID, remark(err.Error(), t.folder))

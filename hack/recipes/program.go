@@ -53,7 +53,7 @@ type program struct {
 // start starts a program in an empty folder, which is its home too, with no other environment than
 // env. It is the leader of a group of processes.
 func start(home string, env, command []string) (*program, error) {
-	p := &program{cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
+	p := &program{cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})} //nolint:noctx // Its group of processes is ended as a whole.
 	p.cmd.Dir, p.cmd.Stderr = home, &p.stderr
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home}, env...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

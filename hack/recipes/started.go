@@ -38,7 +38,7 @@ func (o options) startAll(ctx context.Context, recipes []recipe.Recipe, stdout i
 		strings.TrimSpace(string(node)), runtime.GOOS, runtime.GOARCH, time.Now().UTC().Format(time.DateOnly))
 	if o.start != "" {
 		table := started{head: heading("recipe", "package", "packages", "MB", "install scripts, which did not run", "without credentials")}
-		err = o.each(ctx, recipes, &table, stdout, (*trial).row)
+		err = o.each(ctx, recipes, &table, stdout, func(ctx context.Context, t *trial) string { return t.row(ctx) })
 		if err == nil {
 			err = o.write(o.start, "started", table.text()+where)
 		}
@@ -68,7 +68,7 @@ func heading(columns ...string) string {
 func (s started) text() string { return s.head + strings.Join(s.rows, "") }
 
 // rowOf returns what a table says of a program.
-type rowOf func(*trial, context.Context) string
+type rowOf func(context.Context, *trial) string
 
 // each adds a row for each recipe with a program of npm.
 func (o options) each(ctx context.Context, recipes []recipe.Recipe, table *started, stdout io.Writer, row rowOf) error {
@@ -76,7 +76,7 @@ func (o options) each(ctx context.Context, recipes []recipe.Recipe, table *start
 		if r.Install == nil || r.Install.Method != "npx" {
 			continue
 		}
-		err := try(ctx, r, func(t *trial) { table.rows = append(table.rows, row(t, ctx)) })
+		err := try(ctx, r, func(t *trial) { table.rows = append(table.rows, row(ctx, t)) })
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -106,7 +106,7 @@ func (o options) write(page, part, text string) error {
 	if !begun || !ended {
 		return fmt.Errorf("%s has no part between <!-- begin %s --> and <!-- end %s -->", page, part, part)
 	}
-	return os.WriteFile(page, []byte(before+"<!-- begin "+part+" -->\n"+text+"<!-- end "+part+" -->"+after), 0o644)
+	return os.WriteFile(page, []byte(before+"<!-- begin "+part+" -->\n"+text+"<!-- end "+part+" -->"+after), 0o644) //nolint:gosec // The page is the flag's of a developer.
 }
 
 // trial is an installed program.
@@ -230,13 +230,13 @@ func (t *trial) listed(ctx context.Context) string {
 
 // named returns how many tools a program has, and which ones it lacks of those that its recipe names.
 func (t *trial) named(tools []string) string {
-	said := fmt.Sprintf("%d tools", len(tools))
+	said := []string{fmt.Sprintf("%d tools", len(tools))}
 	for _, example := range t.recipe.Metadata.ToolExamples {
 		if !slices.Contains(tools, example.Name) {
-			said += ", without " + remark(example.Name, "")
+			said = append(said, "without "+remark(example.Name, ""))
 		}
 	}
-	return said
+	return strings.Join(said, ", ")
 }
 
 var (

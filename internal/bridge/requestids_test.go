@@ -74,7 +74,7 @@ func (r *rig) rawStdio(t *testing.T) send {
 	t.Cleanup(func() {
 		cancel()
 		_ = toClient.Close()
-		next(t, served, "end of serving")
+		_ = next(t, served, "end of serving") // Its context has ended.
 	})
 	lines := bufio.NewReader(toClient)
 	post := func(t *testing.T, body, _ string) string {

@@ -225,6 +225,8 @@ func TestStatelessAnswersStay(t *testing.T) {
 	upstream := serveMCP(t, server, "legacy")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "all", URL: upstream.URL})
+	// Which headers belong to a tool's parameters is known once the tools are listed.
+	must.Value(r.connect(t, "modern", nil).ListTools(t.Context(), nil))(t)
 	found := map[string]wireAnswer{}
 	for name, request := range wireRequests() {
 		response, body := r.do(t, request.method, r.url, request.body, request.header)

@@ -24,10 +24,10 @@ import (
 var ErrGone = errors.New("there is no such ProgramBundle any more")
 
 const (
-	// NamePattern and MaxName are the form of the names of ProgramBundles in paths. The operator
-	// gives names of at most 53 characters.
+	// NamePattern is the form of the names of ProgramBundles in paths.
 	NamePattern = `[a-z0-9]([a-z0-9.-]*[a-z0-9])?`
-	MaxName     = 128
+	// MaxName is the length of such a name. The operator gives names of at most 53 characters.
+	MaxName = 128
 	// DefaultPage and MaxPage are how many programs a list has.
 	DefaultPage = 50
 	MaxPage     = 200

@@ -186,11 +186,8 @@ func (v View) withheld(e v1alpha1.EffectiveServer) Server {
 // complete adds what follows from the rest of a server: whether a choice about it is
 // pending, the words, the fix and the actions.
 func complete(v View, s Server) Server {
-	if s.Description == "" && s.Recipe != "" && v.RecipeText != nil {
-		s.Description = v.RecipeText(s.Recipe)
-	}
-	if s.Program == nil && s.Recipe != "" && v.Program != nil {
-		s.Program = v.Program(s.Recipe, nil)
+	if s.Recipe != "" {
+		s = ofRecipe(v, s)
 	}
 	e, offers := entry(v.Bridge, s.Name)
 	if offers {
@@ -209,6 +206,17 @@ func complete(v View, s Server) Server {
 	}
 	s.Message = cmp.Or(s.Message, offMessage(v, s))
 	s.Fix = fixOf(v, s)
+	return s
+}
+
+// ofRecipe adds what the recipe of a server says.
+func ofRecipe(v View, s Server) Server {
+	if s.Description == "" && v.RecipeText != nil {
+		s.Description = v.RecipeText(s.Recipe)
+	}
+	if s.Program == nil && v.Program != nil {
+		s.Program = v.Program(s.Recipe, nil)
+	}
 	return s
 }
 

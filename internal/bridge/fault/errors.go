@@ -300,6 +300,9 @@ func Describe(err error) string {
 	if starting, ok := errors.AsType[*Starting](err); ok {
 		return redactorOf(err).Redact(starting.Error())
 	}
+	if refused, ok := errors.AsType[*Refused](err); ok {
+		return redactorOf(err).Redact(refused.Error())
+	}
 	return redactorOf(err).Redact(textOf(err))
 }
 
@@ -308,10 +311,7 @@ func textOf(err error) string {
 	var op *net.OpError
 	var target *url.Error
 	var away *Unavailable
-	var refused *Refused
 	switch {
-	case errors.As(err, &refused):
-		return refused.Error()
 	case errors.As(err, &away):
 		return away.plainly()
 	case refusedAddress(err) != nil:

@@ -131,7 +131,7 @@ func errorIn(header http.Header, body []byte, id json.RawMessage) (said *jsonrpc
 		Error *jsonrpc.Error  `json:"error"`
 	}
 	if json.Unmarshal(body, &answer) != nil {
-		return nil, false
+		return nil, false //nolint:nilerr // A body need not be an answer.
 	}
 	return answer.Error, sameText(answer.ID, id)
 }

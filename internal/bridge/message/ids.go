@@ -73,18 +73,25 @@ func keepID(text []byte) []byte {
 	}
 	switch {
 	case method == nil:
+		return text
 	case id != nil:
 		return hideIn(text, "id", id)
 	case jsonscan.Text(method) == NotificationCancelled:
-		var p struct {
-			ID json.RawMessage `json:"requestId"`
-		}
-		if json.Unmarshal(params, &p) != nil || len(p.ID) == 0 {
-			return text
-		}
-		if merged := hideIn(params, "requestId", p.ID); !bytes.Equal(merged, params) {
-			return with(text, "params", json.RawMessage(merged))
-		}
+		return keepCancelled(text, params)
+	}
+	return text
+}
+
+// keepCancelled is KeepIDs for a notification that a request is cancelled.
+func keepCancelled(text, params []byte) []byte {
+	var p struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(params, &p) != nil || len(p.ID) == 0 {
+		return text
+	}
+	if merged := hideIn(params, "requestId", p.ID); !bytes.Equal(merged, params) {
+		return with(text, "params", json.RawMessage(merged))
 	}
 	return text
 }
