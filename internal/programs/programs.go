@@ -28,9 +28,10 @@ const (
 	NamePattern = `[a-z0-9]([a-z0-9.-]*[a-z0-9])?`
 	// MaxName is the length of such a name. The operator gives names of at most 53 characters.
 	MaxName = 128
-	// DefaultPage and MaxPage are how many programs a list has.
+	// DefaultPage is how many programs a list has, and MaxPage how many it may have.
 	DefaultPage = 50
-	MaxPage     = 200
+	// MaxPage is the largest limit of a list.
+	MaxPage = 200
 	// MaxPackages is how many packages an answer has: some more than the largest programs that are
 	// known, of 615. The SPDX document and the lock file have all of them.
 	MaxPackages = 1000
