@@ -111,6 +111,7 @@ func bundleOf(t testing.TB, pkg string) *v1alpha1.ProgramBundle {
 // bridge of a tenant, which sleeps, mounts it when it wakes or does not.
 func refuse(t testing.TB, n tenant, b *v1alpha1.ProgramBundle, at time.Time, mounts bool) {
 	t.Helper()
+	must.Succeed(t, installed.client.Get(t.Context(), client.ObjectKeyFromObject(b), b)) // Others note it too.
 	before := b.DeepCopy()
 	metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1alpha1.AnnotationImageRefused, at.UTC().Format(time.RFC3339))
 	must.Succeed(t, installed.client.Patch(t.Context(), b, client.MergeFrom(before)))
