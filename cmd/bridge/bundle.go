@@ -102,12 +102,7 @@ func (o bundleOptions) build(ctx context.Context, source bundle.Source) (*bundle
 	if err != nil {
 		return nil, err
 	}
-	result, err := bundle.Pack(tree, file, bundle.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	record.Digest, record.Size = result.Digest, result.Size
-	if record.CompressedSize, err = file.Seek(0, io.SeekCurrent); err != nil {
+	if err := record.Pack(tree, file, bundle.Limits{}); err != nil {
 		return nil, err
 	}
 	text, err := record.Encode()

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
+	"github.com/hostedbridge/hostedbridge/internal/bundling/bundlename"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
@@ -69,9 +70,6 @@ func (o *BundleOptions) registerFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Retention, "bundle-retention", o.Retention, "how long a bundle is kept that no HostedBridge uses")
 }
 
-// repositoryName matches a repository with its registry's host, without tag and digest.
-var repositoryName = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
-
 // packageName matches the name of a package of npm or of the Python Package Index.
 var packageName = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
@@ -82,7 +80,7 @@ func (o *BundleOptions) validate() error {
 			errs = append(errs, fmt.Errorf("--bundle-install-scripts %.80q must be the name of a package without a version, such as @example/server", name))
 		}
 	}
-	if o.Registry != "" && !repositoryName.MatchString(o.Registry) {
+	if o.Registry != "" && !bundlename.IsRepository(o.Registry) {
 		errs = append(errs, fmt.Errorf("--bundle-registry %.200q must be a repository with its host and without a tag, such as registry.example.com/mcp/bundles", o.Registry))
 	}
 	if o.MaxBytes < 1 || o.MaxInstalls < 1 || o.Retention <= 0 {

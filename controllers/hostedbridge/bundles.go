@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -35,9 +33,7 @@ func (b bundler) decide(ctx context.Context, o *plan.Observed, s desired.Setting
 	if s.Bundles, err = b.observe(ctx, o.Bridge, s.Bundles.Settings); err != nil {
 		return plan.Plan{}, s, fmt.Errorf("observe bundles: %w", err)
 	}
-	if s.Bundles.Mounted, err = b.mounted(ctx, o.Bridge); err != nil {
-		return plan.Plan{}, s, err
-	}
+	s.Bundles.Mounted = o.Mounted
 	s.Bundles.Refused = refused(s.Bundles, now)
 	for _, pod := range o.Pods {
 		if err := b.unmount(ctx, &s.Bundles, pod.Unmounted, now); err != nil {
@@ -50,19 +46,6 @@ func (b bundler) decide(ctx context.Context, o *plan.Observed, s desired.Setting
 		err = b.create(ctx, o.Bridge, s.Bundles, now)
 	}
 	return p, s, err
-}
-
-// mounted returns the images that the containers of the bridge's pod mount, nil without a pod.
-func (b bundler) mounted(ctx context.Context, bridge *v1alpha1.HostedBridge) (map[string]string, error) {
-	d := &appsv1.Deployment{}
-	err := b.client.Get(ctx, client.ObjectKey{Namespace: bridge.Namespace, Name: v1alpha1.WorkloadName(bridge.Name)}, d, client.UnsafeDisableDeepCopy)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("get Deployment: %w", err)
-	}
-	if err != nil || ptr.Deref(d.Spec.Replicas, 0) == 0 || !metav1.IsControlledBy(d, bridge) {
-		return nil, nil //nolint:nilerr // There is no pod.
-	}
-	return desired.MountedImages(d.Spec.Template.Spec), nil
 }
 
 // unmount has the servers' next pod start programs from the store's files whose images a node could

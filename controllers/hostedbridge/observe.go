@@ -11,9 +11,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -61,7 +63,7 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, clai
 	if o.Isolation, err = r.isolation(ctx, b); err != nil {
 		return o, err
 	}
-	o.WorkloadExists, err = r.workloadExists(ctx, b)
+	o.WorkloadExists, o.Mounted, err = r.workload(ctx, b)
 	return o, err
 }
 
@@ -74,11 +76,17 @@ func (r *Reconciler) trust(ctx context.Context) (string, error) {
 	return ca.Data[trustKey], nil
 }
 
-func (r *Reconciler) workloadExists(ctx context.Context, b *v1alpha1.HostedBridge) (bool, error) {
+// workload returns whether the bridge has a Deployment of its own, and the images of bundles that its
+// pod mounts, nil without a pod.
+func (r *Reconciler) workload(ctx context.Context, b *v1alpha1.HostedBridge) (exists bool, mounted map[string]string, err error) {
 	d := &appsv1.Deployment{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: v1alpha1.WorkloadName(b.Name)}, d)
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: v1alpha1.WorkloadName(b.Name)}, d, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("get Deployment: %w", err)
+		return false, nil, fmt.Errorf("get Deployment: %w", err)
 	}
-	return err == nil && metav1.IsControlledBy(d, b), nil
+	exists = err == nil && metav1.IsControlledBy(d, b)
+	if exists && ptr.Deref(d.Spec.Replicas, 0) > 0 {
+		mounted = desired.MountedImages(d.Spec.Template.Spec)
+	}
+	return exists, mounted, nil
 }

@@ -72,7 +72,7 @@ func decide(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) de
 		d.inRegistry(b, v1alpha1.ReasonRefused, "a node could not mount "+b.Status.Reference+": it is uploaded again, and programs are started from the store's files for an hour", now)
 	case step == nil:
 	case o.job == nil:
-		d.begin(b, o, s, now)
+		d.begin(b, step, o, s, now)
 	case !ended(o.job):
 		step.progress(&d, b, "by Job "+o.job.Name+waits(o.pods), now)
 	default:
@@ -83,8 +83,7 @@ func decide(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) de
 }
 
 // begin creates the Job of the next attempt, unless it is to wait.
-func (d *decision) begin(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) {
-	step := stepOf(b, s)
+func (d *decision) begin(b *v1alpha1.ProgramBundle, step *step, o observed, s Settings, now time.Time) {
 	switch {
 	case b.Status.RetryTime != nil && b.Status.RetryTime.After(now):
 		d.in(b.Status.RetryTime.Sub(now)) // The condition says why it failed.

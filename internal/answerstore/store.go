@@ -92,7 +92,7 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// get returns an answer, nil if there is none.
+// get returns an answer, or nil.
 func (s *Store) get(ctx context.Context, of Name) (sealed []byte, err error) {
 	if s.db == nil {
 		return nil, errUnavailable

@@ -133,13 +133,7 @@ func TestARequestWhoseIDHasAFractionIsRefused(t *testing.T) {
 func TestACallIsCancelledByTheIDThatItHas(t *testing.T) {
 	t.Parallel()
 	s := emptyServer(nil)
-	began, ended := make(chan struct{}, 1), make(chan struct{}, 1)
-	rawTool(s, "hang", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		began <- struct{}{}
-		<-ctx.Done()
-		ended <- struct{}{}
-		return nil, ctx.Err()
-	})
+	began, ended := hangingTool(s)
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})

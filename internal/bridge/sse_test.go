@@ -120,13 +120,7 @@ func TestAModernRequestHasNoPlaceInHTTPAndSSE(t *testing.T) {
 func TestAClientThatLeavesEndsItsCalls(t *testing.T) {
 	t.Parallel()
 	s := emptyServer(nil)
-	began, ended := make(chan struct{}, 1), make(chan struct{}, 1)
-	rawTool(s, "hang", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		began <- struct{}{}
-		<-ctx.Done()
-		ended <- struct{}{}
-		return nil, ctx.Err()
-	})
+	began, ended := hangingTool(s)
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
 	for name, connect := range map[string]func(*testing.T, *rig) *mcp.ClientSession{

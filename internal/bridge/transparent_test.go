@@ -55,6 +55,18 @@ func rawTool(s *mcp.Server, name string, h mcp.ToolHandler) {
 	s.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, h)
 }
 
+// hangingTool adds the tool hang, which works until its call is cancelled, and tells of both.
+func hangingTool(s *mcp.Server) (began, ended chan struct{}) {
+	began, ended = make(chan struct{}, 1), make(chan struct{}, 1)
+	rawTool(s, "hang", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		began <- struct{}{}
+		<-ctx.Done()
+		ended <- struct{}{}
+		return nil, ctx.Err()
+	})
+	return began, ended
+}
+
 func emptyServer(opts *mcp.ServerOptions) *mcp.Server {
 	return mcp.NewServer(&mcp.Implementation{Name: "one", Version: "1"}, opts)
 }

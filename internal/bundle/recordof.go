@@ -4,6 +4,7 @@
 package bundle
 
 import (
+	"io"
 	"slices"
 	"time"
 )
@@ -59,4 +60,16 @@ func RecordOf(dir string, s Source, log string, made time.Time) (r *Record, bin 
 		return nil, "", err
 	}
 	return r, bin, nil
+}
+
+// Pack writes the tree at dir as a bundle, from the beginning of w on, and records its digest and
+// sizes. The error is a *Failure when the tree is at fault.
+func (r *Record) Pack(dir string, w io.WriteSeeker, limits Limits) error {
+	result, err := Pack(dir, w, limits)
+	if err != nil {
+		return err
+	}
+	r.Digest, r.Size = result.Digest, result.Size
+	r.CompressedSize, err = w.Seek(0, io.SeekCurrent)
+	return err
 }

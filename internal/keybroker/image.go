@@ -11,17 +11,14 @@ import (
 	"net/http"
 	"regexp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bundling/bundlename"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
 // maxImage is the size in bytes of the largest request to sign an image.
 const maxImage = 1 << 10
 
-var (
-	// repositoryForm is that of the OCI distribution specification, with the registry's host.
-	repositoryForm = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
-	imageForm      = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-)
+var imageForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // imageSigner signs images of bundles. It makes what is signed by itself, so that the key signs nothing
 // else.
@@ -30,7 +27,7 @@ type imageSigner struct{ authority *pki.Authority }
 // sign signs the digest of an image.
 func (s imageSigner) sign(_ context.Context, c *call) (answer, error) {
 	var image struct{ Repository, Digest string }
-	if err := json.Unmarshal(c.body, &image); err != nil || !repositoryForm.MatchString(image.Repository) || !imageForm.MatchString(image.Digest) {
+	if err := json.Unmarshal(c.body, &image); err != nil || !bundlename.IsRepository(image.Repository) || !imageForm.MatchString(image.Digest) {
 		return answer{}, errImage
 	}
 	payload := imagePayload(image.Repository, image.Digest)

@@ -62,6 +62,9 @@ type Resolved struct {
 	Access    *v1alpha1.BridgeAccess
 	// PendingProfiles have a later revision than the bridge.
 	PendingProfiles []string
+	// Mounted are the images of bundles that the containers of the bridge's pod mount, empty for
+	// none, by the servers' names; nil without a pod.
+	Mounted map[string]string
 	// NotInstalled says why packages of servers could not be installed, by the servers' names.
 	NotInstalled map[string]string
 }

@@ -77,19 +77,15 @@ func makeBundle(ctx context.Context, o *Options, log *slog.Logger) (bundle.Outco
 		return bundle.Outcome{}, fmt.Errorf("make room for the bundle: %w", err)
 	}
 	defer func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }()
-	result, err := bundle.Pack(o.Tree, file, bundle.Limits{Bytes: o.MaxBytes})
-	if err != nil {
-		return bundle.Outcome{}, err
-	}
-	record.Digest, record.Size = result.Digest, result.Size
-	if record.CompressedSize, err = file.Seek(0, io.SeekCurrent); err != nil {
+	if err := record.Pack(o.Tree, file, bundle.Limits{Bytes: o.MaxBytes}); err != nil {
 		return bundle.Outcome{}, err
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return bundle.Outcome{}, err
 	}
-	put := func(ctx context.Context, p peers) error { return p.put(ctx, record, file) }
-	return bundle.OutcomeOf(record, bin), withPeers(ctx, o, log, put)
+	return withPeers(ctx, o, log, func(ctx context.Context, p peers) (bundle.Outcome, error) {
+		return bundle.OutcomeOf(record, bin), p.put(ctx, record, file)
+	})
 }
 
 // read reads what npm or uv did, and which program is started by default.

@@ -26,11 +26,11 @@ type peers struct {
 	store  *bundleclient.Client
 }
 
-// withPeers gets a certificate, by which the store knows this process, and calls act.
-func withPeers(ctx context.Context, o *Options, log *slog.Logger, act func(context.Context, peers) error) error {
+// withPeers gets a certificate, by which the store knows this process, and returns what act does.
+func withPeers(ctx context.Context, o *Options, log *slog.Logger, act func(context.Context, peers) (bundle.Outcome, error)) (none bundle.Outcome, err error) {
 	broker, err := client.New(client.Config{URL: o.KeybrokerURL, CAPEM: []byte(o.KeybrokerCA), TokenFile: o.TokenFile, Log: log})
 	if err != nil {
-		return fmt.Errorf("keybroker: %w", err)
+		return none, fmt.Errorf("keybroker: %w", err)
 	}
 	source := client.NewSource(broker, clock.System{})
 	ctx, cancel := context.WithCancel(ctx)
@@ -46,13 +46,13 @@ func withPeers(ctx context.Context, o *Options, log *slog.Logger, act func(conte
 	select {
 	case <-source.FirstReady():
 	case <-time.After(certificateTimeout):
-		return errors.New("the keybroker issues no certificate: its log and the lines above have the reason")
+		return none, errors.New("the keybroker issues no certificate: its log and the lines above have the reason")
 	case <-ctx.Done():
-		return ctx.Err()
+		return none, ctx.Err()
 	}
 	store, err := bundleclient.New(o.StoreURL, func() *tls.Config { return source.ClientTLS(pki.StoreURI()) })
 	if err != nil {
-		return err
+		return none, err
 	}
 	defer store.Close()
 	return act(ctx, peers{broker, store})

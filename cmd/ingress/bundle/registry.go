@@ -21,31 +21,24 @@ const registryTimeout = 10 * time.Minute
 
 // useRegistry uploads a bundle of the store to the registry, or brings one from there to the store. The
 // error is a *bundle.Failure if the registry is at fault.
-func useRegistry(ctx context.Context, o *Options, log *slog.Logger) (outcome bundle.Outcome, err error) {
+func useRegistry(ctx context.Context, o *Options, log *slog.Logger) (none bundle.Outcome, err error) {
 	repository, err := bundleimage.Open(bundleimage.Config{Name: o.Registry, Credentials: o.RegistryCredentials, Authorities: o.RegistryCA})
 	if err != nil {
-		return outcome, registryFailure(err)
+		return none, registryFailure(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
 	defer cancel()
-	act := func(ctx context.Context, p peers) error {
-		outcome, err = push(ctx, o, p, repository)
-		return err
+	if o.Digest != "" {
+		return withPeers(ctx, o, log, func(ctx context.Context, p peers) (bundle.Outcome, error) { return push(ctx, o, p, repository) })
 	}
-	if o.Digest == "" {
-		found, err := repository.Find(ctx, o.RegistryTag)
-		if errors.Is(err, bundleimage.ErrNotFound) {
-			return outcome, &bundle.Failure{Code: bundle.NotInRegistry, Message: o.Registry + " has no tag " + o.RegistryTag}
-		}
-		if err != nil {
-			return outcome, registryFailure(err)
-		}
-		act = func(ctx context.Context, p peers) error {
-			outcome, err = pull(ctx, o, p, repository, found)
-			return err
-		}
+	found, err := repository.Find(ctx, o.RegistryTag)
+	if errors.Is(err, bundleimage.ErrNotFound) {
+		return none, &bundle.Failure{Code: bundle.NotInRegistry, Message: o.Registry + " has no tag " + o.RegistryTag}
 	}
-	return outcome, withPeers(ctx, o, log, act)
+	if err != nil {
+		return none, registryFailure(err)
+	}
+	return withPeers(ctx, o, log, func(ctx context.Context, p peers) (bundle.Outcome, error) { return pull(ctx, o, p, repository, found) })
 }
 
 func registryFailure(err error) error {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/json/jsontext"
+	"slices"
 )
 
 // anyArguments is the schema of a tool whose own cannot be one of arguments.
@@ -38,7 +39,7 @@ func objectSchema(raw json.RawMessage) (json.RawMessage, bool) {
 	if root.Type == nil {
 		mended = typed(mended)
 	}
-	return object(map[string]rule{"required": strings, "properties": object(nil)})(mended)
+	return object(map[string]rule{"required": texts, "properties": object(nil)})(mended)
 }
 
 // typed says that a schema without a type is that of an object: arguments and structured results are
@@ -51,19 +52,8 @@ func typed(schema json.RawMessage) json.RawMessage {
 	return append([]byte(`{"type":"object",`), bytes.TrimSpace(schema)[1:]...)
 }
 
-// strings is the rule for arrays of strings.
-func strings(raw json.RawMessage) (json.RawMessage, bool) {
-	var all []*string
-	if json.Unmarshal(raw, &all) != nil || all == nil {
-		return nil, false
-	}
-	for _, s := range all {
-		if s == nil {
-			return nil, false
-		}
-	}
-	return raw, true
-}
+// texts is the rule for arrays of strings, of which none is left out.
+var texts = is(func(all []*string) bool { return all != nil && !slices.Contains(all, nil) })
 
 // place is what a value in a schema is.
 type place int

@@ -24,6 +24,13 @@ const (
 // unnameable matches what the name of an object of Kubernetes, and of a Job's pod, does not have.
 var unnameable = regexp.MustCompile(`[^a-z0-9]+`)
 
+// repositoryForm is that of the OCI distribution specification, with the registry's host.
+var repositoryForm = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
+
+// IsRepository reports whether a text names a repository of bundles that are images, with its
+// registry's host and without a tag, such as registry.example.com/mcp/bundles.
+func IsRepository(text string) bool { return repositoryForm.MatchString(text) }
+
 // Made is from what a bundle is made. The hash of a name is that of its JSON.
 type Made struct {
 	// Method is npx or uvx.
