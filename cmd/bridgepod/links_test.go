@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hostedbridge/hostedbridge/test/gobuild"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -26,6 +27,7 @@ func TestTheBridgeStaysSmall(t *testing.T) {
 		more []string
 	}{{"bridge", nil}, {"bridgepod", append(laptop, protobuf...)}, {"shim", http}} {
 		banned = append(banned, program.more...)
+		must.Succeed(t, gobuild.Look(t.Context(), own+"cmd/"+program.name))
 		out := must.Value(exec.CommandContext(t.Context(), "go", "list", "-deps", own+"cmd/"+program.name).Output())(t)
 		for pkg := range strings.FieldsSeq(string(out)) {
 			for _, prefix := range banned {

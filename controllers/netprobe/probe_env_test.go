@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/netprobe"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/gobuild"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -191,9 +192,7 @@ func TestTheProbeTellsWhetherPoliciesHold(t *testing.T) {
 // one where who is denied finds nobody at that address.
 func TestThePodsRunTheProgramThatTells(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "bridge")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/bridgepod").CombinedOutput(); err != nil {
-		t.Fatalf("build the bridge: %v: %s", err, out)
-	}
+	must.Succeed(t, gobuild.Build(t.Context(), program, []string{"github.com/hostedbridge/hostedbridge/cmd/bridgepod"}))
 	answers := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer answers.Close()
 	nobody := httptest.NewServer(http.NotFoundHandler())

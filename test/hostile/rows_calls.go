@@ -203,7 +203,7 @@ func shapeRows() []Row {
 			`{"jsonrpc":"2.0","id":<id>,"result":<ok>,"error":{"code":-32000,"message":"both"}}`},
 		{"two-results", "answers with two results", invalid, `{"jsonrpc":"2.0","id":<id>,"result":<ok>,"result":<ok>}`},
 		{"neither", "answers with neither result nor error", invalid, `{"jsonrpc":"2.0","id":<id>}`},
-		{"batch", "answers with a batch", failed, `[` + good + `,` + good + `]`},
+		{"batch", "answers with a batch", invalid, `[` + good + `,` + good + `]`},
 		{"not-json", "answers with what is not JSON", failed, `{"jsonrpc":"2.0",`},
 		{"two-values", "answers with two values", failed, good + good},
 		{"a-number", "answers with a number", failed, `5`},

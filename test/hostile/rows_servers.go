@@ -46,7 +46,7 @@ func listRows() []Row {
 			}
 			x.result(toolList([]string{name}, strconv.Itoa(n+1)))
 		}),
-		list("same-cursor", "has always the same next page", pages, func(x *Exchange) { x.result(toolList([]string{Plain}, "again")) }),
+		list("same-cursor", "has always the same next page", 0, func(x *Exchange) { x.result(toolList([]string{Plain}, "again")) }),
 		list("odd-names", "lists tools with odd names", 7, result(`[`+plain+`,`+strings.Join([]string{
 			tool(`"a\u0000b\u001b[31m"`), tool(`"\u202egnol"`), tool(`"pl\u0430in"`), tool(`"__proto__"`), tool(`"plain"`), tool(quote(xs[:10_000])),
 			tool(`""`), tool(`null`), tool(`5`), tool(`{}`), `5`, `null`, `[]`,

@@ -70,13 +70,19 @@ func (s *speaker) cancel(ctx context.Context, id int64) {
 	}
 }
 
-// tools returns the names of the tools.
+// errTooOften says that a user's clients list more often than they may.
+var errTooOften = errors.New("lists are refused for a moment")
+
+// tools returns the names of the tools, or errTooOften.
 func (s *speaker) tools(ctx context.Context) (names []string, err error) {
 	for cursor := ""; ; {
 		a := s.ask(ctx, s.nextID(), "tools/list", "", cursor)
 		var page struct {
 			Tools []struct{ Name string }
 			Next  string `json:"nextCursor"`
+		}
+		if a.status == http.StatusTooManyRequests {
+			return nil, errTooOften
 		}
 		if a.result == nil || json.Unmarshal(a.result, &page) != nil {
 			return nil, errors.New(a.String())

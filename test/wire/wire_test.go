@@ -30,6 +30,7 @@ import (
 	// What the program is made of, so that go test runs again when it changed.
 	_ "github.com/hostedbridge/hostedbridge/internal/bridge"
 	_ "github.com/hostedbridge/hostedbridge/internal/laptop"
+	"github.com/hostedbridge/hostedbridge/test/gobuild"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -154,9 +155,7 @@ func normalise(line string) string {
 func build(t *testing.T, dir, pkg string) string {
 	t.Helper()
 	program := filepath.Join(dir, filepath.Base(pkg))
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, pkg).CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v: %s", pkg, err, out)
-	}
+	must.Succeed(t, gobuild.Build(t.Context(), program, []string{pkg}, "-buildvcs=false"))
 	return program
 }
 

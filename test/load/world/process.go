@@ -30,6 +30,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/test/gobuild"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -45,14 +46,11 @@ const (
 
 // Build builds programs of cmd into a folder.
 func Build(ctx context.Context, dir string, programs ...string) error {
-	args := []string{"build", "-o", dir + string(filepath.Separator)}
-	for _, name := range programs {
-		args = append(args, "github.com/hostedbridge/hostedbridge/cmd/"+name)
+	packages := make([]string, len(programs))
+	for i, name := range programs {
+		packages[i] = "github.com/hostedbridge/hostedbridge/cmd/" + name
 	}
-	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("build %v: %w: %s", programs, err, out)
-	}
-	return nil
+	return gobuild.Build(ctx, dir+string(filepath.Separator), packages)
 }
 
 // Process is a program that runs, with its log in a file.
