@@ -68,7 +68,7 @@ func TestTheFirstCallAfterASleepHasItsPackage(t *testing.T) {
 		}
 		return false
 	})
-	bundleOf(t, "@modelcontextprotocol/server-memory")
+	bundleOf(t, "@modelcontextprotocol/server-memory", "2026.8.31")
 	for range 2 {
 		fallAsleep(t, n)
 		began := time.Now()
@@ -90,15 +90,15 @@ func TestTheFirstCallAfterASleepHasItsPackage(t *testing.T) {
 const programsOfTheContainer = `const fs = require("node:fs");
 for (const pid of fs.readdirSync("/proc")) if (/^[0-9]+$/.test(pid)) console.log(fs.readFileSync("/proc/" + pid + "/cmdline", "utf8").replaceAll("\0", " "))`
 
-// bundleOf returns the ProgramBundle of a package, once it is in the registry.
-func bundleOf(t testing.TB, pkg string) *v1alpha1.ProgramBundle {
+// bundleOf returns the ProgramBundle of a version of a package, once it is in the registry.
+func bundleOf(t testing.TB, pkg, version string) *v1alpha1.ProgramBundle {
 	t.Helper()
 	var found *v1alpha1.ProgramBundle
 	wait.UntilWithin(t, wait.Limit, pkg+" is in the registry", func() bool {
 		var all v1alpha1.ProgramBundleList
 		must.Succeed(t, installed.client.List(t.Context(), &all, client.InNamespace(systemNamespace)))
 		for i := range all.Items {
-			if b := &all.Items[i]; b.Spec.Package == pkg && b.Status.Reference != "" {
+			if b := &all.Items[i]; b.Spec.Package == pkg && b.Spec.Version == version && b.Status.Reference != "" {
 				found = b
 			}
 		}
@@ -136,7 +136,7 @@ func TestAProgramWhoseImageIsGoneIsStartedFromTheStore(t *testing.T) {
 	t.Parallel()
 	needRegistry(t)
 	n := newSleeper(t, "gone", installs("s", "@modelcontextprotocol/server-sequential-thinking", "2026.8.31"))
-	bundle := bundleOf(t, "@modelcontextprotocol/server-sequential-thinking")
+	bundle := bundleOf(t, "@modelcontextprotocol/server-sequential-thinking", "2026.8.31")
 	fallAsleep(t, n)
 	refuse(t, n, bundle, time.Now().Add(-2*time.Hour), true) // An earlier run of this test is no obstacle.
 	uploaded := bundle.Status.Reference
@@ -178,7 +178,8 @@ type waker struct {
 }
 
 // wakers returns the kinds of BenchmarkWake: a small package, and one of 251 packages. An option
-// that npx has and a bundle has not keeps a program with npx.
+// that npx has and a bundle has not keeps a program with npx. The store's have the release before, so
+// that their images can be refused for all the time.
 func wakers() []waker {
 	const small, large = "@modelcontextprotocol/server-everything", "@mastra/mcp-docs-server"
 	byNPX := func(pkg, version string) []v1alpha1.Server {
@@ -191,10 +192,10 @@ func wakers() []waker {
 	return []waker{
 		{name: "url", tool: tool, arguments: "{}"},
 		{name: "image", servers: bundled(small, "2026.8.31"), tool: echo, arguments: message, image: true},
-		{name: "store", servers: bundled(small, "2026.8.31"), tool: echo, arguments: message},
+		{name: "store", servers: bundled(small, "2026.8.18"), tool: echo, arguments: message},
 		{name: "npx", servers: byNPX(small, "2026.8.31"), tool: echo, arguments: message},
 		{name: "large-image", servers: bundled(large, "1.2.27"), tool: status, arguments: "{}", image: true},
-		{name: "large-store", servers: bundled(large, "1.2.27"), tool: status, arguments: "{}"},
+		{name: "large-store", servers: bundled(large, "1.2.26"), tool: status, arguments: "{}"},
 		{name: "large-npx", servers: byNPX(large, "1.2.27"), tool: status, arguments: "{}"},
 	}
 }
@@ -206,7 +207,6 @@ func BenchmarkWake(b *testing.B) {
 	needRegistry(b)
 	kinds, c := wakers(), newHTTPClient(false)
 	sleepers, listed, took := make([]tenant, len(kinds)), make([][]time.Duration, len(kinds)), make([][]time.Duration, len(kinds))
-	bundles := make([]*v1alpha1.ProgramBundle, len(kinds))
 	answers := func(i int, r request, with string) bool {
 		a, err := send(b.Context(), c, sleepers[i].url(), sleepers[i].key.secret, r)
 		answered := err == nil && a.status == http.StatusOK && strings.Contains(string(a.body), with) && !strings.Contains(string(a.body), `"isError":true`)
@@ -222,8 +222,18 @@ func BenchmarkWake(b *testing.B) {
 	}
 	for i, k := range kinds {
 		sleepers[i] = newSleeper(b, "wake-"+k.name, k.servers...)
-		if k.image || strings.Contains(k.name, "store") {
-			bundles[i] = bundleOf(b, k.servers[0].Transport.Stdio.Install.Package)
+		store := strings.Contains(k.name, "store")
+		if k.image || store {
+			install := k.servers[0].Transport.Stdio.Install
+			bundle := bundleOf(b, install.Package, install.Version)
+			fallAsleep(b, sleepers[i])
+			if store {
+				// Before the upload, so that it is not uploaded again.
+				at := meta.FindStatusCondition(bundle.Status.Conditions, v1alpha1.ConditionInRegistry).LastTransitionTime.Add(-time.Second)
+				refuse(b, sleepers[i], bundle, at, false)
+			} else {
+				awaitMount(b, sleepers[i], func(image string) bool { return image != "" })
+			}
 		}
 		wait.UntilWithin(b, wait.Limit, "its tool answers", func() bool { return call(i) && list(i) })
 	}
@@ -237,14 +247,6 @@ func BenchmarkWake(b *testing.B) {
 	for range b.N {
 		for i, k := range kinds {
 			fallAsleep(b, sleepers[i])
-			if bundles[i] != nil {
-				// Before the upload, so that it is not uploaded again; an hour ago it is no obstacle.
-				at := meta.FindStatusCondition(bundles[i].Status.Conditions, v1alpha1.ConditionInRegistry).LastTransitionTime.Add(-time.Second)
-				if k.image {
-					at = at.Add(-2 * time.Hour)
-				}
-				refuse(b, sleepers[i], bundles[i], at, k.image)
-			}
 			began := time.Now()
 			if !list(i) {
 				b.Errorf("%s: the first list was refused", k.name)

@@ -88,7 +88,7 @@ func TestPictures(t *testing.T) {
 	takeOf("administrators-profiles", "/console/profiles", "engineers")
 	takeOf("administrators-profile", "/console/profiles/engineers", "operator profiles diff")
 	takeOf("administrators-catalog", "/console/catalog", "recipes")
-	bundle := bundleOf(t, "@modelcontextprotocol/server-memory")
+	bundle := bundleOf(t, "@modelcontextprotocol/server-memory", "2026.8.31")
 	takeOf("administrators-programs", "/console/programs", "Ready")
 	takeOf("administrators-program", "/console/programs/"+bundle.Name, "nora")
 	takeOf("administrators-health", "/console/health", " ready")
