@@ -39,6 +39,12 @@ func (l *Conn) Finish(q *message.Request, x *inflight.Call) (mcp.Result, error) 
 	x.Delivery.SetResult(emptyResult) // There is an answer; its content is in result now.
 	switch {
 	case q.Era == message.Modern:
+		if _, list := message.ListOf[q.Method]; list {
+			if l.Era == message.Legacy {
+				delete(result.Fields, "ttlMs") // SDKs write 0 in versions that do not have it.
+			}
+			result.LetKeep(l.Upstream.Lists.watched())
+		}
 		result.ForModern(q.Method, l.session.InitializeResult().ServerInfo)
 	case l.Era == message.Modern:
 		result.ForLegacy(q.Method)
