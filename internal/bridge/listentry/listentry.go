@@ -10,6 +10,7 @@ package listentry
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 
@@ -64,6 +65,45 @@ func Mend(method string, entry json.RawMessage) json.RawMessage {
 		return mended
 	}
 	return entry
+}
+
+// Page returns a page of a server's list with entries that clients take. Those that have no name are
+// left out, since nobody can ask for them, and those for whose name shows returns false, unless it is
+// nil. A page that is in order is returned as it is; the page itself stays unchanged.
+func Page(method string, page *message.Result, shows func(name string) bool) (*message.Result, error) {
+	shape := message.ListOf[method]
+	var entries []json.RawMessage
+	if raw, ok := page.Fields[shape.Field]; ok {
+		if err := json.Unmarshal(raw, &entries); err != nil && shows != nil {
+			return nil, fmt.Errorf("parse %s: %w", shape.Field, err)
+		}
+	}
+	kept, changed := make([]json.RawMessage, 0, len(entries)), false
+	for _, entry := range entries {
+		name := nameOf(entry, shape.Key)
+		if name == "" || shows != nil && !shows(name) {
+			changed = true
+			continue
+		}
+		mended := Mend(method, entry)
+		changed = changed || !bytes.Equal(mended, entry)
+		kept = append(kept, mended)
+	}
+	if !changed {
+		return page, nil
+	}
+	mended := page.Clone()
+	mended.Set(shape.Field, kept)
+	return mended, nil
+}
+
+// nameOf returns the member that names an entry, empty for an entry without a name.
+func nameOf(entry json.RawMessage, key string) (name string) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(entry, &fields) != nil || json.Unmarshal(fields[key], &name) != nil {
+		return ""
+	}
+	return name
 }
 
 // named gives a resource without a name its URI as one.

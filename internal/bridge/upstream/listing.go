@@ -91,24 +91,6 @@ func (o *Lists) has(tool string) bool {
 	return ok
 }
 
-// WithoutTools returns a copy of the page without hidden tools. The page itself stays unchanged,
-// because it may be cached.
-func (o *Lists) WithoutTools(page *message.Result) (mcp.Result, error) {
-	items, err := itemsOf(message.MethodListTools, page)
-	if err != nil {
-		return nil, fault.ToRPC(err, o.server.Config.Name)
-	}
-	raws := []json.RawMessage{}
-	for _, it := range items {
-		if o.server.Config.Tools.Allows(it.Key) {
-			raws = append(raws, it.Raw)
-		}
-	}
-	kept := page.Clone()
-	kept.Set(message.ListOf[message.MethodListTools].Field, raws)
-	return kept, nil
-}
-
 // withdraw takes u out of service and returns the resulting change notifications. The caller holds
 // u.mu. The entries of the server keep their names, so that no name comes to mean another server's
 // tool, but they are hidden.
