@@ -337,6 +337,17 @@ func (d *directory) listsChanged(note string) {
 	}
 }
 
+// relisted tells clients that the bridge itself has changed their lists of tools.
+func (d *directory) relisted() {
+	d.bridge.mu.Lock()
+	d.rebuild()
+	d.bridge.mu.Unlock()
+	d.announce(message.NotificationToolsChanged)
+	if d.bridge.set.transparent() {
+		d.bridge.clients.inform(message.NotificationToolsChanged, d.bridge.clients.listening())
+	}
+}
+
 // placeholder is the feature that announce adds to the SDK's server; the bridge's own lists hide
 // it.
 const placeholder = "hosted-bridge-changed"

@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,11 +25,12 @@ func (b *Bridge) forwardFiltered(ctx context.Context, q *message.Request, u *ups
 	if _, list := message.ListOf[q.Method]; err != nil || !ok || !list {
 		return result, err
 	}
-	var shows func(string) bool
-	if q.Method == message.MethodListTools && u.Lists.Filtered() {
-		shows = u.Config.Tools.Allows
-	}
-	mended, err := listentry.Page(q.Method, page, shows)
+	mended, err := listentry.Page(q.Method, page, func(name string, entry json.RawMessage) (json.RawMessage, bool) {
+		if q.Method != message.MethodListTools {
+			return entry, true
+		}
+		return u.Outputs.Listed(name, entry), u.Config.Tools.Allows(name)
+	})
 	if err != nil {
 		return nil, fault.ToRPC(err, u.Config.Name)
 	}

@@ -67,27 +67,31 @@ func Mend(method string, entry json.RawMessage) json.RawMessage {
 	return entry
 }
 
+// Shown returns an entry of a server's list as clients see it, and whether they see it.
+type Shown func(name string, entry json.RawMessage) (json.RawMessage, bool)
+
 // Page returns a page of a server's list with entries that clients take. Those that have no name are
-// left out, since nobody can ask for them, and those for whose name shows returns false, unless it is
-// nil. A page that is in order is returned as it is; the page itself stays unchanged.
-func Page(method string, page *message.Result, shows func(name string) bool) (*message.Result, error) {
+// left out, since nobody can ask for them. A page that is in order is returned as it is; the page itself
+// stays unchanged.
+func Page(method string, page *message.Result, shown Shown) (*message.Result, error) {
 	shape := message.ListOf[method]
 	var entries []json.RawMessage
 	if raw, ok := page.Fields[shape.Field]; ok {
-		if err := json.Unmarshal(raw, &entries); err != nil && shows != nil {
+		if err := json.Unmarshal(raw, &entries); err != nil {
 			return nil, fmt.Errorf("parse %s: %w", shape.Field, err)
 		}
 	}
 	kept, changed := make([]json.RawMessage, 0, len(entries)), false
 	for _, entry := range entries {
 		name := nameOf(entry, shape.Key)
-		if name == "" || shows != nil && !shows(name) {
+		seen, ok := shown(name, entry)
+		if name == "" || !ok {
 			changed = true
 			continue
 		}
-		mended := Mend(method, entry)
-		changed = changed || !bytes.Equal(mended, entry)
-		kept = append(kept, mended)
+		seen = Mend(method, seen)
+		changed = changed || !bytes.Equal(seen, entry)
+		kept = append(kept, seen)
 	}
 	if !changed {
 		return page, nil
