@@ -113,6 +113,7 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	b.delivery.bridge, b.handshake.bridge = b, b
 	b.audit = callaudit.NewTrail(o.Log, o.Tracer, b.memory, func(p *mcp.CallToolParamsRaw) string { return b.router.Action(p) })
 	b.pipeline = pipeline.New(ctx, b.audit, b.set.servers, b.delivery.deliver)
+	b.pipeline.Relisted = b.directory.relisted
 	b.router = toolrouter.New(toolrouter.Host{
 		Enabled: b.set.routerMode, Servers: b.set.servers, Catalog: b.directory.currentCatalog,
 		AwaitStart: b.set.awaitStart, AwaitLists: b.set.awaitLists,
@@ -206,7 +207,7 @@ func (b *Bridge) Health() health.Report {
 	servers := make(map[string]health.Server, len(upstreams))
 	for _, u := range upstreams {
 		s := u.Availability.Report()
-		s.Transport = string(u.Config.Kind())
+		s.Transport, s.UnfitResults = string(u.Config.Kind()), u.Outputs.Unfit()
 		s.Tools = min(s.Tools, len(u.Lists.Offered(message.MethodListTools)))
 		if at, ok := used[u.Config.Name]; ok {
 			s.LastUsed = &at

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -252,6 +253,7 @@ func (d *directory) listAll(ctx context.Context, q *message.Request) (mcp.Result
 	if err := d.awaitComparedTools(ctx, q); err != nil {
 		return nil, err
 	}
+	keep := d.keepFor(q.Method) // Before the lists are read: a server that connects later may add to them.
 	c := d.currentCatalog()
 	raws := []json.RawMessage{}
 	if c.RouterTool != nil && q.Method == message.MethodListTools {
@@ -267,9 +269,20 @@ func (d *directory) listAll(ctx context.Context, q *message.Request) (mcp.Result
 	result := message.EmptyResult()
 	result.Set(message.ListOf[q.Method].Field, raws)
 	if q.Era == message.Modern {
+		result.LetKeep(keep)
 		result.ForModern(q.Method, message.Implementation)
 	}
 	return result, nil
+}
+
+// keepFor returns for how long clients may keep a list of all servers: the least of their times. A
+// server that is not there may be there in a moment, and the configuration may change.
+func (d *directory) keepFor(method string) time.Duration {
+	least := d.bridge.set.timing.Keep
+	for _, u := range d.bridge.set.servers() {
+		least = min(least, u.Lists.KeepFor(method))
+	}
+	return least
 }
 
 // cursorOf returns the cursor of a list request.
@@ -321,6 +334,17 @@ func (d *directory) listsChanged(note string) {
 		d.bridge.clients.inform(note, d.bridge.clients.listening())
 	default:
 		d.bridge.clients.inform(note, d.bridge.clients.unconnected())
+	}
+}
+
+// relisted tells clients that the bridge itself has changed their lists of tools.
+func (d *directory) relisted() {
+	d.bridge.mu.Lock()
+	d.rebuild()
+	d.bridge.mu.Unlock()
+	d.announce(message.NotificationToolsChanged)
+	if d.bridge.set.transparent() {
+		d.bridge.clients.inform(message.NotificationToolsChanged, d.bridge.clients.listening())
 	}
 }
 

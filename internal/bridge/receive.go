@@ -5,24 +5,36 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/listentry"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 )
 
-// forwardFiltered forwards a request and removes the tools that are not offered from a page of the
-// list. A page may become empty; the cursor of the next page stays.
+// forwardFiltered forwards a request. A page of a list comes back without the tools that are not
+// offered, and with entries that all clients take. A page may become empty; the cursor of the next
+// page stays.
 func (b *Bridge) forwardFiltered(ctx context.Context, q *message.Request, u *upstream.Server) (mcp.Result, error) {
 	result, err := b.pipeline.Forward(ctx, q, u)
 	page, ok := result.(*message.Result)
-	if err != nil || !ok || q.Method != message.MethodListTools || !u.Lists.Filtered() {
+	if _, list := message.ListOf[q.Method]; err != nil || !ok || !list {
 		return result, err
 	}
-	return u.Lists.WithoutTools(page)
+	mended, err := listentry.Page(q.Method, page, func(name string, entry json.RawMessage) (json.RawMessage, bool) {
+		if q.Method != message.MethodListTools {
+			return entry, true
+		}
+		return u.Outputs.Listed(name, entry), u.Config.Tools.Allows(name)
+	})
+	if err != nil {
+		return nil, fault.ToRPC(err, u.Config.Name)
+	}
+	return mended, nil
 }
 
 // sessionOf returns the session of a legacy request, nil for a modern one.

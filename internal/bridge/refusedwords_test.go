@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,12 +98,17 @@ func TestTheWordsOfARefusalAreBoundedAndWithoutSecrets(t *testing.T) {
 		"a long text": {
 			message.MethodCallTool, refuseWith(500, "", strings.Repeat("ä", 30_000)), `and says "` + strings.Repeat("ä", 500) + `"…`,
 		},
-		"several lines":        {message.MethodCallTool, refuseWith(500, "", "a\nb"), `and says "a\nb"`},
-		"more than a message":  {message.MethodCallTool, refuseWith(500, "", strings.Repeat("a", 1<<20)), `it answered HTTP 500 Internal Server Error`},
-		"a date":               {message.MethodCallTool, refuseWith(429, in(10*time.Hour), "no"), `: try again in 3`},
-		"a date of the past":   {message.MethodCallTool, refuseWith(429, in(-time.Hour), "no"), `and says "no"`},
-		"a year":               {message.MethodCallTool, refuseWith(429, "31536000", "no"), `: try again in 86400 s`},
-		"no time":              {message.MethodCallTool, refuseWith(429, "soon", "no"), `and says "no"`},
+		"several lines":       {message.MethodCallTool, refuseWith(500, "", "a\nb"), `and says "a\nb"`},
+		"more than a message": {message.MethodCallTool, refuseWith(500, "", strings.Repeat("a", 1<<20)), `it answered HTTP 500 Internal Server Error`},
+		"a date":              {message.MethodCallTool, refuseWith(429, in(10*time.Hour), "no"), `: try again in 3`},
+		"a date of the past":  {message.MethodCallTool, refuseWith(429, in(-time.Hour), "no"), `and says "no"`},
+		"a year":              {message.MethodCallTool, refuseWith(429, "31536000", "no"), `: try again in 86400 s`},
+		"no time":             {message.MethodCallTool, refuseWith(429, "soon", "no"), `and says "no"`},
+		"a problem": {message.MethodCallTool, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = fmt.Fprintf(w, `{"title":"Unavailable","detail":%q}`, "no room for "+canary)
+		}, `and says "no room for [redacted]"`},
 		"a refused connection": {message.MethodInitialize, refuseWith(429, "30", "no "+canary), `it answered HTTP 429 Too Many Requests and says "no [redacted]"`},
 		"a page": {message.MethodCallTool, func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "<html>"+canary, http.StatusBadGateway)
@@ -121,5 +127,24 @@ func TestTheWordsOfARefusalAreBoundedAndWithoutSecrets(t *testing.T) {
 				t.Errorf("error = %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestACallIsNotRepeatedForABusyServer, whatever the server says of when to ask again: the client
+// decides.
+func TestACallIsNotRepeatedForABusyServer(t *testing.T) {
+	t.Parallel()
+	for _, serverEra := range []string{"legacy", "modern"} {
+		var calls atomic.Int32
+		refuse := refuseWith(429, "1", "not now")
+		front := busyServer(t, serverEra, message.MethodCallTool, func(w http.ResponseWriter, r *http.Request) {
+			calls.Add(1)
+			refuse(w, r)
+		})
+		r := newRig(t, fast, mcpserver.Server{Name: "out", URL: front.URL})
+		_, err := r.connect(t, "modern", nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"a"}})
+		if rpc, ok := asRPC(err); !ok || !strings.Contains(rpc.Message, "try again in 1 s") || calls.Load() != 1 {
+			t.Errorf("a %s server was called %d times: %v", serverEra, calls.Load(), err)
+		}
 	}
 }

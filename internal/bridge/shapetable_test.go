@@ -157,9 +157,11 @@ var pages = append([]string{none}, many([]string{`{}`}, map[string][]string{"cur
 
 // resultShapes are the results of servers.
 var resultShapes = map[string][]string{
-	"tools/call": append(many([]string{`{"content":[]}`}, map[string][]string{
-		"isError": {`false`, `true`}, "structuredContent": {`{}`, odd},
-	}), each(`{"content":%s}`, listsOf(blocks))...),
+	"tools/call": slices.Concat(
+		many([]string{`{"content":[]}`}, map[string][]string{"isError": {`false`, `true`}}),
+		// Without content, structured content is put there, too.
+		many([]string{`{"content":[{"type":"text","text":""}]}`}, map[string][]string{"isError": {`false`, `true`}, "structuredContent": {`{}`, odd}}),
+		each(`{"content":%s}`, listsOf(blocks))),
 	"prompts/get": append(many([]string{`{"messages":[]}`}, map[string][]string{"description": {`""`}}),
 		each(`{"messages":[{"role":"user","content":%s}]}`, blocks)...),
 	"resources/read": append(many([]string{`{"contents":[]}`}, nil),

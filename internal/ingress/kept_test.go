@@ -229,6 +229,32 @@ func keptResult(t *testing.T, got reply) (id, result string) {
 // listMethods are those of lists.
 var listMethods = []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
 
+// TestAKeptListIsNotKeptAgain by a client: it may be of long ago, and the bridge wakes.
+func TestAKeptListIsNotKeptAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		k := newKeepingWorld(t)
+		alice := k.addKept("alice")
+		k.setPod("alice", "alice-0", hosts[0])
+		bridge := newLister("alice")
+		k.serveBridge(hosts[0], "uid-alice", bridge.ServeHTTP)
+		body, header := modernAsk("1", "tools/list", "")
+		for _, ttl := range []string{"60000", "59000"} {
+			bridge.result = `{"tools":[{"name":"a"}],"resultType":"complete","ttlMs":` + ttl + `,"cacheScope":"private"}`
+			if _, result := keptResult(t, k.ask(alice, body, header...)); result != bridge.result {
+				t.Errorf("the bridge answers %s", result)
+			}
+		}
+		if k.shelf.puts != 1 {
+			t.Errorf("a list that is as before is stored %d times", k.shelf.puts)
+		}
+		k.sleep("alice")
+		_, result := keptResult(t, k.ask(alice, body, header...))
+		if want := `{"cacheScope":"private","resultType":"complete","tools":[{"name":"a"}],"ttlMs":0}`; result != want {
+			t.Errorf("asleep: %s, want %s", result, want)
+		}
+	})
+}
+
 // TestASleepingBridgeAnswersFirstRequestsAndListsAtOnce asks each question while the bridge runs and
 // while it sleeps, at the replica that has seen the answers and at another one. No wake succeeds.
 func TestASleepingBridgeAnswersFirstRequestsAndListsAtOnce(t *testing.T) {

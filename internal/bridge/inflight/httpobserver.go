@@ -44,6 +44,8 @@ type HTTPObserver struct {
 	Asked *Asked
 	// Memory is for the messages that belong to no call.
 	Memory *budget.Budget
+	// OpenBy is when the connection must be open, zero for no limit.
+	OpenBy time.Time
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -153,7 +155,7 @@ func outlast(caller context.Context, x *Call) (ctx context.Context, end func()) 
 // watch sends a request and passes the answer to the call x, which may be nil. id is that of the
 // request, nil if no answer is expected.
 func (t *HTTPObserver) watch(r *http.Request, x *Call, id json.RawMessage) (*http.Response, error) {
-	resp, err := t.Next.RoundTrip(r)
+	resp, err := t.send(r, x)
 	if err != nil {
 		return nil, err
 	}
@@ -410,9 +412,4 @@ func (x *Call) notified(method string, params json.RawMessage) bool {
 		return true
 	}
 	return false
-}
-
-// NewClient returns the HTTP client of one server's connections.
-func NewClient(next http.RoundTripper, asked *Asked, memory *budget.Budget) *http.Client {
-	return &http.Client{Transport: &HTTPObserver{Next: next, Questions: &asked.Questions, Asked: asked, Memory: memory}, CheckRedirect: egress.CheckRedirect}
 }

@@ -5,6 +5,7 @@ package inflight
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"math"
@@ -28,6 +29,7 @@ import (
 type Refusal struct {
 	status int
 	said   *jsonrpc.Error // nil if the body has no JSON-RPC error
+	words  string         // the text for people in the body, empty for none
 	after  time.Duration  // of the header Retry-After
 	ended  bool           // whether the session may have ended
 	// refused says that the server does not know the session, so that it did nothing.
@@ -48,11 +50,7 @@ func (f *Refusal) Explain(err error, hide secret.Redactor) error {
 	case !transient(f.status):
 		return err
 	}
-	refused := &fault.Refused{Status: f.status, RetryAfter: f.after, Err: err}
-	if f.said != nil {
-		refused.Said = hide.Redact(f.said.Message)
-	}
-	return refused
+	return &fault.Refused{Status: f.status, Said: hide.Redact(f.words), RetryAfter: f.after, Err: err}
 }
 
 // transient reports whether the SDK reads no body of an answer with this status.
@@ -86,6 +84,7 @@ func (t *HTTPObserver) observeRefusal(r *http.Request, resp *http.Response, x *C
 	head := headOf(resp)
 	var own bool
 	f.said, own = errorIn(resp.Header, head, id)
+	f.words = wordsOf(f.said, resp.Header, head)
 	if t.OneStream || r.Header.Get(message.HeaderSessionID) != "" {
 		f.judge(head, own)
 	}
@@ -134,6 +133,19 @@ func errorIn(header http.Header, body []byte, id json.RawMessage) (said *jsonrpc
 		return nil, false //nolint:nilerr // A body need not be an answer.
 	}
 	return answer.Error, sameText(answer.ID, id)
+}
+
+// wordsOf returns what the body of an answer says to people: the message of its JSON-RPC error, or the
+// detail of a problem (RFC 9457).
+func wordsOf(said *jsonrpc.Error, header http.Header, body []byte) string {
+	if said != nil {
+		return said.Message
+	}
+	var problem struct{ Title, Detail string }
+	if mediaType, _, _ := mime.ParseMediaType(header.Get("Content-Type")); mediaType == "application/problem+json" {
+		_ = json.Unmarshal(body, &problem) // What it has counts.
+	}
+	return cmp.Or(problem.Detail, problem.Title)
 }
 
 func sameText(a, b json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(a), b) }

@@ -10,6 +10,7 @@ package listentry
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 
@@ -64,6 +65,49 @@ func Mend(method string, entry json.RawMessage) json.RawMessage {
 		return mended
 	}
 	return entry
+}
+
+// Shown returns an entry of a server's list as clients see it, and whether they see it.
+type Shown func(name string, entry json.RawMessage) (json.RawMessage, bool)
+
+// Page returns a page of a server's list with entries that clients take. Those that have no name are
+// left out, since nobody can ask for them. A page that is in order is returned as it is; the page itself
+// stays unchanged.
+func Page(method string, page *message.Result, shown Shown) (*message.Result, error) {
+	shape := message.ListOf[method]
+	var entries []json.RawMessage
+	if raw, ok := page.Fields[shape.Field]; ok {
+		if err := json.Unmarshal(raw, &entries); err != nil {
+			return nil, fmt.Errorf("parse %s: %w", shape.Field, err)
+		}
+	}
+	kept, changed := make([]json.RawMessage, 0, len(entries)), false
+	for _, entry := range entries {
+		name := nameOf(entry, shape.Key)
+		seen, ok := shown(name, entry)
+		if name == "" || !ok {
+			changed = true
+			continue
+		}
+		seen = Mend(method, seen)
+		changed = changed || !bytes.Equal(seen, entry)
+		kept = append(kept, seen)
+	}
+	if !changed {
+		return page, nil
+	}
+	mended := page.Clone()
+	mended.Set(shape.Field, kept)
+	return mended, nil
+}
+
+// nameOf returns the member that names an entry, empty for an entry without a name.
+func nameOf(entry json.RawMessage, key string) (name string) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(entry, &fields) != nil || json.Unmarshal(fields[key], &name) != nil {
+		return ""
+	}
+	return name
 }
 
 // named gives a resource without a name its URI as one.

@@ -29,6 +29,7 @@ const (
 	MethodElicit        = "elicitation/create"
 	MethodRoots         = "roots/list"
 
+	NotificationInitialized         = "notifications/initialized"
 	NotificationCancelled           = "notifications/cancelled"
 	NotificationProgress            = "notifications/progress"
 	NotificationMessage             = "notifications/message"

@@ -162,6 +162,9 @@ func (r *Result) setDefault(key string, v any) {
 	}
 }
 
+// LetKeep says for how long clients may keep the result, if its server does not say so.
+func (r *Result) LetKeep(d time.Duration) { r.setDefault("ttlMs", d.Milliseconds()) }
+
 // ForModern converts the result to the modern protocol. Caching is always private, whatever the
 // server says: an answer at a user's own URL is for that user alone.
 func (r *Result) ForModern(method string, server *mcp.Implementation) {

@@ -235,6 +235,9 @@ type Request struct {
 	Invited bool
 	// Waited says that the request has waited for a server that starts, for as long as it may.
 	Waited bool
+	// Routed says that the request came by the router's tool, so that its client knows no schema of
+	// the server's tool.
+	Routed bool
 }
 
 // Client is a client with a session.

@@ -5,6 +5,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inputrequired"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/outputs"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 )
 
@@ -29,6 +31,8 @@ type Pipeline struct {
 	// delivered.
 	deliver  func(ctx context.Context, q *message.Request, u *upstream.Server) (result mcp.Result, again bool, err error)
 	Policies policies
+	// Relisted is called when a server's list of tools changes for clients because of a result.
+	Relisted func()
 }
 
 // New returns a pipeline. servers returns the currently configured servers.
@@ -77,7 +81,25 @@ func (p *Pipeline) Forward(ctx context.Context, q *message.Request, u *upstream.
 	if err != nil {
 		return c.failed(err)
 	}
+	if raw, ok := result.(*message.Result); ok && c.output(raw).Settle(time.Now()) {
+		p.Relisted()
+	}
 	return result, nil
+}
+
+// output returns the result of a call of a tool, which clients compare with the output schema that
+// they have.
+func (c *call) output(r *message.Result) outputs.Call {
+	p, ok := c.query.Params.(*mcp.CallToolParamsRaw)
+	if !ok {
+		return outputs.Call{}
+	}
+	var listed json.RawMessage
+	if !c.query.Routed {
+		entry, _ := c.upstream.Lists.Find(message.MethodListTools, p.Name)
+		listed = entry.Raw
+	}
+	return c.upstream.Outputs.Of(p.Name, listed, r, time.Now())
 }
 
 // answer returns the cached answer, or the server's answer.
@@ -92,6 +114,7 @@ func (c *call) answer(ctx context.Context) (mcp.Result, error) {
 		return nil, err
 	}
 	if raw, ok := result.(*message.Result); ok {
+		c.output(raw).Mend()
 		c.applyResultPolicy(raw)
 		c.store(key, raw)
 	}

@@ -93,6 +93,9 @@ func (l Layout) entries(method string) []Entry {
 	entries := []Entry{}
 	for _, u := range l.Servers {
 		for _, it := range u.Lists.Offered(method) {
+			if method == message.MethodListTools {
+				it.Raw = u.Outputs.Listed(it.Key, it.Raw)
+			}
 			entries = append(entries, Entry{
 				ServerName: u.Config.Name, Original: it.Key,
 				Key: it.Key, Raw: listentry.Mend(method, it.Raw), Server: u, Hidden: it.Hidden, FromBridge: it.FromBridge,

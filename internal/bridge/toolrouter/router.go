@@ -228,6 +228,7 @@ func argumentsOf(w call) json.RawMessage {
 // know.
 func insideQuery(q *message.Request, e serverlists.Entry, w call) *message.Request {
 	inner := *q
+	inner.Routed = true
 	inner.Params = &mcp.CallToolParamsRaw{Name: e.Original, Arguments: argumentsOf(w)}
 	inner.Header = q.Header.Clone()
 	for name := range message.ParamHeaders(inner.Header) {

@@ -39,6 +39,12 @@ func (l *Conn) Finish(q *message.Request, x *inflight.Call) (mcp.Result, error) 
 	x.Delivery.SetResult(emptyResult) // There is an answer; its content is in result now.
 	switch {
 	case q.Era == message.Modern:
+		if _, list := message.ListOf[q.Method]; list {
+			if l.Era == message.Legacy {
+				delete(result.Fields, "ttlMs") // SDKs write 0 in versions that do not have it.
+			}
+			result.LetKeep(l.Upstream.Lists.watched())
+		}
 		result.ForModern(q.Method, l.session.InitializeResult().ServerInfo)
 	case l.Era == message.Modern:
 		result.ForLegacy(q.Method)
@@ -127,7 +133,8 @@ func Dial(ctx context.Context, u *Server, g *credential.Grant, who ClientIdentit
 	client.AddReceivingMiddleware(l.receive)
 	version := u.Connector.Version()
 	ctx = context.WithValue(ctx, inflight.BridgePathKey{}, l.way)
-	session, err := client.Connect(ctx, l.transport(), &mcp.ClientSessionOptions{ProtocolVersion: version})
+	openBy, _ := ctx.Deadline()
+	session, err := client.Connect(ctx, l.transport(openBy), &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		l.asked.Close()
 		if tooLarge(err) {
@@ -188,21 +195,24 @@ func (l *Conn) options(who ClientIdentity) *mcp.ClientOptions {
 	return opts
 }
 
-// transport returns the transport to the server.
-func (l *Conn) transport() mcp.Transport {
+// transport returns the transport to the server, to which the connection must be open by a time.
+func (l *Conn) transport(openBy time.Time) mcp.Transport {
 	u, g := l.Upstream, l.grant
+	observer := &inflight.HTTPObserver{Next: g.Network, Questions: &l.asked.Questions, OpenBy: openBy}
 	switch u.Config.Kind() {
 	case mcpserver.Stdio:
 		return &streamTransport{next: g.Program(u.Runs, u.Config.Program, u.Log), link: l, patience: u.Timing.silence(u.Timing.Connect), hops: true}
 	case mcpserver.SSE:
-		confined := &egress.ConfinedTransport{Next: &inflight.HTTPObserver{Next: g.Network, OneStream: true, Questions: &l.asked.Questions}, Origin: egress.OriginOf(u.Config.URL)}
+		observer.OneStream = true
+		confined := &egress.ConfinedTransport{Next: observer, Origin: egress.OriginOf(u.Config.URL)}
 		client := &http.Client{Transport: confined, CheckRedirect: egress.CheckRedirect}
 		// The observer limits the size of an event, which ends one call. The SDK's limit would end
 		// all calls.
 		return &streamTransport{next: &mcp.SSEClientTransport{Endpoint: u.Config.URL, HTTPClient: client, MaxEventSize: -1}, link: l}
 	}
+	observer.Asked, observer.Memory = l.asked, u.Memory
 	return &mcp.StreamableClientTransport{
-		Endpoint: u.Config.URL, HTTPClient: inflight.NewClient(g.Network, l.asked, u.Memory),
+		Endpoint: u.Config.URL, HTTPClient: &http.Client{Transport: observer, CheckRedirect: egress.CheckRedirect},
 		DisableStandaloneSSE: u.Config.NoListening,
 	}
 }

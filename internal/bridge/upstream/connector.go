@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
@@ -88,7 +89,7 @@ func (c *Connector) Run(ctx context.Context) {
 			continue
 		}
 		failures++
-		c.pause(ctx, g, failures)
+		c.pause(ctx, g, failures, err)
 	}
 }
 
@@ -270,24 +271,33 @@ func (c *Connector) probe(ctx context.Context, l *Conn) error {
 	return err
 }
 
-// pause waits before the next attempt, or until a request needs the server or its secrets change.
-func (c *Connector) pause(ctx context.Context, g *credential.Grant, failures int) {
+// pause waits before the next attempt after one that failed with err, or until a request needs the
+// server or its secrets change.
+func (c *Connector) pause(ctx context.Context, g *credential.Grant, failures int, err error) {
 	d := c.server.Timing.BackoffMin << min(failures-1, 16)
 	if d <= 0 || d > c.server.Timing.BackoffMax {
 		d = c.server.Timing.BackoffMax
 	}
+	// A server that refuses connections must not be tried in a loop when requests need it, and one
+	// that says when it is ready again not before.
+	least := c.server.Timing.BackoffMin / 4
+	if refused, ok := errors.AsType[*fault.Refused](err); ok {
+		least = max(least, min(refused.RetryAfter, c.server.Timing.BackoffMax))
+	}
+	soonest := time.NewTimer(least)
+	defer soonest.Stop()
 	// Jitter, so that many bridges do not reconnect to a recovered server at once.
-	timer := time.NewTimer(d/2 + rand.N(d/2+1)) //nolint:gosec // Spreading load needs no secret randomness.
+	timer := time.NewTimer(max(least, d/2+rand.N(d/2+1))) //nolint:gosec // Spreading load needs no secret randomness.
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-g.Life.Done():
 	case <-timer.C:
 	case <-c.kick:
-		// A request waits; but a server that refuses connections must not be tried in a loop.
 		select {
 		case <-ctx.Done():
-		case <-time.After(c.server.Timing.BackoffMin / 4):
+		case <-g.Life.Done():
+		case <-soonest.C:
 		}
 	}
 }

@@ -91,24 +91,6 @@ func (o *Lists) has(tool string) bool {
 	return ok
 }
 
-// WithoutTools returns a copy of the page without hidden tools. The page itself stays unchanged,
-// because it may be cached.
-func (o *Lists) WithoutTools(page *message.Result) (mcp.Result, error) {
-	items, err := itemsOf(message.MethodListTools, page)
-	if err != nil {
-		return nil, fault.ToRPC(err, o.server.Config.Name)
-	}
-	raws := []json.RawMessage{}
-	for _, it := range items {
-		if o.server.Config.Tools.Allows(it.Key) {
-			raws = append(raws, it.Raw)
-		}
-	}
-	kept := page.Clone()
-	kept.Set(message.ListOf[message.MethodListTools].Field, raws)
-	return kept, nil
-}
-
 // withdraw takes u out of service and returns the resulting change notifications. The caller holds
 // u.mu. The entries of the server keep their names, so that no name comes to mean another server's
 // tool, but they are hidden.
@@ -155,6 +137,8 @@ type Lists struct {
 	server *Server
 
 	Lists map[string][]Item // by list method
+	// until is how long each list of Lists is good according to the server, zero if it does not say.
+	until map[string]time.Time
 	// introduction holds the server's instructions from the last connection.
 	introduction string
 	// changes is one more than the number of the server's notifications of changed tools.
@@ -202,16 +186,16 @@ func (o *Lists) list(ctx context.Context, l *Conn) error {
 		message.MethodListTemplates: caps.Resources != nil,
 	}
 	state := o.changes.Load()
-	lists := make(map[string][]Item, len(offered))
+	lists, until := make(map[string][]Item, len(offered)), map[string]time.Time{}
 	for method, ok := range offered {
 		if !ok {
 			continue
 		}
-		items, err := listAll(ctx, l, method)
+		items, good, err := listAll(ctx, l, method)
 		if err != nil && (method != message.MethodListTemplates || !fault.IsMethodNotFound(err)) {
 			return fmt.Errorf("%s: %w", method, err)
 		}
-		lists[method] = items
+		lists[method], until[method] = items, good
 	}
 	drifted := o.compareTools(lists[message.MethodListTools])
 	o.server.mu.Lock()
@@ -220,6 +204,7 @@ func (o *Lists) list(ctx context.Context, l *Conn) error {
 		return fault.ErrStale
 	}
 	was := o.server.Availability.mismatch
+	o.until = until
 	notes := o.accept(l, lists, drifted)
 	o.server.mu.Unlock()
 	switch {
@@ -274,26 +259,28 @@ func listEndless(method string) error {
 	return &fault.TooMuch{Text: fmt.Sprintf("the server's list of %s has no end: its cursor repeats", message.ListOf[method].Field)}
 }
 
-// listAll reads a list of the server.
-func listAll(ctx context.Context, l *Conn, method string) ([]Item, error) {
-	var items []Item
+// listAll reads a list of the server. until is how long it is good, zero if the server does not say.
+func listAll(ctx context.Context, l *Conn, method string) (items []Item, until time.Time, err error) {
 	cursor, size, cursors := "", 0, map[string]bool{}
 	for range maxPages {
 		p := &mcp.ListToolsParams{Cursor: cursor} // all four have the same wire format
 		result, err := l.query(ctx, method, p)
 		if err != nil {
-			return nil, err
+			return nil, until, err
+		}
+		if ttl, ok := result.TTL(); ok && l.Era == message.Modern {
+			until = earlier(until, time.Now().Add(ttl))
 		}
 		page, err := itemsOf(method, result)
 		if err != nil {
-			return nil, err
+			return nil, until, err
 		}
 		items = append(items, page...)
 		for _, it := range page {
 			size += len(it.Raw)
 		}
 		if len(items) > MaxListed || size > MaxListedBytes {
-			return nil, listTooLarge(method)
+			return nil, until, listTooLarge(method)
 		}
 		cursor = ""
 		if raw, ok := result.Fields["nextCursor"]; ok {
@@ -303,14 +290,46 @@ func listAll(ctx context.Context, l *Conn, method string) ([]Item, error) {
 			break
 		}
 		if cursors[cursor] {
-			return nil, listEndless(method)
+			return nil, until, listEndless(method)
 		}
 		cursors[cursor] = true
 	}
 	for i := range items {
 		items[i].FromBridge = l.isBridge()
 	}
-	return items, nil
+	return items, until, nil
+}
+
+// earlier returns the earlier of two times, of which the first may be zero for none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// KeepFor returns for how long clients may keep what the bridge has of the server's list: what is left
+// of the time that the server gives, at most the time for which they may keep one of which it says
+// nothing.
+func (o *Lists) KeepFor(method string) time.Duration {
+	most := o.watched()
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	if until := o.until[method]; !until.IsZero() {
+		return min(most, max(0, time.Until(until)))
+	}
+	return most
+}
+
+// watched returns for how long clients may keep a list of which the server says nothing: no time
+// while the bridge would not learn of a change, because it is not connected or the server fails.
+func (o *Lists) watched() time.Duration {
+	o.server.mu.Lock()
+	defer o.server.mu.Unlock()
+	if h := o.server.Availability.health; !o.server.Connector.link.Alive() || h.Status != health.Healthy || h.Failures > 0 {
+		return 0
+	}
+	return o.server.Timing.Keep
 }
 
 // Items returns the last list of the server. The slice must not be changed.

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/outputs"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
@@ -237,6 +238,8 @@ type Server struct {
 	Over <-chan struct{}
 
 	Changing inflight.Throttle // limits how often changed lists are read
+	// Outputs are the output schemas of the tools.
+	Outputs outputs.Outputs
 
 	asks *inflight.AskLimit
 

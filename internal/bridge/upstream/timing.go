@@ -32,6 +32,9 @@ type Timing struct {
 	Grace time.Duration
 	// BackoffMin and BackoffMax limit the pause between attempts.
 	BackoffMin, BackoffMax time.Duration
+	// Keep is how long clients may keep a list of which its server says nothing, and at most a list of
+	// the bridge.
+	Keep time.Duration
 	// Pace is the minimum time between two list changes of one kind that the bridge reacts to.
 	Pace time.Duration
 }
@@ -61,6 +64,8 @@ var DefaultTiming = Timing{
 	// At most the probe interval, so that the bridge notices a recovered server about as fast as
 	// the failure of a connected one.
 	BackoffMax: 30 * time.Second,
+	// The bridge reads each list again at each probe, so it learns of a change within this time.
+	Keep: health.Interval,
 	// Nobody can follow a list that changes more often, and a server that reports a change on
 	// every read would be read without end.
 	Pace: time.Second,

@@ -66,7 +66,7 @@ func (t *ToolsCheck) compareOwn(ctx context.Context, state uint64) error {
 	u := t.conn.Upstream
 	var tools []Item
 	if t.conn.Capabilities().Tools != nil {
-		listed, err := listAll(ctx, t.conn, message.MethodListTools)
+		listed, _, err := listAll(ctx, t.conn, message.MethodListTools)
 		if err != nil {
 			if fault.ConnectionLost(err) {
 				t.conn.Life.Retire()

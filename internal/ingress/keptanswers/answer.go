@@ -46,7 +46,22 @@ func parseAnswer(raw []byte, events bool) (answer, error) {
 	if json.Unmarshal(message, &m) != nil || m.Result.Kind() != '{' || json.Unmarshal(m.Result, &page) != nil || page.Next != nil {
 		return answer{}, errNotKept
 	}
-	return answer{Result: m.Result}, nil
+	result, err := stale(m.Result)
+	return answer{Result: result}, err
+}
+
+// stale returns a result that says of itself that clients may keep it for no time: it was made some
+// time ago, and the bridge may have another one in a moment.
+func stale(result jsontext.Value) (jsontext.Value, error) {
+	var fields map[string]jsontext.Value
+	if err := json.Unmarshal(result, &fields); err != nil {
+		return nil, err
+	}
+	if fields["ttlMs"] == nil {
+		return result, nil
+	}
+	fields["ttlMs"] = jsontext.Value("0")
+	return json.Marshal(fields, json.Deterministic(true))
 }
 
 // lastEvent returns the data of the last event, which a bridge writes in one line.

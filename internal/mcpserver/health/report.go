@@ -103,6 +103,9 @@ type Server struct {
 	LatencyMS int64 `json:"latencyMs"`
 	// LastCheck is when the last probe ended.
 	LastCheck *time.Time `json:"lastCheck,omitempty"`
+	// UnfitResults counts the results of tools, since the bridge has connected to the server with this
+	// configuration, that do not fit the output schemas that the server lists.
+	UnfitResults int `json:"unfitResults,omitempty"`
 	// Failures counts the failed probes since the last success.
 	Failures int `json:"failures"`
 	// Error is the last probe's failure, empty if it succeeded, or what a server with ReasonNotReady

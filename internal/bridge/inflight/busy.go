@@ -1,0 +1,94 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inflight
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+)
+
+// maxBusyWait bounds how long a request waits in all for a server that says that it is busy. Common
+// clients wait for twice this time.
+const maxBusyWait = 30 * time.Second
+
+// opening are the methods of requests that wait for a busy server: those that open a connection, and
+// lists. A connection that fails would be opened from its beginning, with more requests. Calls do
+// not wait: whether to repeat one is the client's decision.
+var opening = slices.Concat(message.ListMethods, []string{
+	message.MethodInitialize, message.MethodDiscover, message.MethodListen, message.MethodPing, message.NotificationInitialized,
+})
+
+// send sends a request. If the server is busy and says until when by Retry-After, a request that
+// opens the connection is sent again then, as long as its time allows.
+func (t *HTTPObserver) send(r *http.Request, x *Call) (*http.Response, error) {
+	most := time.Now().Add(maxBusyWait)
+	for {
+		resp, err := t.Next.RoundTrip(r)
+		if err != nil || resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+			return resp, err
+		}
+		now := time.Now()
+		after := retryAfter(resp.Header.Get("Retry-After"), now)
+		if after == 0 || !now.Add(after).Before(t.waitsUntil(r.Context(), x, most)) {
+			return resp, nil
+		}
+		again := openingAgain(r)
+		if again == nil {
+			return resp, nil
+		}
+		_ = resp.Body.Close()
+		timer := time.NewTimer(after)
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			timer.Stop()
+			return nil, context.Cause(r.Context())
+		}
+		r = again
+	}
+}
+
+// waitsUntil returns until when a request may wait: to its own deadline, else until its connection must
+// be open, and at most until most.
+func (t *HTTPObserver) waitsUntil(ctx context.Context, x *Call, most time.Time) time.Time {
+	if x != nil {
+		ctx = x.Ctx // That of the HTTP request outlasts it.
+	}
+	until, ok := ctx.Deadline()
+	if !ok {
+		until = t.OpenBy
+	}
+	if until.IsZero() || most.Before(until) {
+		return most
+	}
+	return until
+}
+
+// openingAgain returns a request to send again, nil for one that does not wait. A GET opens a stream.
+func openingAgain(r *http.Request) *http.Request {
+	again := r.Clone(r.Context())
+	if r.Method == http.MethodGet {
+		return again
+	}
+	if r.Method != http.MethodPost || r.GetBody == nil {
+		return nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil
+	}
+	text, err := io.ReadAll(body)
+	_ = body.Close()
+	m, ok := message.ReadIncoming(text)
+	if err != nil || !ok || !slices.Contains(opening, m.Method) {
+		return nil
+	}
+	setBody(again, text)
+	return again
+}

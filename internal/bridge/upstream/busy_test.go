@@ -1,0 +1,238 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+)
+
+// busyServer is a server with an empty list of tools that notes when it was asked, and refuses some
+// requests.
+type busyServer struct {
+	modern bool
+	refuse func(method string, before int) (status int, retryAfter, body string)
+
+	mu    sync.Mutex
+	began time.Time
+	asked []string // "<method> <time since the beginning>"
+	count map[string]int
+}
+
+// ServeHTTP implements http.Handler.
+func (s *busyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m := struct {
+		ID     json.RawMessage
+		Method string
+	}{Method: r.Method}
+	_ = json.NewDecoder(r.Body).Decode(&m)
+	if r.Method == http.MethodDelete {
+		return
+	}
+	s.mu.Lock()
+	s.asked = append(s.asked, fmt.Sprint(m.Method, " ", time.Since(s.began)))
+	before := s.count[m.Method]
+	s.count[m.Method]++
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if status, after, body := s.refuse(m.Method, before); status != 0 {
+		if strings.Contains(body, "detail") {
+			w.Header().Set("Content-Type", "application/problem+json")
+		}
+		w.Header().Set("Retry-After", after)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+		return
+	}
+	s.answer(w, r, m.ID, m.Method)
+}
+
+func (s *busyServer) answer(w http.ResponseWriter, r *http.Request, id json.RawMessage, method string) {
+	result := ""
+	switch {
+	case method == message.MethodListen, method == http.MethodGet:
+		w.Header().Set("Content-Type", "text/event-stream")
+		if method == message.MethodListen {
+			_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{\"notifications\":{\"toolsListChanged\":true},\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":%s}}}\n\n", id)
+		}
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return
+	case method == message.MethodDiscover && s.modern:
+		result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"busy","version":"1"}}}`
+	case method == message.MethodDiscover:
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`, id)
+		return
+	case method == message.MethodInitialize:
+		result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"busy","version":"1"}}`
+	case method == message.MethodListTools:
+		result = `{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[]}`
+	default:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+}
+
+// log returns when the server was asked.
+func (s *busyServer) log() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+// pipes is a listener of pipes, which let a test have a clock of its own.
+type pipes struct {
+	net.Listener
+
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+// Accept implements net.Listener.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (p *pipes) Close() error {
+	close(p.closed)
+	return nil
+}
+
+func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	p.conns <- far
+	return near, nil
+}
+
+// connectTo has a bridge connect to the server until the test ends.
+func connectTo(t *testing.T, s *busyServer) *Server {
+	t.Helper()
+	s.began, s.count = time.Now(), map[string]int{}
+	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	front := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	transport := &http.Transport{DialContext: l.dial}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running, closing sync.WaitGroup
+	u := New(ctx, mcpserver.Server{Name: "busy", URL: "http://busy/mcp"}, Options{
+		Timing: DefaultTiming, Network: transport, Log: message.DiscardLog, Memory: budget.New(0, budget.Patience), Closing: &closing,
+		Changed: func(*Server, string) {}, Resumed: func(*Server) {}, Settled: func() {},
+	})
+	running.Go(func() { _ = front.Serve(l) })
+	running.Go(func() { u.Connector.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		_ = front.Close()
+		transport.CloseIdleConnections()
+		running.Wait()
+		closing.Wait()
+	})
+	return u
+}
+
+const busyWords = `{"jsonrpc":"2.0","id":null,"error":{"code":-32050,"message":"30 requests a minute are enough"}}`
+
+// TestAConnectionIsNotBegunAgainWhenItsServerIsBusyForAMoment refuses each request of an opening
+// once. The server says by Retry-After when it is asked again, and is not asked before.
+func TestAConnectionIsNotBegunAgainWhenItsServerIsBusyForAMoment(t *testing.T) {
+	t.Parallel()
+	for era, methods := range map[string][]string{
+		"modern": {message.MethodDiscover, message.MethodListen, message.MethodListTools},
+		"legacy": {message.MethodDiscover, message.MethodInitialize, http.MethodGet, message.NotificationInitialized, message.MethodListTools},
+	} {
+		for i, refused := range methods {
+			for name, after := range map[string]func() string{
+				"seconds": func() string { return "2" },
+				"a date":  func() string { return time.Now().Add(2 * time.Second).UTC().Format(http.TimeFormat) },
+			} {
+				for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+					t.Run(fmt.Sprintf("%s, %s, %s, %d", era, refused, name, status), func(t *testing.T) {
+						t.Parallel()
+						synctest.Test(t, func(t *testing.T) {
+							s := &busyServer{modern: era == "modern", refuse: func(method string, before int) (int, string, string) {
+								if method != refused || before > 0 {
+									return 0, "", ""
+								}
+								return status, after(), busyWords
+							}}
+							u := connectTo(t, s)
+							if _, err := u.Shared(t.Context()); err != nil {
+								t.Errorf("the server is not connected: %v", err)
+							}
+							var want []string
+							for _, method := range methods[:i+1] {
+								want = append(want, method+" 0s")
+							}
+							for _, method := range methods[i:] {
+								want = append(want, method+" 2s")
+							}
+							if diff := cmp.Diff(want, s.log()); diff != "" {
+								t.Errorf("requests (-want +got):\n%s", diff)
+							}
+						})
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestABusyServerIsAskedWhenItSaysSoAndItsUserReadsItsWords has a server name a time that is longer
+// than a connection may take. Requests that need it do not have it asked before.
+func TestABusyServerIsAskedWhenItSaysSoAndItsUserReadsItsWords(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"a JSON-RPC error": busyWords,
+		"a problem":        `{"title":"Too Many Requests","status":429,"detail":"30 requests a minute are enough"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &busyServer{modern: true, refuse: func(string, int) (int, string, string) {
+					return http.StatusTooManyRequests, "20", body
+				}}
+				u := connectTo(t, s)
+				_, err := u.Shared(t.Context())
+				const words = `it answered HTTP 429 Too Many Requests and says "30 requests a minute are enough": try again in 20 s`
+				if err == nil || !strings.Contains(err.Error(), words) {
+					t.Errorf("a request gets %v", err)
+				}
+				if got := u.Availability.Report().Error; got != words {
+					t.Errorf("the health says %q", got)
+				}
+				time.Sleep(25*time.Second - time.Since(s.began))
+				for _, asked := range s.log() {
+					if !strings.HasSuffix(asked, " 0s") && !strings.HasSuffix(asked, " 20s") {
+						t.Errorf("it was asked for %s", asked)
+					}
+				}
+				if last := s.log(); !strings.HasSuffix(last[len(last)-1], " 20s") {
+					t.Errorf("it was asked last for %s", last[len(last)-1])
+				}
+			})
+		})
+	}
+}
