@@ -35,7 +35,7 @@ func (t *HTTPObserver) send(r *http.Request, x *Call) (*http.Response, error) {
 		}
 		now := time.Now()
 		after := retryAfter(resp.Header.Get("Retry-After"), now)
-		if after == 0 || !now.Add(after).Before(t.waitsUntil(r.Context(), x, most)) {
+		if after == 0 || !now.Add(after).Before(t.waitsUntil(r, x, most)) {
 			return resp, nil
 		}
 		again := openingAgain(r)
@@ -56,11 +56,11 @@ func (t *HTTPObserver) send(r *http.Request, x *Call) (*http.Response, error) {
 
 // waitsUntil returns until when a request may wait: to its own deadline, else until its connection must
 // be open, and at most until most.
-func (t *HTTPObserver) waitsUntil(ctx context.Context, x *Call, most time.Time) time.Time {
+func (t *HTTPObserver) waitsUntil(r *http.Request, x *Call, most time.Time) time.Time {
+	until, ok := r.Context().Deadline()
 	if x != nil {
-		ctx = x.Ctx // That of the HTTP request outlasts it.
+		until, ok = x.Ctx.Deadline() // Its HTTP request outlasts it.
 	}
-	until, ok := ctx.Deadline()
 	if !ok {
 		until = t.OpenBy
 	}

@@ -53,6 +53,22 @@ func (r *Result) TTL() (time.Duration, bool) {
 	return time.Duration(min(max(ms, 0), 24*60*60*1000)) * time.Millisecond, true
 }
 
+// GoodUntil returns until when the result may be cached, according to the server, and at most until
+// another time. Zero stands for no limit.
+func (r *Result) GoodUntil(now, most time.Time) time.Time {
+	ttl, ok := r.TTL()
+	if until := now.Add(ttl); ok && (most.IsZero() || until.Before(most)) {
+		return until
+	}
+	return most
+}
+
+// NextCursor returns the cursor of the next page of a list, empty if there is none.
+func (r *Result) NextCursor() (cursor string) {
+	_ = json.Unmarshal(r.Fields["nextCursor"], &cursor) // A cursor of another type counts as no cursor.
+	return cursor
+}
+
 // Result is a result as a server sent it. The SDK's types would drop unknown fields and round
 // large numbers.
 type Result struct {

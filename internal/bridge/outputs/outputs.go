@@ -135,15 +135,19 @@ func (c Call) Mend() {
 	if value != nil && !hasContent(c.result) {
 		addText(c.result, string(value))
 	}
-	if c.tool == nil {
-		return
-	}
-	if value != nil {
+	switch {
+	case c.tool == nil:
+	case value == nil:
+		c.findStructured()
+	default:
 		if fit, known := c.tool.schema.fits(value); known && !fit {
 			keepAsText(c.result, value)
 		}
-		return
 	}
+}
+
+// findStructured makes a text that the schema describes structured content.
+func (c Call) findStructured() {
 	for _, text := range texts(c.result) {
 		object := json.RawMessage(strings.TrimSpace(text))
 		if fit, _ := c.tool.schema.fits(object); fit && object[0] == '{' {

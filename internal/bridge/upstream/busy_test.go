@@ -122,10 +122,16 @@ func (p *pipes) Close() error {
 	return nil
 }
 
-func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
-	p.conns <- far
-	return near, nil
+	select {
+	case p.conns <- far:
+		return near, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // connectTo has a bridge connect to the server until the test ends.

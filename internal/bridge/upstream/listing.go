@@ -268,8 +268,8 @@ func listAll(ctx context.Context, l *Conn, method string) (items []Item, until t
 		if err != nil {
 			return nil, until, err
 		}
-		if ttl, ok := result.TTL(); ok && l.Era == message.Modern {
-			until = earlier(until, time.Now().Add(ttl))
+		if l.Era == message.Modern { // SDKs write 0 in versions that do not have it.
+			until = result.GoodUntil(time.Now(), until)
 		}
 		page, err := itemsOf(method, result)
 		if err != nil {
@@ -282,11 +282,7 @@ func listAll(ctx context.Context, l *Conn, method string) (items []Item, until t
 		if len(items) > MaxListed || size > MaxListedBytes {
 			return nil, until, listTooLarge(method)
 		}
-		cursor = ""
-		if raw, ok := result.Fields["nextCursor"]; ok {
-			_ = json.Unmarshal(raw, &cursor) // a cursor of another type counts as no cursor
-		}
-		if cursor == "" {
+		if cursor = result.NextCursor(); cursor == "" {
 			break
 		}
 		if cursors[cursor] {
@@ -298,14 +294,6 @@ func listAll(ctx context.Context, l *Conn, method string) (items []Item, until t
 		items[i].FromBridge = l.isBridge()
 	}
 	return items, until, nil
-}
-
-// earlier returns the earlier of two times, of which the first may be zero for none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // KeepFor returns for how long clients may keep what the bridge has of the server's list: what is left
