@@ -64,6 +64,7 @@ func TestNoTextOfAResultIsLostBecauseOfItsSchema(t *testing.T) {
 		"another type":               {numberSchema, `{"content":[` + hello + `],"structuredContent":{"n":"1"}}`, "", []string{"hello", `{"n":"1"}`}},
 		"another type, and its text": {numberSchema, `{"content":[{"type":"text","text":"{\"n\": \"1\"}"}],"structuredContent":{"n":"1"}}`, "", []string{`{"n": "1"}`}},
 		"another type alone":         {numberSchema, `{"structuredContent":{}}`, "", []string{`{}`}},
+		"a null and no schema":       {"", `{"content":[` + hello + `],"structuredContent":null}`, `{"content":[` + hello + `]}`, nil},
 		"an error":                   {numberSchema, `{"content":[` + hello + `],"isError":true}`, "", nil},
 		"a task":                     {numberSchema, `{"task":{"taskId":"a","status":"working"},"content":[]}`, "", nil},
 		"a large result":             {numberSchema, `{"content":[{"type":"text","text":"` + long + `"}],"structuredContent":{}}`, "", nil},

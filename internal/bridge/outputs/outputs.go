@@ -132,7 +132,9 @@ func (c Call) Mend() {
 		return
 	}
 	value := structured(c.result)
-	if value != nil && !hasContent(c.result) {
+	if value == nil {
+		delete(c.result.Fields, fieldStructured) // SDKs refuse null.
+	} else if !hasContent(c.result) {
 		addText(c.result, string(value))
 	}
 	switch {
