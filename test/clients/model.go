@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -138,34 +139,45 @@ func (m *Model) answer(ctx context.Context, q question) reply {
 		// Agents also ask for titles and the like.
 		return reply{text: "Nothing."}
 	}
-	var results []string
-	searched := false
-	for _, r := range q.results {
-		if strings.Contains(r.id, search) {
-			searched = true
-			continue
-		}
-		results = append(results, r.text)
+	results, found, searched := m.sort(q)
+	m.note(q, results, found)
+	target, offered := find(q.tools, m.Tool)
+	finder, finds := find(q.tools, "tool_search")
+	arguments := map[string]any{}
+	if !offered && found != "" {
+		target, offered = find(q.tools, "tool_call")
+		arguments = map[string]any{"name": found, "arguments": arguments}
 	}
-	m.note(q, results)
-	target, found := find(q.tools, m.Tool)
-	finder, deferred := find(q.tools, "tool_search", "ToolSearch")
 	switch {
 	case len(results) >= max(m.Calls, 1):
 		return reply{text: "The tool answered: " + results[len(results)-1]}
-	case found:
+	case offered:
 		if len(results) > 0 && m.Between != nil {
 			m.Between(ctx)
 		}
-		return reply{call: target, id: fmt.Sprintf("call_%d", len(results)+1), arguments: map[string]any{}}
-	case deferred && !searched:
+		return reply{call: target, id: fmt.Sprintf("call_%d", len(results)+1), arguments: arguments}
+	case finds && !searched:
 		return reply{call: finder, id: search + "_1", arguments: map[string]any{"query": m.Tool}}
 	}
 	return reply{text: "No tool was offered whose name ends with " + m.Tool + "."}
 }
 
+// sort returns the results of the tool, the tool's name that a search found, and whether there
+// was one: an agent with many tools has the model search for them, and call them by another tool.
+func (m *Model) sort(q question) (results []string, found string, searched bool) {
+	name := regexp.MustCompile(`[A-Za-z0-9_-]*` + regexp.QuoteMeta(m.Tool))
+	for _, r := range q.results {
+		if !strings.Contains(r.id, search) {
+			results = append(results, r.text)
+			continue
+		}
+		found, searched = name.FindString(r.text), true
+	}
+	return results, found, searched
+}
+
 // note keeps what the client gave.
-func (m *Model) note(q question, results []string) {
+func (m *Model) note(q question, results []string, found string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen.Offered = nil
@@ -173,6 +185,9 @@ func (m *Model) note(q question, results []string) {
 	for _, t := range q.tools {
 		m.seen.Offered = append(m.seen.Offered, t.Name)
 		text += "\n" + t.Description
+	}
+	if found != "" {
+		m.seen.Offered = append(m.seen.Offered, found)
 	}
 	if len(text) > len(m.seen.Text) {
 		m.seen.Text = text
