@@ -108,7 +108,7 @@ test-e2e: $(if $(filter local,$(CLUSTER)),deps-test assets,deps-e2e) bin/image t
 
 .PHONY: test-clients
 test-clients: test/clients/node_modules/.package-lock.json ## The MCP clients that people use, from npm, against an installation, and docs/clients.md of it. Not part of test.
-	@TIERS_FILE= $(MAKE) test-e2e TESTFLAGS='-tags=e2e,clients -timeout=60m -run=$(or $(TESTS),TestClientsThatPeopleUse)'
+	@TIERS_FILE= $(MAKE) test-e2e TESTFLAGS='-tags=e2e,clients -timeout=60m -parallel=2 -run=$(or $(TESTS),TestClientsThatPeopleUse)'
 
 .PHONY: test-upgrade
 test-upgrade: bin/image bin/helm ## Upgrade, rollback and uninstall under load on the cluster of make up NAME PORT, from FROM=REV. The end of test-release.

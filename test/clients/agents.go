@@ -175,6 +175,7 @@ func qwenCode(w Window) start {
 			"telemetry":  object{"enabled": false},
 			"mcpServers": object{Server: object{"httpUrl": w.URL, "headers": w.headers()}},
 		}},
+		env: map[string]string{"QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"},
 	}
 }
 

@@ -11,9 +11,8 @@ import (
 // readMessages reads a request to Anthropic's Messages.
 func readMessages(body []byte) (question, error) {
 	var in struct {
-		Stream   bool            `json:"stream"`
-		System   json.RawMessage `json:"system"`
-		Tools    []tool          `json:"tools"`
+		Stream   bool   `json:"stream"`
+		Tools    []tool `json:"tools"`
 		Messages []struct {
 			Content json.RawMessage `json:"content"`
 		} `json:"messages"`
@@ -22,9 +21,6 @@ func readMessages(body []byte) (question, error) {
 		return question{}, err
 	}
 	q := question{tools: in.Tools, stream: in.Stream}
-	if in.System != nil {
-		q.system = textOf(in.System)
-	}
 	for _, m := range in.Messages {
 		var blocks []struct {
 			Type    string          `json:"type"`

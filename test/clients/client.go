@@ -120,12 +120,14 @@ func write(path string, content any) error {
 func (w Window) run(ctx context.Context, command []string, env map[string]string) (string, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = filepath.Join(w.Home, "work")
-	if err := os.MkdirAll(cmd.Dir, 0o700); err != nil {
-		return "", err
+	for _, folder := range []string{cmd.Dir, filepath.Join(w.Home, "tmp")} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return "", err
+		}
 	}
 	all := map[string]string{
-		"PATH": filepath.Dir(w.Node) + ":/usr/local/bin:/usr/bin:/bin", "HOME": w.Home, "TMPDIR": w.Home,
-		"TERM": "dumb", "NO_COLOR": "1", "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1,localhost",
+		"PATH": filepath.Dir(w.Node) + ":/usr/local/bin:/usr/bin:/bin", "HOME": w.Home, "TMPDIR": filepath.Join(w.Home, "tmp"),
+		"TERM": "xterm-256color", "NO_COLOR": "1", "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1,localhost",
 		"DO_NOT_TRACK": "1", "OTEL_SDK_DISABLED": "true",
 	}
 	maps.Copy(all, env)
@@ -149,7 +151,7 @@ var (
 	escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07`)
 	ports   = regexp.MustCompile(`(127\.0\.0\.1|localhost):\d+`)
 	spaces  = regexp.MustCompile(`[\s\x00-\x1f]+`)
-	numbers = regexp.MustCompile(`\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{16,}|\d+(\.\d+)? ?m?s|\d{4}-\d\d-\d\d[T ][\d:.]+Z?)\b`)
+	numbers = regexp.MustCompile(`\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{16,}|\d+(\.\d+)? ?(m?s|seconds)|\d{4}-\d\d-\d\d[T ][\d:.]+Z?)\b`)
 )
 
 // maxWords bounds what is kept of what a client printed, in characters.

@@ -11,7 +11,6 @@ import (
 // readContents reads a request to Google's generateContent.
 func readContents(body []byte) (question, error) {
 	type part struct {
-		Text     string `json:"text"`
 		Response *struct {
 			Name     string          `json:"name"`
 			Response json.RawMessage `json:"response"`
@@ -21,7 +20,6 @@ func readContents(body []byte) (question, error) {
 		Parts []part `json:"parts"`
 	}
 	var in struct {
-		System   content   `json:"systemInstruction"`
 		Contents []content `json:"contents"`
 		Tools    []struct {
 			Functions []tool `json:"functionDeclarations"`
@@ -31,9 +29,6 @@ func readContents(body []byte) (question, error) {
 		return question{}, err
 	}
 	var q question
-	for _, p := range in.System.Parts {
-		q.system += p.Text
-	}
 	for _, t := range in.Tools {
 		q.tools = append(q.tools, t.Functions...)
 	}

@@ -37,16 +37,16 @@ type Model struct {
 type Seen struct {
 	// Offered are the names of the tools.
 	Offered []string
-	// Text is the longest of the system texts, with the descriptions of the tools.
-	Text string
+	// Question is the longest request with tools, as it was sent: the system text, the
+	// descriptions of the tools and the conversation.
+	Question string
 	// Results are the texts that the calls returned, in the order of the calls.
 	Results []string
 }
 
 // tool is a tool that a client offers.
 type tool struct {
-	Name        string
-	Description string
+	Name string
 	// Namespace is a name beside which Responses gives those of tools.
 	Namespace string
 }
@@ -54,9 +54,9 @@ type tool struct {
 // question is what a client asks of the model: all of the conversation until now.
 type question struct {
 	tools   []tool
-	system  string
 	results []result
 	stream  bool
+	body    string
 }
 
 // result is what a call returned. id is that of the call, or has the tool's name in it where
@@ -107,6 +107,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
+		q.body = string(body)
 		p.write(w, q.stream || strings.HasPrefix(suffix, ":stream"), m.answer(r.Context(), q))
 		return
 	}
@@ -142,7 +143,7 @@ func (m *Model) answer(ctx context.Context, q question) reply {
 	results, found, searched := m.sort(q)
 	m.note(q, results, found)
 	target, offered := find(q.tools, m.Tool)
-	finder, finds := find(q.tools, "tool_search")
+	finder, finds := find(q.tools, "tool_search", "ToolSearch")
 	arguments := map[string]any{}
 	if !offered && found != "" {
 		target, offered = find(q.tools, "tool_call")
@@ -159,7 +160,7 @@ func (m *Model) answer(ctx context.Context, q question) reply {
 	case finds && !searched:
 		return reply{call: finder, id: search + "_1", arguments: map[string]any{"query": m.Tool}}
 	}
-	return reply{text: "No tool was offered whose name ends with " + m.Tool + "."}
+	return reply{text: "I have no tool of that name."}
 }
 
 // sort returns the results of the tool, the tool's name that a search found, and whether there
@@ -181,16 +182,14 @@ func (m *Model) note(q question, results []string, found string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen.Offered = nil
-	text := q.system
 	for _, t := range q.tools {
 		m.seen.Offered = append(m.seen.Offered, t.Name)
-		text += "\n" + t.Description
 	}
 	if found != "" {
 		m.seen.Offered = append(m.seen.Offered, found)
 	}
-	if len(text) > len(m.seen.Text) {
-		m.seen.Text = text
+	if len(q.body) > len(m.seen.Question) {
+		m.seen.Question = q.body
 	}
 	if len(results) > len(m.seen.Results) {
 		m.seen.Results = results

@@ -29,10 +29,7 @@ func readCompletions(body []byte) (question, error) {
 		q.tools = append(q.tools, t.Function)
 	}
 	for _, m := range in.Messages {
-		switch m.Role {
-		case "system", "developer":
-			q.system += textOf(m.Content)
-		case "tool":
+		if m.Role == "tool" {
 			q.results = append(q.results, result{m.ID, textOf(m.Content)})
 		}
 	}
@@ -68,9 +65,8 @@ func writeCompletions(w http.ResponseWriter, stream bool, r reply) {
 // readResponses reads a request to OpenAI's Responses.
 func readResponses(body []byte) (question, error) {
 	var in struct {
-		Stream       bool   `json:"stream"`
-		Instructions string `json:"instructions"`
-		Tools        []struct {
+		Stream bool `json:"stream"`
+		Tools  []struct {
 			tool
 			Tools []tool `json:"tools"`
 		} `json:"tools"`
@@ -79,11 +75,11 @@ func readResponses(body []byte) (question, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return question{}, err
 	}
-	q := question{stream: in.Stream, system: in.Instructions}
+	q := question{stream: in.Stream}
 	for _, t := range in.Tools {
 		// A namespace has tools of its own.
 		for _, inner := range t.Tools {
-			q.tools = append(q.tools, tool{Name: inner.Name, Description: inner.Description, Namespace: t.Name})
+			q.tools = append(q.tools, tool{Name: inner.Name, Namespace: t.Name})
 		}
 		if t.Tools == nil {
 			q.tools = append(q.tools, t.tool)

@@ -19,6 +19,8 @@ type Row struct {
 	Offered, Answered int
 	// Words are what its user read.
 	Words string
+	// Told is what the model is told besides, empty where that is not the subject.
+	Told string
 	// Status is what its own command said then, empty where it was not asked.
 	Status string
 	// Cannot is why it was not tried, empty where it was.
@@ -45,6 +47,12 @@ func Page(intro string, tables []Table) []byte {
 				continue
 			}
 			words := cell(r.Words)
+			if r.Answered == r.Windows {
+				words = "the result"
+			}
+			if r.Told != "" {
+				words += "; " + r.Told
+			}
 			if r.Status != "" {
 				words += "<br>Its command for servers: " + cell(r.Status)
 			}

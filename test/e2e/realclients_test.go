@@ -57,37 +57,42 @@ var situations = []situation{
 }
 
 // TestClientsThatPeopleUseHaveTheirTools runs clients of npm as people do, and writes
-// docs/clients.md. The clients run one after the other, since the limits by which they give up
-// are measured too.
+// docs/clients.md. The situations of a client come one after the other.
 func TestClientsThatPeopleUseHaveTheirTools(t *testing.T) {
-	all := clients.All()
-	var tables []clients.Table
-	for _, c := range all {
-		t.Run(c.Name, func(t *testing.T) {
-			table := clients.Table{Client: c, Version: must.Value(c.Version(clientModules(t)))(t)}
-			for _, s := range situations {
-				t.Run(s.name, func(t *testing.T) {
-					row := s.try(t, c)
-					row.Situation = s.name
-					table.Rows = append(table.Rows, row)
-					t.Logf("%+v", row)
-					if s.holds && row.Cannot == "" && (row.Offered != row.Windows || row.Answered != row.Windows) {
-						t.Errorf("%s had the tools in %d and their results in %d of %d windows, and says %q",
-							c.Name, row.Offered, row.Answered, row.Windows, row.Words)
-					}
-				})
-			}
-			if len(table.Rows) == len(situations) {
-				tables = append(tables, table)
-			}
-		})
-	}
-	if len(tables) < len(all) {
+	tables := make([]clients.Table, len(clients.All()))
+	t.Run("client", func(t *testing.T) {
+		for i, c := range clients.All() {
+			t.Run(c.Name, func(t *testing.T) {
+				t.Parallel()
+				tables[i] = tryAll(t, c)
+			})
+		}
+	})
+	if slices.ContainsFunc(tables, func(t clients.Table) bool { return len(t.Rows) < len(situations) }) {
 		t.Log("docs/clients.md stays as it is: not all clients ran in all situations")
 		return
 	}
 	intro := must.Value(os.ReadFile("../clients/page.md"))(t)
 	must.Succeed(t, os.WriteFile("../../docs/clients.md", clients.Page(string(intro), tables), 0o644))
+}
+
+// tryAll has the client meet each situation.
+func tryAll(t *testing.T, c clients.Client) clients.Table {
+	t.Helper()
+	table := clients.Table{Client: c, Version: must.Value(c.Version(clientModules(t)))(t)}
+	for _, s := range situations {
+		t.Run(s.name, func(t *testing.T) {
+			row := s.try(t, c)
+			row.Situation = s.name
+			table.Rows = append(table.Rows, row)
+			t.Logf("%+v", row)
+			if s.holds && row.Cannot == "" && (row.Offered != row.Windows || row.Answered != row.Windows) {
+				t.Errorf("%s had the tools in %d and their results in %d of %d windows, and says %q",
+					c.Name, row.Offered, row.Answered, row.Windows, row.Words)
+			}
+		})
+	}
+	return table
 }
 
 func clientModules(t *testing.T) string {
@@ -242,10 +247,17 @@ func noKey(t *testing.T, c clients.Client) clients.Row {
 // oneServerDown also says whether the model is told which server is down.
 func oneServerDown(t *testing.T, c clients.Client) clients.Row {
 	n := newFreeTenant(t, beside(brokenName, v1alpha1.Transport{Type: v1alpha1.TransportStreamableHTTP, URL: "http://127.0.0.1:9/mcp"}))
+	wait.NoError(t, wait.Limit, "the bridge knows that the server is down", func(context.Context) error {
+		if report := healthOf(t, n); report.Servers[brokenName].Error == "" {
+			return fmt.Errorf("/health says %+v", report.Servers[brokenName])
+		}
+		return nil
+	})
 	row, w, seen := window(t, c, n.url(), n.key.secret)
 	askStatus(t, c, w, &row)
-	if strings.Contains(seen.Text, brokenName) {
-		row.Words += " (the model is told which server is down)"
+	row.Told = "the model is not told that a server is down"
+	if strings.Contains(seen.Question, brokenName) {
+		row.Told = "the model is told which server is down"
 	}
 	return row
 }
