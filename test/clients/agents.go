@@ -25,7 +25,7 @@ func All() []Client {
 		{Name: "opencode", Package: "opencode-ai", start: opencode},
 		{Name: "Qwen Code", Package: "@qwen-code/qwen-code", start: qwenCode},
 		{Name: "Cline", Package: "cline", start: cline},
-		{Name: "mcporter", Package: "mcporter", OneCall: "each of its commands is a session", start: program("mcporter")},
+		{Name: "mcporter", Package: "mcporter", OneCall: "each of its commands is a session", NoModel: true, start: program("mcporter")},
 	}
 	for _, library := range []struct{ name, pkg string }{
 		{"TypeScript SDK, version 1", "@modelcontextprotocol/sdk"},
@@ -34,7 +34,7 @@ func All() []Client {
 		{"Mastra", "@mastra/mcp"},
 		{"AI SDK", "@ai-sdk/mcp"},
 	} {
-		all = append(all, Client{Name: library.name, Package: library.pkg, start: program(library.pkg)})
+		all = append(all, Client{Name: library.name, Package: library.pkg, NoModel: true, start: program(library.pkg)})
 	}
 	return all
 }

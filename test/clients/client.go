@@ -28,6 +28,8 @@ type Client struct {
 	Name, Package string
 	// OneCall is why a run of it makes no second call in the same session, empty where it does.
 	OneCall string
+	// NoModel is that it is a library or a command, of a program without a model.
+	NoModel bool
 	// start is how it is started.
 	start func(Window) start
 }

@@ -136,9 +136,10 @@ const search = "search"
 
 // answer decides what the model says.
 func (m *Model) answer(ctx context.Context, q question) reply {
+	const without = "I have no tool of that name."
 	if len(q.tools) == 0 {
 		// Agents also ask for titles and the like.
-		return reply{text: "Nothing."}
+		return reply{text: without}
 	}
 	results, found, searched := m.sort(q)
 	m.note(q, results, found)
@@ -160,7 +161,7 @@ func (m *Model) answer(ctx context.Context, q question) reply {
 	case finds && !searched:
 		return reply{call: finder, id: search + "_1", arguments: map[string]any{"query": m.Tool}}
 	}
-	return reply{text: "I have no tool of that name."}
+	return reply{text: without}
 }
 
 // sort returns the results of the tool, the tool's name that a search found, and whether there
