@@ -129,7 +129,7 @@ func (w Window) run(ctx context.Context, command []string, env map[string]string
 	}
 	all := map[string]string{
 		"PATH": filepath.Dir(w.Node) + ":/usr/local/bin:/usr/bin:/bin", "HOME": w.Home, "TMPDIR": filepath.Join(w.Home, "tmp"),
-		"TERM": "xterm-256color", "NO_COLOR": "1", "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1,localhost",
+		"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1", "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1,localhost",
 		"DO_NOT_TRACK": "1", "OTEL_SDK_DISABLED": "true",
 	}
 	maps.Copy(all, env)
@@ -153,7 +153,9 @@ var (
 	escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07`)
 	ports   = regexp.MustCompile(`(127\.0\.0\.1|localhost):\d+`)
 	spaces  = regexp.MustCompile(`[\s\x00-\x1f]+`)
-	numbers = regexp.MustCompile(`\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{16,}|\d+(\.\d+)? ?(m?s|seconds)|\d{4}-\d\d-\d\d[T ][\d:.]+Z?)\b`)
+	// noise is about the terminal, the stand-in, and how these runs approve calls.
+	noise   = regexp.MustCompile(`(?m)^.*(YOLO mode|--yolo|[Rr]ipgrep|[Mm]odel metadata).*$`)
+	numbers = regexp.MustCompile(`\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{16,}|\d+(\.\d+)? ?(m?s|seconds)|\d{4}-\d\d-\d\d[T ][\d:.]+Z?)\b|"durationMs": ?\d+`)
 )
 
 // maxWords bounds what is kept of what a client printed, in characters.
@@ -167,7 +169,8 @@ func (w Window) words(out string) string {
 	}
 	user := strings.TrimSuffix(w.URL[strings.LastIndex(w.URL, "/u/")+1:], "/mcp")
 	out = strings.NewReplacer(w.Home, "~", w.Modules, "node_modules", user, "u/alice").Replace(out)
-	out = ports.ReplaceAllString(escapes.ReplaceAllString(out, ""), "$1:PORT")
+	out = noise.ReplaceAllString(escapes.ReplaceAllString(out, ""), "")
+	out = ports.ReplaceAllString(out, "$1:PORT")
 	out = strings.TrimSpace(spaces.ReplaceAllString(numbers.ReplaceAllString(out, "…"), " "))
 	if runes := []rune(out); len(runes) > maxWords {
 		out = "… " + string(runes[len(runes)-maxWords:])

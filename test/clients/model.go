@@ -167,7 +167,8 @@ func (m *Model) answer(ctx context.Context, q question) reply {
 // sort returns the results of the tool, the tool's name that a search found, and whether there
 // was one: an agent with many tools has the model search for them, and call them by another tool.
 func (m *Model) sort(q question) (results []string, found string, searched bool) {
-	name := regexp.MustCompile(`[A-Za-z0-9_-]*` + regexp.QuoteMeta(m.Tool))
+	// A search that finds nothing repeats what it was asked for, without a prefix.
+	name := regexp.MustCompile(`[A-Za-z0-9_-]+_` + regexp.QuoteMeta(m.Tool))
 	for _, r := range q.results {
 		if !strings.Contains(r.id, search) {
 			results = append(results, r.text)

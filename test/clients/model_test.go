@@ -84,6 +84,17 @@ func TestAToolBehindASearchIsFoundAndCalled(t *testing.T) {
 	}
 }
 
+// TestASearchThatFindsNothingFindsNoTool has a search that repeats the question.
+func TestASearchThatFindsNothingFindsNoTool(t *testing.T) {
+	t.Parallel()
+	m := &Model{Tool: "echo"}
+	got := post(t, m, "/chat/completions", `{"tools":[{"function":{"name":"tool_search"}},{"function":{"name":"tool_call"}}],
+		"messages":[{"role":"tool","tool_call_id":"search_1","content":"nothing matches echo"}]}`)
+	if !strings.Contains(got, "I have no tool") || len(m.Seen().Offered) != 2 {
+		t.Errorf("the answer is %s, offered are %v", got, m.Seen().Offered)
+	}
+}
+
 func post(t *testing.T, m *Model, path, body string) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -97,7 +108,7 @@ func post(t *testing.T, m *Model, path, body string) string {
 func TestWordsAreWithoutKeysAndWhatAnotherRunWouldPrintOtherwise(t *testing.T) {
 	t.Parallel()
 	w := Window{URL: "http://127.0.0.1:4711/u/client-x/mcp", Key: "hb_secret", Home: "/home/x", Modules: "/modules"}
-	got := w.words("\x1b[31mFailed\x1b[0m after 23ms:\n http://127.0.0.1:4711/u/client-x/mcp said hb_secret, see /home/x/log")
+	got := w.words("YOLO mode is enabled.\n\x1b[31mFailed\x1b[0m after 23ms:\n http://127.0.0.1:4711/u/client-x/mcp said hb_secret, see /home/x/log")
 	if want := "Failed after …: http://127.0.0.1:PORT/u/alice/mcp said [key], see ~/log"; got != want {
 		t.Errorf("the words are %q, want %q", got, want)
 	}
