@@ -62,7 +62,7 @@ type start struct {
 // Prompt is what the user asks for.
 const Prompt = "Call the tool test_simple_text and say what it answers."
 
-// ended bounds how long a run's descendants may keep its output open after it, in seconds.
+// ended bounds how long what a run started may keep its output open after it.
 const ended = 5 * time.Second
 
 // Run runs the client until it ends, and returns what it printed last on both streams.
@@ -155,7 +155,9 @@ var (
 	spaces  = regexp.MustCompile(`[\s\x00-\x1f]+`)
 	// noise is about the terminal, the stand-in, and how these runs approve calls.
 	noise   = regexp.MustCompile(`(?m)^.*(YOLO mode|--yolo|[Rr]ipgrep|[Mm]odel metadata).*$`)
-	numbers = regexp.MustCompile(`\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{16,}|\d+(\.\d+)? ?(m?s|seconds)|\d{4}-\d\d-\d\d[T ][\d:.]+Z?)\b|"durationMs": ?\d+`)
+	// numbers are ids, durations, times of day and the like.
+	numbers = regexp.MustCompile(`\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{16,}|\d+(\.\d+)? ?(m?s|seconds)|` +
+		`\d{4}-\d\d-\d\d[T ][\d:.]+Z?)\b|"durationMs": ?\d+`)
 )
 
 // maxWords bounds what is kept of what a client printed, in characters.

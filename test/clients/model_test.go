@@ -31,7 +31,8 @@ func TestEachProtocolHasTheToolCalledAndItsResultRead(t *testing.T) {
 		},
 		{
 			name: "Responses", path: "/v1/responses", called: `"namespace":"mcp__hb__"`,
-			first: `{"stream":true,"tools":[{"type":"function","name":"shell"},{"type":"namespace","name":"mcp__hb__","tools":[{"name":"echo"}]}]}`,
+			first: `{"stream":true,"tools":[{"type":"function","name":"shell"},
+				{"type":"namespace","name":"mcp__hb__","tools":[{"name":"echo"}]}]}`,
 			then: `{"tools":[{"type":"namespace","name":"mcp__hb__","tools":[{"name":"echo"}]}],"input":[
 				{"type":"function_call_output","call_id":"call_1","output":"hello"}]}`,
 		},
@@ -78,7 +79,8 @@ func TestAToolBehindASearchIsFoundAndCalled(t *testing.T) {
 	if got := post(t, m, "/chat/completions", `{`+tools+`,"messages":[]}`); !strings.Contains(got, `"name":"tool_search"`) {
 		t.Errorf("the first answer is %s", got)
 	}
-	got := post(t, m, "/chat/completions", `{`+tools+`,"messages":[{"role":"tool","tool_call_id":"search_1","content":"<name>mcp__hb__echo</name>"}]}`)
+	const found = `{"role":"tool","tool_call_id":"search_1","content":"<name>mcp__hb__echo</name>"}`
+	got := post(t, m, "/chat/completions", `{`+tools+`,"messages":[`+found+`]}`)
 	if !strings.Contains(got, `"name":"tool_call"`) || !strings.Contains(got, `mcp__hb__echo`) {
 		t.Errorf("the second answer is %s", got)
 	}
@@ -108,7 +110,8 @@ func post(t *testing.T, m *Model, path, body string) string {
 func TestWordsAreWithoutKeysAndWhatAnotherRunWouldPrintOtherwise(t *testing.T) {
 	t.Parallel()
 	w := Window{URL: "http://127.0.0.1:4711/u/client-x/mcp", Key: "hb_secret", Home: "/home/x", Modules: "/modules"}
-	got := w.words("YOLO mode is enabled.\n\x1b[31mFailed\x1b[0m after 23ms:\n http://127.0.0.1:4711/u/client-x/mcp said hb_secret, see /home/x/log")
+	got := w.words("YOLO mode is enabled.\n\x1b[31mFailed\x1b[0m after 23ms:\n" +
+		" http://127.0.0.1:4711/u/client-x/mcp said hb_secret, see /home/x/log")
 	if want := "Failed after …: http://127.0.0.1:PORT/u/alice/mcp said [key], see ~/log"; got != want {
 		t.Errorf("the words are %q, want %q", got, want)
 	}

@@ -146,7 +146,8 @@ func window(t *testing.T, c clients.Client, url, key string, between ...func()) 
 	if slices.ContainsFunc(seen.Offered, func(name string) bool { return strings.HasSuffix(name, tool) }) {
 		row.Offered = 1
 	}
-	if len(seen.Results) == model.Calls && !slices.ContainsFunc(seen.Results, func(text string) bool { return !strings.Contains(text, toolText) }) {
+	failed := func(text string) bool { return !strings.Contains(text, toolText) }
+	if len(seen.Results) == model.Calls && !slices.ContainsFunc(seen.Results, failed) {
 		row.Answered = 1
 	}
 	return row, w, seen
@@ -269,7 +270,7 @@ func oneServerDown(t *testing.T, c clients.Client) clients.Row {
 const hostileServer = `
 const tools = [
   { name: "boolean_property", inputSchema: { type: "object", properties: { n: true, m: false } } },
-  { name: "boolean_items", inputSchema: { type: "object", properties: { n: { type: "array", items: true } }, additionalProperties: false } },
+  { name: "boolean_items", inputSchema: { type: "object", properties: { n: { type: "array", items: true } } } },
   { name: "no_type", inputSchema: {} },
 ];
 require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
