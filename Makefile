@@ -106,6 +106,10 @@ test-e2e: $(if $(filter local,$(CLUSTER)),deps-test assets,deps-e2e) bin/image t
 	@export KUBECTL="$$($(KUBECTL_PATH))"; \
 	CLUSTER=$(CLUSTER) NAME=$(E2E_NAME) PORT=$(E2E_PORT) KEEP=$(KEEP) SUITE=$(SUITE) TESTFLAGS='$(TESTFLAGS)' hack/test/e2e.sh
 
+.PHONY: test-clients
+test-clients: test/clients/node_modules/.package-lock.json ## The MCP clients that people use, from npm, against an installation, and docs/clients.md of it. Not part of test.
+	@TIERS_FILE= $(MAKE) test-e2e TESTFLAGS='-tags=e2e,clients -timeout=60m -parallel=2 -run=$(or $(TESTS),TestClientsThatPeopleUse)'
+
 .PHONY: test-upgrade
 test-upgrade: bin/image bin/helm ## Upgrade, rollback and uninstall under load on the cluster of make up NAME PORT, from FROM=REV. The end of test-release.
 	@bin/image build >&2
@@ -264,6 +268,10 @@ bin/golangci-lint: hack/tools/go.mod hack/tools/go.sum
 
 test/e2e/node_modules/.package-lock.json: test/e2e/package.json test/e2e/package-lock.json test/e2e/.npmrc
 	@$(STAGE) "outside MCP clients" npm --prefix=test/e2e ci --loglevel=error
+	@touch $@
+
+test/clients/node_modules/.package-lock.json: test/clients/package.json test/clients/package-lock.json test/clients/.npmrc
+	@$(STAGE) "clients of npm" npm --prefix=test/clients ci --loglevel=error
 	@touch $@
 
 test/bench/node_modules/.package-lock.json: test/bench/package.json test/bench/package-lock.json test/bench/.npmrc

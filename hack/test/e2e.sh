@@ -17,6 +17,8 @@
 #   HB_KUBECONFIG  the cluster's kubeconfig, if not the local cluster's or yours
 #   KUBECTL        the kubectl to use
 #   TESTFLAGS      for go test
+#   TIERS_FILE     values with the installation's tiers; if it is empty, they are
+#                  those of the chart. Without it: test/e2e/tiers.yaml
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
@@ -88,7 +90,7 @@ case $CLUSTER in
 esac
 : "${HB_URL:=http://127.0.0.1:$PORT}"
 # Quotas would end most of the tests.
-export TIERS_FILE=$PWD/test/e2e/tiers.yaml
+export TIERS_FILE=${TIERS_FILE-$PWD/test/e2e/tiers.yaml}
 export CLUSTER HB_URL HB_KUBECONFIG HB_LOGIN KUBECTL
 
 hack/test/login.sh "$HB_LOGIN"
