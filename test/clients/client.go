@@ -154,7 +154,7 @@ var (
 	ports   = regexp.MustCompile(`(127\.0\.0\.1|localhost):\d+`)
 	spaces  = regexp.MustCompile(`[\s\x00-\x1f]+`)
 	// noise is about the terminal, the stand-in, and how these runs approve calls.
-	noise   = regexp.MustCompile(`(?m)^.*(YOLO mode|--yolo|[Rr]ipgrep|[Mm]odel metadata).*$`)
+	noise = regexp.MustCompile(`(?m)^.*(YOLO mode|--yolo|[Rr]ipgrep|[Mm]odel metadata).*$`)
 	// numbers are ids, durations, times of day and the like.
 	numbers = regexp.MustCompile(`\b([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|[0-9a-f]{16,}|\d+(\.\d+)? ?(m?s|seconds)|` +
 		`\d{4}-\d\d-\d\d[T ][\d:.]+Z?)\b|"durationMs": ?\d+`)

@@ -25,7 +25,8 @@ func TestEachProtocolHasTheToolCalledAndItsResultRead(t *testing.T) {
 	}{
 		{
 			name: "Messages", path: "/v1/messages", called: `"name":"mcp__hb__echo"`,
-			first: `{"stream":true,"tools":[{"name":"Bash"},{"name":"mcp__hb__echo"}],"messages":[{"role":"user","content":"Hello"}]}`,
+			first: `{"stream":true,"tools":[{"name":"Bash"},{"name":"mcp__hb__echo"}],
+				"messages":[{"role":"user","content":"Hello"}]}`,
 			then: `{"tools":[{"name":"Bash"},{"name":"mcp__hb__echo"}],"messages":[{"role":"user","content":[
 				{"type":"tool_result","tool_use_id":"call_1","content":[{"type":"text","text":"hello"}]}]}]}`,
 		},
@@ -38,7 +39,8 @@ func TestEachProtocolHasTheToolCalledAndItsResultRead(t *testing.T) {
 		},
 		{
 			name: "Chat Completions", path: "/v1/chat/completions", called: `"name":"hb_echo"`,
-			first: `{"stream":true,"tools":[{"type":"function","function":{"name":"hb_echo"}}],"messages":[{"role":"system","content":"Be brief."}]}`,
+			first: `{"stream":true,"tools":[{"type":"function","function":{"name":"hb_echo"}}],
+				"messages":[{"role":"system","content":"Be brief."}]}`,
 			then: `{"tools":[{"type":"function","function":{"name":"hb_echo"}}],"messages":[
 				{"role":"tool","tool_call_id":"call_1","content":"hello"}]}`,
 		},
