@@ -123,6 +123,16 @@ type HostedBridgeSpec struct {
 	// +kubebuilder:default=Always
 	ToolPrefix ToolPrefix `json:"toolPrefix,omitempty"`
 
+	// toolNameLength is how long the name of a tool or prompt can be, in characters, if
+	// the bridge has several servers. A longer name is cut and ends in a hash. Clients
+	// put a prefix before names, and vendors of models accept 64 characters in all. The
+	// default is 44, and 64 for a bridge of a release without this field, whose names
+	// stay.
+	// +optional
+	// +kubebuilder:validation:Minimum=32
+	// +kubebuilder:validation:Maximum=64
+	ToolNameLength *int32 `json:"toolNameLength,omitempty"`
+
 	// desiredState is whether the pod of the bridge runs.
 	// +optional
 	// +kubebuilder:default=OnDemand
@@ -415,6 +425,12 @@ type HostedBridgeStatus struct {
 	// userID is the user in effect: spec.userID or the object's name.
 	// +optional
 	UserID UserID `json:"userID,omitempty"`
+
+	// defaultToolNameLength is the toolNameLength of this bridge if its spec has none. It
+	// is not set for a bridge of a release without the field, where it is 64. The
+	// operator writes it.
+	// +optional
+	DefaultToolNameLength *int32 `json:"defaultToolNameLength,omitempty"`
 
 	// tier is the tier in effect: that of the first profile that has one, or spec.tier.
 	// +optional

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -34,11 +35,12 @@ const (
 // if they cannot.
 func Configuration(b *v1alpha1.HostedBridge, egress mcpserver.Egress, loginURL string) mcpserver.Config {
 	c := mcpserver.Config{
-		UserID:     string(b.User()),
-		BridgeUID:  string(b.UID),
-		Mode:       modes[b.Spec.Mode],
-		ToolPrefix: prefixes[b.Spec.ToolPrefix],
-		Egress:     egress,
+		UserID:         string(b.User()),
+		BridgeUID:      string(b.UID),
+		Mode:           modes[b.Spec.Mode],
+		ToolPrefix:     prefixes[b.Spec.ToolPrefix],
+		ToolNameLength: int(ptr.Deref(cmp.Or(b.Spec.ToolNameLength, defaultToolNameLength(b)), 0)),
+		Egress:         egress,
 	}
 	faults := faults(b)
 	for _, server := range Servers(b) {
@@ -51,6 +53,16 @@ func Configuration(b *v1alpha1.HostedBridge, egress mcpserver.Egress, loginURL s
 	}
 	c.LeftOut = len(b.Spec.Servers) - len(c.Servers)
 	return c
+}
+
+// defaultToolNameLength returns the toolNameLength of a bridge whose spec has none. A bridge that
+// clients may know by longer names, because an operator without the field has written its status,
+// has none.
+func defaultToolNameLength(b *v1alpha1.HostedBridge) *int32 {
+	if b.Status.DefaultToolNameLength != nil || b.Status.UserID != "" {
+		return b.Status.DefaultToolNameLength
+	}
+	return new(int32(mcpserver.DefaultToolNameLength))
 }
 
 // Connects reports whether the user can connect the account that the server is

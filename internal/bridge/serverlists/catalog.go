@@ -48,7 +48,7 @@ type Entry struct {
 // Layout is the input of a catalog.
 type Layout struct {
 	Mode    mcpserver.Mode
-	Prefix  mcpserver.Prefix
+	Naming  Naming
 	Single  bool               // whether the user has one server, so that names stay unchanged
 	Servers []*upstream.Server // in the order of the configuration
 	// Registers are the registries of the methods whose entries have names.
@@ -79,7 +79,7 @@ func (l Layout) Build() *Catalog {
 		case l.plain(method):
 			c.Lists[method] = entries
 		default:
-			c.Lists[method] = c.named(method, entries, l.Registers[method].assign(l.Prefix, featuresOf(entries)))
+			c.Lists[method] = c.named(method, entries, l.Registers[method].assign(l.Naming, featuresOf(entries)))
 		}
 	}
 	if l.Mode == mcpserver.Router {

@@ -635,6 +635,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.api.core.v1.Toleration
           elementRelationship: atomic
+    - name: toolNameLength
+      type:
+        scalar: numeric
     - name: toolPrefix
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ToolPrefix
@@ -665,6 +668,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: configuration
       type:
         scalar: string
+    - name: defaultToolNameLength
+      type:
+        scalar: numeric
     - name: effective
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.EffectiveSettings
