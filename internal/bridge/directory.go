@@ -115,7 +115,10 @@ func (d *directory) locate(ctx context.Context, q *message.Request) (target, err
 		return t, nil
 	}
 	if u := firstStarting(d.bridge.set.servers(), func(u *upstream.Server) bool { return n.mayBelongTo(u) }); u != nil {
-		return at(u), nil
+		return target{u, func() {}, true}, nil
+	}
+	if t, ok := d.lookup(n); ok { // A server has started since.
+		return t, nil
 	}
 	if u := d.withdrawn(n); u != nil {
 		return at(u), nil
