@@ -80,6 +80,20 @@ const (
 	ToolPrefixNever ToolPrefix = "Never"
 )
 
+// StatusTool is when a bridge lists its own tool, which says what servers are out of
+// service, and why. It applies to mode Direct and to more than one server.
+//
+// +kubebuilder:validation:Enum=Auto;Never
+type StatusTool string
+
+// The rules.
+const (
+	// StatusToolAuto lists the tool while a server is out of service.
+	StatusToolAuto StatusTool = "Auto"
+	// StatusToolNever does not list it.
+	StatusToolNever StatusTool = "Never"
+)
+
 // DesiredState is whether a bridge should run.
 //
 // +kubebuilder:validation:Enum=Running;Suspended;OnDemand
@@ -132,6 +146,12 @@ type HostedBridgeSpec struct {
 	// +kubebuilder:validation:Minimum=32
 	// +kubebuilder:validation:Maximum=64
 	ToolNameLength *int32 `json:"toolNameLength,omitempty"`
+
+	// statusTool is when the bridge lists its own tool bridge_status, which says what
+	// servers are out of service, and why. The default is Auto: while there is such a
+	// server.
+	// +optional
+	StatusTool StatusTool `json:"statusTool,omitempty"`
 
 	// desiredState is whether the pod of the bridge runs.
 	// +optional

@@ -26,6 +26,7 @@ type directory struct {
 
 	catalog    *serverlists.Catalog
 	registries map[string]*serverlists.Registry // of names, by list method
+	status     statusTool
 }
 
 // relaysList reports whether the one server of a transparent bridge answers a list
@@ -267,6 +268,9 @@ func (d *directory) listAll(ctx context.Context, q *message.Request) (mcp.Result
 			if e.VisibleTo(q.Hops) {
 				raws = append(raws, e.Raw)
 			}
+		}
+		if tool := d.status.listed(c.StatusTool); tool != nil && q.Method == message.MethodListTools {
+			raws = append(raws, tool)
 		}
 	}
 	result := message.EmptyResult()

@@ -32,6 +32,7 @@ func (f File) Config(bridgeUID string, lookup LookupFunc) (mcpserver.Config, err
 		Mode:           f.Mode,
 		ToolPrefix:     f.ToolPrefix,
 		ToolNameLength: f.ToolNameLength,
+		StatusTool:     f.StatusTool,
 		// Such rules would protect the user's own network from the user.
 		Egress:  mcpserver.Egress{Unrestricted: true},
 		Servers: []mcpserver.Server{},

@@ -20,7 +20,8 @@ type File struct {
 	Mode       mcpserver.Mode   `json:"mode,omitempty"`
 	ToolPrefix mcpserver.Prefix `json:"toolPrefix,omitempty"`
 	// ToolNameLength is the longest name of a tool or prompt, in characters, if there are several servers.
-	ToolNameLength int `json:"toolNameLength,omitempty"`
+	ToolNameLength int                  `json:"toolNameLength,omitempty"`
+	StatusTool     mcpserver.StatusTool `json:"statusTool,omitempty"`
 
 	Servers jsondoc.Ordered[Server] `json:"servers"`
 }
@@ -204,7 +205,7 @@ func ofVSCode(s jsondoc.Value) bool { return has(s, "type") && has(s, "command")
 
 // ownMember returns the path of a member that only our own format has, or an empty string.
 func ownMember(doc, servers jsondoc.Value) string {
-	for _, name := range []string{"mode", "toolPrefix", "toolNameLength"} {
+	for _, name := range []string{"mode", "toolPrefix", "toolNameLength", "statusTool"} {
 		if has(doc, name) {
 			return name
 		}

@@ -91,6 +91,8 @@ type Config struct {
 	// ToolNameLength is the longest name of a tool or prompt if there are several servers, in
 	// characters; 0 means LongestToolName.
 	ToolNameLength int `json:"toolNameLength,omitempty"`
+	// StatusTool says when the bridge lists its own tool. The default is StatusAuto.
+	StatusTool StatusTool `json:"statusTool,omitempty"`
 	// Egress restricts the bridge's own connections.
 	Egress Egress `json:"egress,omitzero"`
 	// Servers are the upstreams, in the order of the lists.
@@ -123,6 +125,17 @@ const (
 	PrefixAuto Prefix = "auto"
 	// PrefixNever adds a number to equal names.
 	PrefixNever Prefix = "never"
+)
+
+// StatusTool says when a bridge of several servers in mode Direct lists its own tool, which says what
+// servers are out of service, and why.
+type StatusTool string
+
+// The rules.
+const (
+	// StatusAuto lists the tool while a server is out of service.
+	StatusAuto  StatusTool = "auto"
+	StatusNever StatusTool = "never"
 )
 
 // Egress restricts the addresses that a bridge's connections to servers may reach. The zero Egress
@@ -212,6 +225,9 @@ func (c Config) validateChoices() error {
 	}
 	if !slices.Contains([]Prefix{"", PrefixAlways, PrefixAuto, PrefixNever}, c.ToolPrefix) {
 		return fmt.Errorf("toolPrefix %.80q is none of %s, %s and %s", c.ToolPrefix, PrefixAlways, PrefixAuto, PrefixNever)
+	}
+	if !slices.Contains([]StatusTool{"", StatusAuto, StatusNever}, c.StatusTool) {
+		return fmt.Errorf("statusTool %.80q is neither %s nor %s", c.StatusTool, StatusAuto, StatusNever)
 	}
 	if n := c.ToolNameLength; n != 0 && (n < ShortestToolName || n > LongestToolName) {
 		return fmt.Errorf("toolNameLength %d is not between %d and %d", n, ShortestToolName, LongestToolName)

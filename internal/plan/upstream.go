@@ -40,6 +40,7 @@ func Configuration(b *v1alpha1.HostedBridge, egress mcpserver.Egress, loginURL s
 		Mode:           modes[b.Spec.Mode],
 		ToolPrefix:     prefixes[b.Spec.ToolPrefix],
 		ToolNameLength: int(ptr.Deref(cmp.Or(b.Spec.ToolNameLength, defaultToolNameLength(b)), 0)),
+		StatusTool:     statusTools[b.Spec.StatusTool],
 		Egress:         egress,
 	}
 	faults := faults(b)
@@ -99,11 +100,12 @@ func told(server Server) mcpserver.Server {
 // The bridge's terms for those of the API. The bridge's defaults are left out,
 // so that a configuration shows what is special.
 var (
-	modes      = map[v1alpha1.Mode]mcpserver.Mode{v1alpha1.ModeRouter: mcpserver.Router}
-	prefixes   = map[v1alpha1.ToolPrefix]mcpserver.Prefix{v1alpha1.ToolPrefixAuto: mcpserver.PrefixAuto, v1alpha1.ToolPrefixNever: mcpserver.PrefixNever}
-	transports = map[v1alpha1.TransportType]mcpserver.Transport{v1alpha1.TransportSSE: mcpserver.SSE, v1alpha1.TransportStdio: mcpserver.Stdio}
-	trusts     = map[v1alpha1.Trust]mcpserver.Trust{v1alpha1.TrustUntrusted: mcpserver.Untrusted, v1alpha1.TrustSanitize: mcpserver.Sanitize}
-	grants     = map[v1alpha1.OAuthGrant]mcpserver.Grant{
+	modes       = map[v1alpha1.Mode]mcpserver.Mode{v1alpha1.ModeRouter: mcpserver.Router}
+	prefixes    = map[v1alpha1.ToolPrefix]mcpserver.Prefix{v1alpha1.ToolPrefixAuto: mcpserver.PrefixAuto, v1alpha1.ToolPrefixNever: mcpserver.PrefixNever}
+	statusTools = map[v1alpha1.StatusTool]mcpserver.StatusTool{v1alpha1.StatusToolNever: mcpserver.StatusNever}
+	transports  = map[v1alpha1.TransportType]mcpserver.Transport{v1alpha1.TransportSSE: mcpserver.SSE, v1alpha1.TransportStdio: mcpserver.Stdio}
+	trusts      = map[v1alpha1.Trust]mcpserver.Trust{v1alpha1.TrustUntrusted: mcpserver.Untrusted, v1alpha1.TrustSanitize: mcpserver.Sanitize}
+	grants      = map[v1alpha1.OAuthGrant]mcpserver.Grant{
 		v1alpha1.OAuthClientCredentials: mcpserver.ClientCredentials, v1alpha1.OAuthAuthorizationCode: mcpserver.AuthorizationCode,
 	}
 )

@@ -98,6 +98,8 @@ func TestWhatTheBridgeIsTold(t *testing.T) {
 			v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{{Name: "notes", Recipe: &v1alpha1.RecipeReference{Name: "notes"}}}}, mcpserver.Egress{}, mcpserver.Config{LeftOut: 1}},
 		"names of another length": {
 			v1alpha1.HostedBridgeSpec{ToolNameLength: new(int32(50))}, mcpserver.Egress{}, mcpserver.Config{ToolNameLength: 50}},
+		"no tool of the bridge itself": {
+			v1alpha1.HostedBridgeSpec{StatusTool: v1alpha1.StatusToolNever}, mcpserver.Egress{}, mcpserver.Config{StatusTool: mcpserver.StatusNever}},
 		"names without a prefix, and the cluster's addresses": {
 			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixNever}, mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}},
 			mcpserver.Config{ToolPrefix: mcpserver.PrefixNever, Egress: mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}}}},

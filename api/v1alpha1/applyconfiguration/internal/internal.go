@@ -625,6 +625,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: statusTool
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.StatusTool
     - name: tier
       type:
         scalar: string
@@ -2240,6 +2243,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.StatusTool
+  scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Stdio
   map:
     fields:
