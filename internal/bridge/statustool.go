@@ -97,7 +97,7 @@ func (s *statusTool) listed(name string) json.RawMessage {
 // longer listed: the client may have its list of before.
 func (s *statusTool) handles(q *message.Request) bool {
 	p, ok := q.Params.(*mcp.CallToolParamsRaw)
-	return ok && q.Method == message.MethodCallTool && s.enabled() && p.Name == s.bridge.directory.currentCatalog().StatusTool
+	return ok && q.Method == message.MethodCallTool && p.Name == s.bridge.directory.currentCatalog().StatusTool && s.enabled()
 }
 
 // call answers a call of the tool in the words of the handshake.
