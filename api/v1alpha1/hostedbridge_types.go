@@ -80,6 +80,20 @@ const (
 	ToolPrefixNever ToolPrefix = "Never"
 )
 
+// StatusTool is when a bridge lists its own tool, which says what servers are out of
+// service, and why. It applies to mode Direct and to more than one server.
+//
+// +kubebuilder:validation:Enum=Auto;Never
+type StatusTool string
+
+// The rules.
+const (
+	// StatusToolAuto lists the tool while a server is out of service.
+	StatusToolAuto StatusTool = "Auto"
+	// StatusToolNever does not list it.
+	StatusToolNever StatusTool = "Never"
+)
+
 // DesiredState is whether a bridge should run.
 //
 // +kubebuilder:validation:Enum=Running;Suspended;OnDemand
@@ -122,6 +136,22 @@ type HostedBridgeSpec struct {
 	// +optional
 	// +kubebuilder:default=Always
 	ToolPrefix ToolPrefix `json:"toolPrefix,omitempty"`
+
+	// toolNameLength is how long the name of a tool or prompt can be, in characters, if
+	// the bridge has several servers. A longer name is cut and ends in a hash. Clients
+	// put a prefix before names, and vendors of models accept 64 characters in all. The
+	// default is 44, and 64 for a bridge of a release without this field, whose names
+	// stay.
+	// +optional
+	// +kubebuilder:validation:Minimum=32
+	// +kubebuilder:validation:Maximum=64
+	ToolNameLength *int32 `json:"toolNameLength,omitempty"`
+
+	// statusTool is when the bridge lists its own tool bridge_status, which says what
+	// servers are out of service, and why. The default is Auto: while there is such a
+	// server.
+	// +optional
+	StatusTool StatusTool `json:"statusTool,omitempty"`
 
 	// desiredState is whether the pod of the bridge runs.
 	// +optional
@@ -415,6 +445,12 @@ type HostedBridgeStatus struct {
 	// userID is the user in effect: spec.userID or the object's name.
 	// +optional
 	UserID UserID `json:"userID,omitempty"`
+
+	// defaultToolNameLength is the toolNameLength of this bridge if its spec has none. It
+	// is not set for a bridge of a release without the field, where it is 64. The
+	// operator writes it.
+	// +optional
+	DefaultToolNameLength *int32 `json:"defaultToolNameLength,omitempty"`
 
 	// tier is the tier in effect: that of the first profile that has one, or spec.tier.
 	// +optional

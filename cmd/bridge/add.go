@@ -282,7 +282,7 @@ func (m *machine) askSecrets(c *cobra.Command, secrets []recipe.Secret) error {
 func (m *machine) ourFile() (laptop.File, error) {
 	b, err := os.ReadFile(m.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return laptop.File{}, nil
+		return laptop.NewFile(), nil
 	}
 	if err != nil {
 		return laptop.File{}, fmt.Errorf("read the configuration: %w", err)

@@ -87,7 +87,7 @@ func (m *machine) begin(c *cobra.Command) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	encoded, err := laptop.File{}.Encode()
+	encoded, err := laptop.NewFile().Encode()
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	b.set.logins = credential.NewLogins(o.SaveSecret, o.Turn, authorization)
 	b.set.lifecycles, b.set.used = map[*upstream.Server]*lifecycle{}, map[string]time.Time{}
 	b.set.changed, b.set.configuration = make(chan struct{}), digestOf(c)
-	b.directory = directory{bridge: b, registries: serverlists.NewRegistries()}
+	b.directory.bridge, b.directory.status.bridge, b.directory.registries = b, b, serverlists.NewRegistries()
 	b.clients.bridge, b.clients.sessions = b, map[*mcp.ServerSession]*clientSession{}
 	b.clients.signing = session.NewSigning(c)
 	b.clients.listeners = &stateless.Listeners{Subscribe: b.clients.subscribe, Outdated: b.set.outdated}
@@ -134,6 +134,7 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	for _, u := range b.set.upstreams {
 		b.set.runServer(ctx, u)
 	}
+	b.directory.status.check()
 	return b
 }
 
@@ -197,6 +198,7 @@ func (b *Bridge) UseSecrets(set *secret.Set) {
 	b.set.secrets = set
 	b.mu.Unlock()
 	before.Wipe()
+	b.directory.status.check()
 }
 
 // Health returns the last known state of the servers. It sends them no request.

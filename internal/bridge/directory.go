@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -26,6 +27,7 @@ type directory struct {
 
 	catalog    *serverlists.Catalog
 	registries map[string]*serverlists.Registry // of names, by list method
+	status     statusTool
 }
 
 // relaysList reports whether the one server of a transparent bridge answers a list
@@ -115,7 +117,10 @@ func (d *directory) locate(ctx context.Context, q *message.Request) (target, err
 		return t, nil
 	}
 	if u := firstStarting(d.bridge.set.servers(), func(u *upstream.Server) bool { return n.mayBelongTo(u) }); u != nil {
-		return at(u), nil
+		return target{u, func() {}, true}, nil
+	}
+	if t, ok := d.lookup(n); ok { // A server has started since.
+		return t, nil
 	}
 	if u := d.withdrawn(n); u != nil {
 		return at(u), nil
@@ -129,6 +134,7 @@ type requestName struct {
 	list string // the method of the list in which it stands
 	// prefixed says that the name begins with its server's.
 	prefixed bool
+	naming   serverlists.Naming
 }
 
 // isURI reports whether it is a URI, which is the same everywhere.
@@ -138,7 +144,7 @@ func (n requestName) isURI() bool {
 
 // mayBelongTo reports whether a server whose lists are not known may have the name.
 func (n requestName) mayBelongTo(u *upstream.Server) bool {
-	return !n.prefixed || serverlists.Prefixes(u.Config.Name, *n.text)
+	return !n.prefixed || n.naming.Prefixes(u.Config.Name, *n.text)
 }
 
 // nameIn returns the name in a request. In mode Router, tools cannot be called by name.
@@ -146,12 +152,12 @@ func (d *directory) nameIn(q *message.Request) (requestName, bool) {
 	d.bridge.mu.Lock()
 	c := d.bridge.set.settings
 	d.bridge.mu.Unlock()
-	prefixed := !c.Single() && (c.ToolPrefix == "" || c.ToolPrefix == mcpserver.PrefixAlways)
+	prefixed, naming := !c.Single() && (c.ToolPrefix == "" || c.ToolPrefix == mcpserver.PrefixAlways), namingOf(c)
 	switch p := q.Params.(type) {
 	case *mcp.CallToolParamsRaw:
-		return requestName{&p.Name, message.MethodListTools, prefixed}, c.Mode != mcpserver.Router
+		return requestName{&p.Name, message.MethodListTools, prefixed, naming}, c.Mode != mcpserver.Router
 	case *mcp.GetPromptParams:
-		return requestName{&p.Name, message.MethodListPrompts, prefixed}, true
+		return requestName{&p.Name, message.MethodListPrompts, prefixed, naming}, true
 	case *mcp.ReadResourceParams:
 		return requestName{text: &p.URI, list: message.MethodListResources}, true
 	case *mcp.SubscribeParams:
@@ -163,7 +169,7 @@ func (d *directory) nameIn(q *message.Request) (requestName, bool) {
 		case p.Ref == nil:
 			return requestName{}, false
 		case p.Ref.Type == "ref/prompt":
-			return requestName{&p.Ref.Name, message.MethodListPrompts, prefixed}, true
+			return requestName{&p.Ref.Name, message.MethodListPrompts, prefixed, naming}, true
 		}
 		return requestName{text: &p.Ref.URI, list: message.MethodListTemplates}, true
 	}
@@ -210,7 +216,7 @@ func (d *directory) mayChange(method string, e serverlists.Entry) bool {
 // never was, its names were never read. Its error says why.
 func (d *directory) withdrawn(n requestName) *upstream.Server {
 	for _, u := range d.bridge.set.servers() {
-		if !n.isURI() && serverlists.Prefixes(u.Config.Name, *n.text) && (u.Config.Fault != "" || u.Availability.Notice() != "") {
+		if !n.isURI() && n.naming.Prefixes(u.Config.Name, *n.text) && (u.Config.Fault != "" || u.Availability.Notice() != "") {
 			return u
 		}
 	}
@@ -265,6 +271,9 @@ func (d *directory) listAll(ctx context.Context, q *message.Request) (mcp.Result
 				raws = append(raws, e.Raw)
 			}
 		}
+		if tool := d.status.listed(c.StatusTool); tool != nil && q.Method == message.MethodListTools {
+			raws = append(raws, tool)
+		}
 	}
 	result := message.EmptyResult()
 	result.Set(message.ListOf[q.Method].Field, raws)
@@ -300,6 +309,11 @@ func cursorOf(params mcp.Params) string {
 	return ""
 }
 
+// namingOf returns how the tools and prompts of a bridge of several servers get their names.
+func namingOf(c mcpserver.Config) serverlists.Naming {
+	return serverlists.Naming{Prefix: c.ToolPrefix, Longest: cmp.Or(c.ToolNameLength, mcpserver.LongestToolName)}
+}
+
 func (d *directory) currentCatalog() *serverlists.Catalog {
 	d.bridge.mu.Lock()
 	defer d.bridge.mu.Unlock()
@@ -309,7 +323,7 @@ func (d *directory) currentCatalog() *serverlists.Catalog {
 // rebuild builds the catalog again. The caller holds b.mu.
 func (d *directory) rebuild() {
 	d.catalog = serverlists.Layout{
-		Mode: d.bridge.set.settings.Mode, Prefix: d.bridge.set.settings.ToolPrefix,
+		Mode: d.bridge.set.settings.Mode, Naming: namingOf(d.bridge.set.settings),
 		Single: d.bridge.set.settings.Single(), Servers: d.bridge.set.upstreams, Registers: d.registries, RouterTool: toolrouter.Tool,
 	}.Build()
 }

@@ -208,7 +208,7 @@ func TestAServerWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 					if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != f.says || got.Tools != 0 || (got.Reason == health.ReasonSecretMissing) != strings.HasSuffix(f.says, "is not set") {
 						t.Errorf("health = %+v, want unhealthy at once: %s", got, f.says)
 					}
-					if diff := cmp.Diff([]string{"two_echo"}, toolNames(t, client)); diff != "" {
+					if diff := cmp.Diff([]string{"two_echo", "bridge_status"}, toolNames(t, client)); diff != "" {
 						t.Errorf("tools (-want +got):\n%s", diff)
 					}
 					if err := called(t, client, "two_echo"); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 )
 
 // handshake answers the first request of a client.
@@ -128,11 +129,18 @@ func passedCapabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 	return passed
 }
 
-// instructions returns the instructions of all servers, each under the server's name.
+// instructions returns the instructions of all servers, or why they are not available.
 func (h *handshake) instructions() string {
+	return inSections(h.bridge.set.servers(), func(u *upstream.Server) string {
+		return cmp.Or(u.Availability.Notice(), u.Lists.Instructions())
+	})
+}
+
+// inSections returns what say says of servers, each under the server's name.
+func inSections(servers []*upstream.Server, say func(u *upstream.Server) string) string {
 	var parts []string
-	for _, u := range h.bridge.set.servers() {
-		if text := cmp.Or(u.Availability.Notice(), u.Lists.Instructions()); text != "" {
+	for _, u := range servers {
+		if text := say(u); text != "" {
 			parts = append(parts, "# "+u.Config.Name+"\n\n"+text)
 		}
 	}

@@ -144,6 +144,9 @@ func (b *Bridge) answer(ctx context.Context, q *message.Request) (mcp.Result, er
 	if _, list := message.ListOf[q.Method]; list {
 		return b.list(ctx, q)
 	}
+	if b.directory.status.handles(q) {
+		return b.directory.status.call(q), nil
+	}
 	if b.router.Handles(q) {
 		return b.router.Call(ctx, q)
 	}

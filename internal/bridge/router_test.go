@@ -445,9 +445,9 @@ func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
 	t.Parallel()
 	var upstreams []*upstream.Server
 	for i := range 200 {
-		upstreams = append(upstreams, &upstream.Server{Config: mcpserver.Server{
+		upstreams = append(upstreams, upstream.New(t.Context(), mcpserver.Server{
 			Name: fmt.Sprintf("server-%d", i), Description: strings.Repeat("much to say ", 100),
-		}})
+		}, upstream.Options{Timing: fast, Log: message.DiscardLog}))
 	}
 	var tool struct {
 		Description string `json:"description"`

@@ -110,7 +110,7 @@ func (v *serverSet) newServerOf(s mcpserver.Server) *upstream.Server {
 		Login: v.logins.For(s.OAuth), Secrets: secrets, Owner: &sharedHandler{bridge: v.bridge}, HopID: v.bridge.hopID(), Runs: counted,
 		Memory:  v.bridge.memory,
 		Closing: &v.closing, Changed: func(_ *upstream.Server, note string) { v.bridge.directory.listsChanged(note) }, Resumed: v.bridge.clients.resume,
-		Settled: v.settled,
+		Settled: v.settled, Observed: v.bridge.directory.status.check,
 	})
 }
 
@@ -185,6 +185,7 @@ func (b *Bridge) Reconfigure(c mcpserver.Config) error {
 	for old, successor := range replaced {
 		b.set.replace(old, successor)
 	}
+	b.directory.status.check()
 	b.options.Log.Info("the configuration changed", "servers", len(c.Servers), "replaced", len(replaced))
 	for _, note := range []string{message.NotificationToolsChanged, message.NotificationPromptsChanged, message.NotificationResourcesChanged} {
 		b.directory.announce(note)

@@ -73,9 +73,10 @@ func (v *serverSet) change() <-chan struct{} {
 // settled tells the requests that wait that a server may have changed.
 func (v *serverSet) settled() {
 	v.bridge.mu.Lock()
-	defer v.bridge.mu.Unlock()
 	v.settledAt = time.Now()
 	v.announceChange()
+	v.bridge.mu.Unlock()
+	v.bridge.directory.status.check()
 }
 
 // announceChange closes the channel of change. The caller holds Bridge.mu.

@@ -266,12 +266,13 @@ func TestAListThatFindsNothingInTimeIsEmptyAndAChangeFollows(t *testing.T) {
 						ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
 					})
 					began := time.Now()
-					if names := toolNames(t, client); len(names) != 0 || time.Since(began) != upstream.DefaultTiming.Start {
+					// From this moment on, the bridge's own tool says that several servers are still starting.
+					own := func(name string) bool { return name == "bridge_status" }
+					if names := slices.DeleteFunc(toolNames(t, client), own); len(names) != 0 || time.Since(began) != upstream.DefaultTiming.Start {
 						t.Errorf("tools %v after %s", names, time.Since(began))
 					}
-					<-changed
-					if names := toolNames(t, client); len(names) != len(c.Servers) {
-						t.Errorf("tools %v after the change", names)
+					for names := []string(nil); len(names) != len(c.Servers); names = slices.DeleteFunc(toolNames(t, client), own) {
+						<-changed
 					}
 				})
 			})
@@ -610,7 +611,8 @@ func TestANameThatAClientHasSeenWaitsForNoOtherServer(t *testing.T) {
 		c.ToolPrefix = mcpserver.PrefixNever
 		client := newBubbleRig(t, c).connect(t, "modern", nil)
 		began := time.Now()
-		if names := toolNames(t, client); !slices.Equal(names, []string{"echo"}) || time.Since(began) != upstream.DefaultTiming.Start {
+		// The tool that says so may be there in the same moment.
+		if names := toolNames(t, client); names[0] != "echo" || slices.Contains(names, "echo_2") || time.Since(began) != upstream.DefaultTiming.Start {
 			t.Errorf("tools %v after %s", names, time.Since(began))
 		}
 		began = time.Now()

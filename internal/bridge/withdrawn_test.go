@@ -38,7 +38,7 @@ func TestAServerWithAFaultIsOutOfServiceAlone(t *testing.T) {
 			if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != says || got.Tools != 0 {
 				t.Errorf("health = %+v, want unhealthy at once: %s", got, says)
 			}
-			if diff := cmp.Diff([]string{"two_echo"}, toolNames(t, client)); diff != "" {
+			if diff := cmp.Diff([]string{"two_echo", "bridge_status"}, toolNames(t, client)); diff != "" {
 				t.Errorf("tools (-want +got):\n%s", diff)
 			}
 			if err := called(t, client, "one_echo"); err == nil || !strings.Contains(err.Error(), says) {
@@ -80,7 +80,7 @@ func TestAServerWithAFaultIsNotConnectedToAtTheStart(t *testing.T) {
 	r := newRig(t, fast, one.Server, two.Server)
 	// Its secrets have not arrived, and nobody waits for them.
 	client := r.connect(t, "legacy", nil)
-	if diff := cmp.Diff([]string{"two_echo"}, toolNames(t, client)); diff != "" {
+	if diff := cmp.Diff([]string{"two_echo", "bridge_status"}, toolNames(t, client)); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
 	if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != "it ends the bridge" {

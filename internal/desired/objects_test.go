@@ -136,6 +136,7 @@ func load(t *testing.T, path string) (*v1alpha1.HostedBridge, plan.Plan) {
 		Bridge v1alpha1.HostedBridge `json:"bridge"`
 	}
 	must.Succeed(t, yaml.UnmarshalStrict(data, &in))
+	in.Bridge.Status.UserID = in.Bridge.User() // No longer new: configurations show what is special.
 	return &in.Bridge, plan.Plan{Action: in.Action, Trust: in.Trust, RuntimeClass: ptr.Deref(in.Bridge.Spec.RuntimeClassName, in.Class), Rejected: plan.Finding{Reason: in.Reject}}
 }
 

@@ -27,10 +27,12 @@ type LookupFunc func(name string) (string, bool)
 // requires a secret that is not set, so that only this server is out of service and says why.
 func (f File) Config(bridgeUID string, lookup LookupFunc) (mcpserver.Config, error) {
 	c := mcpserver.Config{
-		UserID:     UserID,
-		BridgeUID:  bridgeUID,
-		Mode:       f.Mode,
-		ToolPrefix: f.ToolPrefix,
+		UserID:         UserID,
+		BridgeUID:      bridgeUID,
+		Mode:           f.Mode,
+		ToolPrefix:     f.ToolPrefix,
+		ToolNameLength: f.ToolNameLength,
+		StatusTool:     f.StatusTool,
 		// Such rules would protect the user's own network from the user.
 		Egress:  mcpserver.Egress{Unrestricted: true},
 		Servers: []mcpserver.Server{},

@@ -17,10 +17,17 @@ import (
 // File is the user's configuration file. In its texts, ${NAME} stands for a secret, ${NAME:-text}
 // for a secret with a default, and $$ for a dollar sign.
 type File struct {
-	Mode       mcpserver.Mode          `json:"mode,omitempty"`
-	ToolPrefix mcpserver.Prefix        `json:"toolPrefix,omitempty"`
-	Servers    jsondoc.Ordered[Server] `json:"servers"`
+	Mode       mcpserver.Mode   `json:"mode,omitempty"`
+	ToolPrefix mcpserver.Prefix `json:"toolPrefix,omitempty"`
+	// ToolNameLength is the longest name of a tool or prompt, in characters, if there are several servers.
+	ToolNameLength int                  `json:"toolNameLength,omitempty"`
+	StatusTool     mcpserver.StatusTool `json:"statusTool,omitempty"`
+
+	Servers jsondoc.Ordered[Server] `json:"servers"`
 }
+
+// NewFile returns the content of a file that does not exist yet. No client knows names of its tools.
+func NewFile() File { return File{ToolNameLength: mcpserver.DefaultToolNameLength} }
 
 // Server is one server in a File: a program by Command, or a remote one by URL.
 type Server struct {
@@ -198,7 +205,7 @@ func ofVSCode(s jsondoc.Value) bool { return has(s, "type") && has(s, "command")
 
 // ownMember returns the path of a member that only our own format has, or an empty string.
 func ownMember(doc, servers jsondoc.Value) string {
-	for _, name := range []string{"mode", "toolPrefix"} {
+	for _, name := range []string{"mode", "toolPrefix", "toolNameLength", "statusTool"} {
 		if has(doc, name) {
 			return name
 		}

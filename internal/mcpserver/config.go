@@ -32,6 +32,18 @@ const (
 	maxLabel, maxServerName, maxHeaderName, maxVariable, maxFileName = 63, 64, 64, 128, 128
 )
 
+const (
+	// LongestToolName is the length of a name that every model provider accepts, in characters.
+	LongestToolName = 64
+	// DefaultToolNameLength is ToolNameLength of bridges that are new. Clients put a prefix before
+	// names, of which mcp__hosted-bridge__ of Claude Code, with 20 characters, is the longest that
+	// people have by our documentation.
+	DefaultToolNameLength = LongestToolName - len("mcp__hosted-bridge__")
+	// ShortestToolName is the least that names can be limited to: a name that is cut has a hash of 9
+	// characters, and a model should still recognize the rest.
+	ShortestToolName = 32
+)
+
 var (
 	// userIDPattern repeats the API's rule for a user id, because this package cannot import it.
 	// The id becomes a path segment, so it is checked here too.
@@ -76,6 +88,11 @@ type Config struct {
 	// ToolPrefix says when a name gets its server's name as prefix, in mode Direct. The default is
 	// PrefixAlways. If the user has one server, names have no prefix.
 	ToolPrefix Prefix `json:"toolPrefix,omitempty"`
+	// ToolNameLength is the longest name of a tool or prompt if there are several servers, in
+	// characters; 0 means LongestToolName.
+	ToolNameLength int `json:"toolNameLength,omitempty"`
+	// StatusTool says when the bridge lists its own tool. The default is StatusAuto.
+	StatusTool StatusTool `json:"statusTool,omitempty"`
 	// Egress restricts the bridge's own connections.
 	Egress Egress `json:"egress,omitzero"`
 	// Servers are the upstreams, in the order of the lists.
@@ -108,6 +125,17 @@ const (
 	PrefixAuto Prefix = "auto"
 	// PrefixNever adds a number to equal names.
 	PrefixNever Prefix = "never"
+)
+
+// StatusTool says when a bridge of several servers in mode Direct lists its own tool, which says what
+// servers are out of service, and why.
+type StatusTool string
+
+// The rules.
+const (
+	// StatusAuto lists the tool while a server is out of service.
+	StatusAuto  StatusTool = "auto"
+	StatusNever StatusTool = "never"
 )
 
 // Egress restricts the addresses that a bridge's connections to servers may reach. The zero Egress
@@ -197,6 +225,12 @@ func (c Config) validateChoices() error {
 	}
 	if !slices.Contains([]Prefix{"", PrefixAlways, PrefixAuto, PrefixNever}, c.ToolPrefix) {
 		return fmt.Errorf("toolPrefix %.80q is none of %s, %s and %s", c.ToolPrefix, PrefixAlways, PrefixAuto, PrefixNever)
+	}
+	if !slices.Contains([]StatusTool{"", StatusAuto, StatusNever}, c.StatusTool) {
+		return fmt.Errorf("statusTool %.80q is neither %s nor %s", c.StatusTool, StatusAuto, StatusNever)
+	}
+	if n := c.ToolNameLength; n != 0 && (n < ShortestToolName || n > LongestToolName) {
+		return fmt.Errorf("toolNameLength %d is not between %d and %d", n, ShortestToolName, LongestToolName)
 	}
 	if err := validateRanges("egress.allow", c.Egress.Allow); err != nil {
 		return err

@@ -72,6 +72,9 @@ func TestValidateRefuses(t *testing.T) {
 	}{
 		"another mode":                                     {func(c *Config) { c.Mode = "both" }, `mode "both" is neither`},
 		"another rule for prefixes":                        {func(c *Config) { c.ToolPrefix = "often" }, `toolPrefix "often"`},
+		"names that are too short":                         {func(c *Config) { c.ToolNameLength = 31 }, "toolNameLength 31 is not between 32 and 64"},
+		"names that are too long":                          {func(c *Config) { c.ToolNameLength = 65 }, "toolNameLength 65"},
+		"another rule for the status tool":                 {func(c *Config) { c.StatusTool = "always" }, `statusTool "always" is neither`},
 		"an address that is no range":                      {func(c *Config) { c.Egress.Allow[1] = "10.0.0.1" }, `egress.allow[1] "10.0.0.1"`},
 		"a denied address that is no range":                {func(c *Config) { c.Egress.Deny[0] = "10.96.0.1" }, `egress.deny[0] "10.96.0.1"`},
 		"a name as a range":                                {func(c *Config) { c.Egress.Allow[0] = "example.com" }, "egress.allow[0]"},

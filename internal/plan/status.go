@@ -28,6 +28,7 @@ func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBrid
 		Outages:            p.outages(o),
 		Configuration:      cmp.Or(out.Configuration, o.Bridge.Status.Configuration),
 	}
+	s.DefaultToolNameLength = defaultToolNameLength(o.Bridge)
 	s.Profiles, s.Effective = p.profiles(o)
 	s.Access = o.Bridge.Status.Access
 	if pod := o.current(); pod != nil {

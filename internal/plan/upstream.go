@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -34,11 +35,13 @@ const (
 // if they cannot.
 func Configuration(b *v1alpha1.HostedBridge, egress mcpserver.Egress, loginURL string) mcpserver.Config {
 	c := mcpserver.Config{
-		UserID:     string(b.User()),
-		BridgeUID:  string(b.UID),
-		Mode:       modes[b.Spec.Mode],
-		ToolPrefix: prefixes[b.Spec.ToolPrefix],
-		Egress:     egress,
+		UserID:         string(b.User()),
+		BridgeUID:      string(b.UID),
+		Mode:           modes[b.Spec.Mode],
+		ToolPrefix:     prefixes[b.Spec.ToolPrefix],
+		ToolNameLength: int(ptr.Deref(cmp.Or(b.Spec.ToolNameLength, defaultToolNameLength(b)), 0)),
+		StatusTool:     statusTools[b.Spec.StatusTool],
+		Egress:         egress,
 	}
 	faults := faults(b)
 	for _, server := range Servers(b) {
@@ -51,6 +54,16 @@ func Configuration(b *v1alpha1.HostedBridge, egress mcpserver.Egress, loginURL s
 	}
 	c.LeftOut = len(b.Spec.Servers) - len(c.Servers)
 	return c
+}
+
+// defaultToolNameLength returns the toolNameLength of a bridge whose spec has none. A bridge that
+// clients may know by longer names, because an operator without the field has written its status,
+// has none.
+func defaultToolNameLength(b *v1alpha1.HostedBridge) *int32 {
+	if b.Status.DefaultToolNameLength != nil || b.Status.UserID != "" {
+		return b.Status.DefaultToolNameLength
+	}
+	return new(int32(mcpserver.DefaultToolNameLength))
 }
 
 // Connects reports whether the user can connect the account that the server is
@@ -87,11 +100,12 @@ func told(server Server) mcpserver.Server {
 // The bridge's terms for those of the API. The bridge's defaults are left out,
 // so that a configuration shows what is special.
 var (
-	modes      = map[v1alpha1.Mode]mcpserver.Mode{v1alpha1.ModeRouter: mcpserver.Router}
-	prefixes   = map[v1alpha1.ToolPrefix]mcpserver.Prefix{v1alpha1.ToolPrefixAuto: mcpserver.PrefixAuto, v1alpha1.ToolPrefixNever: mcpserver.PrefixNever}
-	transports = map[v1alpha1.TransportType]mcpserver.Transport{v1alpha1.TransportSSE: mcpserver.SSE, v1alpha1.TransportStdio: mcpserver.Stdio}
-	trusts     = map[v1alpha1.Trust]mcpserver.Trust{v1alpha1.TrustUntrusted: mcpserver.Untrusted, v1alpha1.TrustSanitize: mcpserver.Sanitize}
-	grants     = map[v1alpha1.OAuthGrant]mcpserver.Grant{
+	modes       = map[v1alpha1.Mode]mcpserver.Mode{v1alpha1.ModeRouter: mcpserver.Router}
+	prefixes    = map[v1alpha1.ToolPrefix]mcpserver.Prefix{v1alpha1.ToolPrefixAuto: mcpserver.PrefixAuto, v1alpha1.ToolPrefixNever: mcpserver.PrefixNever}
+	statusTools = map[v1alpha1.StatusTool]mcpserver.StatusTool{v1alpha1.StatusToolNever: mcpserver.StatusNever}
+	transports  = map[v1alpha1.TransportType]mcpserver.Transport{v1alpha1.TransportSSE: mcpserver.SSE, v1alpha1.TransportStdio: mcpserver.Stdio}
+	trusts      = map[v1alpha1.Trust]mcpserver.Trust{v1alpha1.TrustUntrusted: mcpserver.Untrusted, v1alpha1.TrustSanitize: mcpserver.Sanitize}
+	grants      = map[v1alpha1.OAuthGrant]mcpserver.Grant{
 		v1alpha1.OAuthClientCredentials: mcpserver.ClientCredentials, v1alpha1.OAuthAuthorizationCode: mcpserver.AuthorizationCode,
 	}
 )

@@ -96,6 +96,10 @@ func TestWhatTheBridgeIsTold(t *testing.T) {
 			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixAuto}, mcpserver.Egress{}, mcpserver.Config{ToolPrefix: mcpserver.PrefixAuto}},
 		"a server whose recipe cannot be used": {
 			v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{{Name: "notes", Recipe: &v1alpha1.RecipeReference{Name: "notes"}}}}, mcpserver.Egress{}, mcpserver.Config{LeftOut: 1}},
+		"names of another length": {
+			v1alpha1.HostedBridgeSpec{ToolNameLength: new(int32(50))}, mcpserver.Egress{}, mcpserver.Config{ToolNameLength: 50}},
+		"no tool of the bridge itself": {
+			v1alpha1.HostedBridgeSpec{StatusTool: v1alpha1.StatusToolNever}, mcpserver.Egress{}, mcpserver.Config{StatusTool: mcpserver.StatusNever}},
 		"names without a prefix, and the cluster's addresses": {
 			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixNever}, mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}},
 			mcpserver.Config{ToolPrefix: mcpserver.PrefixNever, Egress: mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}}}},
@@ -103,7 +107,7 @@ func TestWhatTheBridgeIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := bridge("tenants", "alice", time.Hour)
 			tt.spec.UserID = "alice"
-			b.Spec = tt.spec
+			b.Spec, b.Status.UserID = tt.spec, "alice"
 			tt.want.UserID, tt.want.BridgeUID = "alice", string(b.UID)
 			if diff := cmp.Diff(tt.want, Configuration(b, tt.egress, "")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -210,7 +210,7 @@ func TestThePoliciesOfTheOperatorNameEveryField(t *testing.T) {
 		own []string
 	}{
 		{reflect.TypeFor[v1alpha1.HostedBridgeStatus](), []string{
-			"observedGeneration", "conditions", "phase", "userID", "tier", "profiles", "effective", "access",
+			"observedGeneration", "conditions", "phase", "userID", "defaultToolNameLength", "tier", "profiles", "effective", "access",
 			"url", "podName", "configuration", "recipes", "terminations", "outages", "idleSince",
 		}},
 		{reflect.TypeFor[v1alpha1.BridgePersonStatus](), []string{"observedGeneration", "directory", "bridges", "conditions"}},

@@ -83,6 +83,9 @@ func TestBadServersAreRefusedWithTheFieldAndTheAcceptedForm(t *testing.T) {
 	}{
 		{"an unknown mode", "{mode: Fast}", []string{"spec.mode", `"Direct", "Router"`}},
 		{"an unknown prefix", "{toolPrefix: Sometimes}", []string{"spec.toolPrefix", `"Always", "Auto", "Never"`}},
+		{"names that are too short", "{toolNameLength: 31}", []string{"spec.toolNameLength", "greater than or equal to 32"}},
+		{"names that are too long", "{toolNameLength: 65}", []string{"spec.toolNameLength", "less than or equal to 64"}},
+		{"an unknown rule for the status tool", "{statusTool: Always}", []string{"spec.statusTool", `"Auto", "Never"`}},
 		{"an unknown transport", "{servers: [{name: one, transport: {type: Pigeon}}]}", []string{at + ".transport.type", `"StreamableHTTP", "SSE", "Stdio"`}},
 		{"no url", "{servers: [{name: one, transport: {}}]}", []string{at + ".transport", urlIs}},
 		{"no url over SSE", "{servers: [{name: one, transport: {type: SSE}}]}", []string{at + ".transport", urlIs}},
@@ -208,7 +211,7 @@ func TestGoodServersAreTaken(t *testing.T) {
 	namespace := testenv.Namespace(t, c)
 	for name, spec := range map[string]string{
 		"the least that there is":          "{servers: [{name: one, transport: {url: 'https://h/mcp'}}]}",
-		"the router":                       "{mode: Router, toolPrefix: Never}",
+		"the router":                       "{mode: Router, toolPrefix: Never, toolNameLength: 32, statusTool: Never}",
 		"SSE":                              "{servers: [{name: one, transport: {type: SSE, url: 'http://h/sse', headers: [{name: X, value: v}], protocolVersion: '2024-11-05'}}]}",
 		"no listening":                     "{servers: [{name: one, transport: {url: 'http://h', disableListening: true}}]}",
 		"listening over SSE":               "{servers: [{name: one, transport: {type: SSE, url: 'http://h', disableListening: false}}]}",

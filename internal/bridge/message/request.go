@@ -199,16 +199,22 @@ func (q *Request) Reply(v any, failed bool) (mcp.Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the answer: %w", err)
 	}
-	result := EmptyResult()
-	result.Set("content", []map[string]string{textBlock(string(raw))})
+	result := q.ReplyText(string(raw))
 	result.Set("structuredContent", json.RawMessage(raw))
 	if failed {
 		result.Set("isError", true)
 	}
+	return result, nil
+}
+
+// ReplyText returns a text as the answer of a tool of the bridge itself.
+func (q *Request) ReplyText(text string) *Result {
+	result := EmptyResult()
+	result.Set("content", []map[string]string{textBlock(text)})
 	if q.Era == Modern {
 		result.ForModern(q.Method, Implementation)
 	}
-	return result, nil
+	return result
 }
 
 func textBlock(text string) map[string]string {

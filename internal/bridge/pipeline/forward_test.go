@@ -63,7 +63,7 @@ func newWorld(t *testing.T, s mcpserver.Server, tool *mcp.ToolAnnotations, deliv
 	var running sync.WaitGroup
 	w := &world{server: upstream.New(life, s, upstream.Options{
 		Timing: upstream.DefaultTiming, Network: &http.Transport{}, Log: message.DiscardLog, Runs: runs, Closing: &running,
-		Changed: func(*upstream.Server, string) {}, Resumed: func(*upstream.Server) {}, Settled: func() {},
+		Changed: func(*upstream.Server, string) {}, Resumed: func(*upstream.Server) {}, Settled: func() {}, Observed: func() {},
 	})}
 	w.Pipeline = New(life, callaudit.NewTrail(message.DiscardLog, nil, nil, nil), func() []*upstream.Server { return []*upstream.Server{w.server} },
 		func(ctx context.Context, _ *message.Request, _ *upstream.Server) (mcp.Result, bool, error) {

@@ -30,6 +30,8 @@ type Catalog struct {
 	Renamed []health.Renamed
 	// RouterTool is the one tool that clients see in mode Router, else nil.
 	RouterTool json.RawMessage
+	// StatusTool is the name of the bridge's own tool in mode Direct, which no server's tool has.
+	StatusTool string
 
 	ranking sync.Once
 	index   *rank.Index // of the tools; built on first use
@@ -48,7 +50,7 @@ type Entry struct {
 // Layout is the input of a catalog.
 type Layout struct {
 	Mode    mcpserver.Mode
-	Prefix  mcpserver.Prefix
+	Naming  Naming
 	Single  bool               // whether the user has one server, so that names stay unchanged
 	Servers []*upstream.Server // in the order of the configuration
 	// Registers are the registries of the methods whose entries have names.
@@ -79,13 +81,28 @@ func (l Layout) Build() *Catalog {
 		case l.plain(method):
 			c.Lists[method] = entries
 		default:
-			c.Lists[method] = c.named(method, entries, l.Registers[method].assign(l.Prefix, featuresOf(entries)))
+			c.Lists[method] = c.named(method, entries, l.Registers[method].assign(l.Naming, featuresOf(entries)))
 		}
 	}
+	c.StatusTool = l.statusTool(c.Lists[message.MethodListTools])
 	if l.Mode == mcpserver.Router {
 		c.RouterTool = l.RouterTool(l.Servers, c.Lists[message.MethodListTools])
 	}
 	return c
+}
+
+// statusTool returns the name of the bridge's own tool. A server's tool of the name keeps it, also one
+// that is not listed yet and whose name may begin with its server's: no prefix begins with an underscore.
+func (l Layout) statusTool(tools []Entry) string {
+	name := "bridge_status"
+	taken := func() bool {
+		return slices.ContainsFunc(tools, func(e Entry) bool { return e.Key == name }) ||
+			slices.ContainsFunc(l.Servers, func(u *upstream.Server) bool { return l.Naming.Prefixes(u.Config.Name, name) })
+	}
+	for taken() {
+		name = "_" + name
+	}
+	return name
 }
 
 // entries returns the entries of all servers under the servers' own names.

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// maxName is the maximum length of a name that model providers accept.
-	maxName = 64
 	// hashed is the length of the hash in a name that is too long.
 	hashed = len("_01234567")
 	// maxRemembered limits the remembered names of one kind that no server lists any more. It is
@@ -58,15 +56,21 @@ func NewRegistry() *Registry {
 	return &Registry{owners: map[string]Feature{}, names: map[Feature]Assignment{}, contested: map[string]bool{}}
 }
 
+// Naming is how features get their names.
+type Naming struct {
+	Prefix  mcpserver.Prefix
+	Longest int // the longest name, in characters
+}
+
 // assign returns the names of the features, which are in the order of the configuration.
-func (r *Registry) assign(rule mcpserver.Prefix, features []Feature) []Assignment {
-	contested := r.contest(rule, features)
+func (r *Registry) assign(rule Naming, features []Feature) []Assignment {
+	contested := r.contest(rule.Prefix, features)
 	namings := make([]Assignment, len(features))
 	taken := make(map[string]bool, len(features))
 	for i, f := range features {
-		n := describeName(rule, f)
+		n := rule.describe(f)
 		if n.contested = contested[sanitize(f.Original)]; n.contested {
-			n.base = prefixed(f)
+			n.base = rule.prefixed(f)
 		}
 		if known, ok := r.names[f]; ok && known.base == n.base && !taken[known.Name] {
 			n.Name = known.Name
@@ -82,7 +86,7 @@ func (r *Registry) assign(rule mcpserver.Prefix, features []Feature) []Assignmen
 		name := n.base
 		for taken[name] || r.another(name, n.Feature) {
 			last[n.base] = max(last[n.base]+1, 2)
-			name = numbered(n.base, last[n.base])
+			name = rule.numbered(n.base, last[n.base])
 		}
 		namings[i].Name = name
 		taken[name] = true
@@ -90,11 +94,11 @@ func (r *Registry) assign(rule mcpserver.Prefix, features []Feature) []Assignmen
 	return namings
 }
 
-// describeName returns the name of f by the rule, if nothing collides.
-func describeName(rule mcpserver.Prefix, f Feature) Assignment {
-	plain := fit(sanitize(f.Original), f.Original)
-	if rule != mcpserver.PrefixAuto && rule != mcpserver.PrefixNever {
-		plain = prefixed(f)
+// describe returns the name of f if nothing collides.
+func (n Naming) describe(f Feature) Assignment {
+	plain := n.fit(sanitize(f.Original), f.Original)
+	if n.Prefix != mcpserver.PrefixAuto && n.Prefix != mcpserver.PrefixNever {
+		plain = n.prefixed(f)
 	}
 	return Assignment{Feature: f, base: plain, plain: plain}
 }
@@ -156,32 +160,32 @@ func (r *Registry) Release(gone func(server string) bool) {
 
 // prefixed returns <server>_<feature>. Two features can get the same name, because a server's name
 // may contain an underscore, and because sanitize maps different characters to the same one.
-func prefixed(f Feature) string {
-	return fit(sanitize(f.ServerName)+"_"+sanitize(f.Original), f.ServerName+"\x00"+f.Original)
+func (n Naming) prefixed(f Feature) string {
+	return n.fit(sanitize(f.ServerName)+"_"+sanitize(f.Original), f.ServerName+"\x00"+f.Original)
 }
 
 // Prefixes reports whether a name may be that of a feature of the server, with the server's name as
 // prefix.
-func Prefixes(server, name string) bool {
+func (n Naming) Prefixes(server, name string) bool {
 	prefix := sanitize(server) + "_"
-	return strings.HasPrefix(name, prefix[:min(len(prefix), maxName-hashed)])
+	return strings.HasPrefix(name, prefix[:min(len(prefix), n.Longest-hashed)])
 }
 
 // fit shortens a name that is too long. A hash of its feature distinguishes it from names with the
 // same beginning. The hash need not be secure, since equal names get a number.
-func fit(name, of string) string {
-	if len(name) <= maxName {
+func (n Naming) fit(name, of string) string {
+	if len(name) <= n.Longest {
 		return name
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(of)) // never fails
-	return name[:maxName-hashed] + fmt.Sprintf("_%08x", h.Sum32())
+	return name[:n.Longest-hashed] + fmt.Sprintf("_%08x", h.Sum32())
 }
 
-// numbered returns the base with a number appended, at most maxName long.
-func numbered(base string, i int) string {
+// numbered returns the base with a number appended.
+func (n Naming) numbered(base string, i int) string {
 	suffix := "_" + strconv.Itoa(i)
-	return base[:min(len(base), maxName-len(suffix))] + suffix
+	return base[:min(len(base), n.Longest-len(suffix))] + suffix
 }
 
 // sanitize replaces every character except letters, digits, hyphens and underscores, because model

@@ -18,7 +18,7 @@ import (
 // named returns the names that the register assigns.
 func namesOf(r *Registry, rule mcpserver.Prefix, features []Feature) []string {
 	names := []string{}
-	for _, n := range r.assign(rule, features) {
+	for _, n := range r.assign(Naming{rule, mcpserver.LongestToolName}, features) {
 		names = append(names, n.Name)
 	}
 	return names
@@ -59,7 +59,7 @@ func TestNames(t *testing.T) {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
 			for _, n := range got {
-				if len(n) > maxName {
+				if len(n) > mcpserver.LongestToolName {
 					t.Errorf("%s has %d characters", n, len(n))
 				}
 			}
@@ -106,7 +106,7 @@ func TestANameNeverComesToMeanAnother(t *testing.T) {
 			r := NewRegistry()
 			meaning := map[string]Feature{}
 			for i, s := range tt.states {
-				namings := r.assign(tt.rule, s.listed)
+				namings := r.assign(Naming{tt.rule, mcpserver.LongestToolName}, s.listed)
 				if diff := cmp.Diff(s.want, namesOf(r, tt.rule, s.listed)); diff != "" {
 					t.Errorf("state %d (-want +got):\n%s", i, diff)
 				}
@@ -124,7 +124,7 @@ func TestANameNeverComesToMeanAnother(t *testing.T) {
 
 func TestNamesBeforeClientsSawAnyFollowFromTheListsAlone(t *testing.T) {
 	r := NewRegistry()
-	r.assign(mcpserver.PrefixNever, []Feature{{"b", "x"}}) // b was reached first
+	r.assign(Naming{mcpserver.PrefixNever, mcpserver.LongestToolName}, []Feature{{"b", "x"}}) // b was reached first
 	want := []string{"x", "x_2"}
 	if diff := cmp.Diff(want, namesOf(r, mcpserver.PrefixNever, []Feature{{"a", "x"}, {"b", "x"}})); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
@@ -133,7 +133,7 @@ func TestNamesBeforeClientsSawAnyFollowFromTheListsAlone(t *testing.T) {
 
 func TestARemovedServerGivesUpItsNames(t *testing.T) {
 	r := NewRegistry()
-	for _, n := range r.assign(mcpserver.PrefixAuto, []Feature{{"a", "x"}, {"b", "x"}, {"a", "y"}}) {
+	for _, n := range r.assign(Naming{mcpserver.PrefixAuto, mcpserver.LongestToolName}, []Feature{{"a", "x"}, {"b", "x"}, {"a", "y"}}) {
 		r.MarkSeen(n)
 	}
 	r.Release(func(server string) bool { return server == "a" })
@@ -155,7 +155,7 @@ func TestManyEqualNamesAreNumberedInReasonableTime(t *testing.T) {
 }
 
 func TestTheReportOfCollisionsIsBounded(t *testing.T) {
-	l := Layout{Prefix: mcpserver.PrefixNever, Registers: NewRegistries()}
+	l := Layout{Naming: Naming{mcpserver.PrefixNever, mcpserver.LongestToolName}, Registers: NewRegistries()}
 	for range 2 {
 		u := upstream.New(t.Context(), mcpserver.Server{Name: "s"}, upstream.Options{Log: message.DiscardLog})
 		for i := range 50 {
@@ -184,7 +184,7 @@ func TestANameMayBelongToTheServerWhoseNameItBeginsWith(t *testing.T) {
 		"another name that is cut":  {long, namesOf(NewRegistry(), "", []Feature{{strings.Repeat("t", 64), "read"}})[0], false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Prefixes(tt.server, tt.name); got != tt.want {
+			if got := (Naming{Longest: mcpserver.LongestToolName}).Prefixes(tt.server, tt.name); got != tt.want {
 				t.Errorf("%q of %q: %v", tt.name, tt.server, got)
 			}
 		})

@@ -99,6 +99,9 @@ func describeServer(u *upstream.Server, tools []serverlists.Entry) string {
 	if count > 0 {
 		line += fmt.Sprintf(" (%d tools)", count)
 	}
+	if u.Availability.Notice() != "" {
+		line += ", out of service (status says why)"
+	}
 	if about != "" {
 		line += ": " + about
 	}

@@ -73,10 +73,11 @@ func (a *Availability) LoginEnded(err error) {
 		return
 	}
 	a.server.mu.Lock()
-	defer a.server.mu.Unlock()
 	if guarded.Generation == a.server.grant.Generation {
 		a.reason, a.expired = login.Error(), true
 	}
+	a.server.mu.Unlock()
+	a.server.Observed()
 }
 
 // addLogin adds to the health report whether the user must log in, and where, or set a secret. The
@@ -92,13 +93,16 @@ func (a *Availability) addLogin(h health.Server) health.Server {
 }
 
 // Notice returns a text for a model: why the server is not available, and what its user must do
-// before it can be used. It is empty for a server that is available.
+// before it can be used. It is empty for a server that is available, and for one that starts for as
+// long as calls wait.
 func (a *Availability) Notice() string {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
-	switch e := a.unavailable(); {
+	switch e, s := a.unavailable(), a.starting(time.Now()); {
 	case e.ConnectURL != "":
 		return "The user has to log in before this can be used, at " + e.ConnectURL + " in a browser."
+	case s != nil && s.For >= a.server.Timing.Start:
+		return "This server is still starting" + strings.TrimSuffix(": "+s.Reason, ": ") + "."
 	case a.health.Status == health.Healthy || e.Reason == "":
 		return ""
 	default:
@@ -198,6 +202,7 @@ func (a *Availability) observe(g *credential.Grant, began time.Time, tools int, 
 	}
 	after := a.health
 	a.server.mu.Unlock()
+	a.server.Observed()
 	if after.Status != before {
 		a.server.Log.Info("server health changed", "from", before, "to", after.Status, "tools", after.Tools, "error", p.Failure)
 	}

@@ -226,6 +226,8 @@ type Options struct {
 	Resumed func(u *Server)
 	// Settled is called after the shared connection was opened or closed, or could not be opened.
 	Settled func()
+	// Observed is called after the server was found available or not.
+	Observed func()
 }
 
 // Server is one server: its shared connection, its lists and its health.

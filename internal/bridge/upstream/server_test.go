@@ -22,7 +22,7 @@ import (
 // connected to, which must not have it connected to once more when it is idle.
 func TestAWishForAConnectionEndsWithIt(t *testing.T) {
 	s := mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}
-	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog, Settled: func() {}})
+	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog, Settled: func() {}, Observed: func() {}})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
 	u.Availability.observe(u.grant, time.Now(), 0, nil)
 	first := -1
@@ -45,7 +45,7 @@ func TestAWishForAConnectionEndsWithIt(t *testing.T) {
 // connection: on a busy machine one can be idle for long enough before the request runs.
 func TestAConnectionThatEndedIdleIsNoFailure(t *testing.T) {
 	s := mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}
-	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog, Settled: func() {}})
+	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog, Settled: func() {}, Observed: func() {}})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
 	u.Availability.observe(u.grant, time.Now(), 0, nil)
 	first := -1

@@ -625,6 +625,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: statusTool
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.StatusTool
     - name: tier
       type:
         scalar: string
@@ -635,6 +638,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.api.core.v1.Toleration
           elementRelationship: atomic
+    - name: toolNameLength
+      type:
+        scalar: numeric
     - name: toolPrefix
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ToolPrefix
@@ -665,6 +671,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: configuration
       type:
         scalar: string
+    - name: defaultToolNameLength
+      type:
+        scalar: numeric
     - name: effective
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.EffectiveSettings
@@ -2234,6 +2243,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.StatusTool
+  scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Stdio
   map:
     fields:

@@ -26,6 +26,16 @@ type HostedBridgeSpecApplyConfiguration struct {
 	// toolPrefix is when the name of a tool or prompt has the name of its server as
 	// a prefix, in mode Direct. With one server, no name has a prefix.
 	ToolPrefix *apiv1alpha1.ToolPrefix `json:"toolPrefix,omitempty"`
+	// toolNameLength is how long the name of a tool or prompt can be, in characters, if
+	// the bridge has several servers. A longer name is cut and ends in a hash. Clients
+	// put a prefix before names, and vendors of models accept 64 characters in all. The
+	// default is 44, and 64 for a bridge of a release without this field, whose names
+	// stay.
+	ToolNameLength *int32 `json:"toolNameLength,omitempty"`
+	// statusTool is when the bridge lists its own tool bridge_status, which says what
+	// servers are out of service, and why. The default is Auto: while there is such a
+	// server.
+	StatusTool *apiv1alpha1.StatusTool `json:"statusTool,omitempty"`
 	// desiredState is whether the pod of the bridge runs.
 	DesiredState *apiv1alpha1.DesiredState `json:"desiredState,omitempty"`
 	// idleTimeout is how long a bridge with the desiredState OnDemand may be idle
@@ -97,6 +107,22 @@ func (b *HostedBridgeSpecApplyConfiguration) WithMode(value apiv1alpha1.Mode) *H
 // If called multiple times, the ToolPrefix field is set to the value of the last call.
 func (b *HostedBridgeSpecApplyConfiguration) WithToolPrefix(value apiv1alpha1.ToolPrefix) *HostedBridgeSpecApplyConfiguration {
 	b.ToolPrefix = &value
+	return b
+}
+
+// WithToolNameLength sets the ToolNameLength field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ToolNameLength field is set to the value of the last call.
+func (b *HostedBridgeSpecApplyConfiguration) WithToolNameLength(value int32) *HostedBridgeSpecApplyConfiguration {
+	b.ToolNameLength = &value
+	return b
+}
+
+// WithStatusTool sets the StatusTool field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StatusTool field is set to the value of the last call.
+func (b *HostedBridgeSpecApplyConfiguration) WithStatusTool(value apiv1alpha1.StatusTool) *HostedBridgeSpecApplyConfiguration {
+	b.StatusTool = &value
 	return b
 }
 

@@ -26,6 +26,10 @@ type HostedBridgeStatusApplyConfiguration struct {
 	Phase *apiv1alpha1.Phase `json:"phase,omitempty"`
 	// userID is the user in effect: spec.userID or the object's name.
 	UserID *apiv1alpha1.UserID `json:"userID,omitempty"`
+	// defaultToolNameLength is the toolNameLength of this bridge if its spec has none. It
+	// is not set for a bridge of a release without the field, where it is 64. The
+	// operator writes it.
+	DefaultToolNameLength *int32 `json:"defaultToolNameLength,omitempty"`
 	// tier is the tier in effect: that of the first profile that has one, or spec.tier.
 	Tier *string `json:"tier,omitempty"`
 	// profiles are the BridgeProfiles that select the bridge, in the order in which they
@@ -126,6 +130,14 @@ func (b *HostedBridgeStatusApplyConfiguration) WithPhase(value apiv1alpha1.Phase
 // If called multiple times, the UserID field is set to the value of the last call.
 func (b *HostedBridgeStatusApplyConfiguration) WithUserID(value apiv1alpha1.UserID) *HostedBridgeStatusApplyConfiguration {
 	b.UserID = &value
+	return b
+}
+
+// WithDefaultToolNameLength sets the DefaultToolNameLength field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DefaultToolNameLength field is set to the value of the last call.
+func (b *HostedBridgeStatusApplyConfiguration) WithDefaultToolNameLength(value int32) *HostedBridgeStatusApplyConfiguration {
+	b.DefaultToolNameLength = &value
 	return b
 }
 
