@@ -78,7 +78,9 @@ func (s *core) jsonEndpoint(at step, handle func(httpapi.Call) (jsonAnswer, erro
 			// RFC 6749, 5.2: by the scheme that the client used.
 			c.Writer().Header().Set("WWW-Authenticate", `Basic realm="hosted-bridge"`)
 		}
-		if refusal.status == http.StatusServiceUnavailable {
+		if refusal == errUnconfirmed {
+			c.Writer().Header().Set(headerRetryAfter, "60") // The provider is asked once a minute.
+		} else if refusal.status == http.StatusServiceUnavailable {
 			c.Writer().Header().Set(headerRetryAfter, "5")
 		}
 		sendJSON(c, refusal.status, struct {

@@ -73,6 +73,7 @@ func (s *providerLogin) redirectTo(c httpapi.Call, p loginSession, provider flow
 		State: state, Nonce: p.Nonce, Verifier: p.Verifier, RedirectURL: s.callbackOf(provider),
 	})
 	if err != nil {
+		s.providerFailed(provider, err)
 		return fmt.Errorf("%w: %w", errProviderAway, err)
 	}
 	if err := s.save(c, p, state); err != nil {
@@ -162,9 +163,11 @@ func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *login
 	case errors.Is(err, flow.ErrLogin):
 		return flow.Identity{}, fmt.Errorf("%w: %w", errNoLogin.withRequest(p.Ask), err)
 	case err != nil:
+		s.providerFailed(provider, err)
 		return flow.Identity{}, fmt.Errorf("%w: %w", errProviderAway.withRequest(p.Ask), err)
 	case who.Issuer == "" || who.Subject == "":
 		return flow.Identity{}, errNoLogin.withRequest(p.Ask)
 	}
+	s.providerAnswered(provider)
 	return who, nil
 }

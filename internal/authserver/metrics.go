@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -38,13 +39,31 @@ const (
 	outcomeFailed  = "failed"
 )
 
+// How rechecks of people at providers end.
+const (
+	recheckConfirmed = "confirmed"
+	recheckEnded     = "ended"
+	// recheckUnanswered is that the provider said nothing of the person, who got tokens.
+	recheckUnanswered = "unanswered"
+	// recheckRefused is that they got none, since its last word was too old.
+	recheckRefused = "refused"
+)
+
+var recheckOutcomes = []string{recheckConfirmed, recheckEnded, recheckUnanswered, recheckRefused}
+
 // metrics are the server's.
 type metrics struct {
-	steps   *prometheus.CounterVec
-	replays *prometheus.CounterVec
+	steps    *prometheus.CounterVec
+	replays  *prometheus.CounterVec
+	rechecks *prometheus.CounterVec
 }
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+// countRecheck counts how a recheck at a provider ended.
+func (m *metrics) countRecheck(p flow.Provider, outcome string) {
+	m.rechecks.WithLabelValues(p.ID(), outcome).Inc()
+}
+
+func newMetrics(reg prometheus.Registerer, providers []flow.Provider) (*metrics, error) {
 	m := &metrics{
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_ingress_login_steps_total",
@@ -54,6 +73,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "hostedbridge_ingress_login_replays_total",
 			Help: "Grants that were ended because their code or a refresh token came a second time, which is how a stolen one is noticed.",
 		}, []string{"what"}),
+		rechecks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hostedbridge_ingress_login_rechecks_total",
+			Help: "Refreshes at which the identity provider was to say who the person is, by how they ended: confirmed, ended because it lets the person in no more, unanswered, or refused because its last answer is too old.",
+		}, []string{"provider", "outcome"}),
 	}
 	for _, s := range []step{stepAuthorize, stepLogin, stepCallback, stepConsent, stepToken, stepRevoke, stepRegister, stepInvitation, stepConnect, stepConnected, stepAdminister, stepConsole} {
 		for _, outcome := range []string{outcomeDone, outcomeRefused, outcomeFailed} {
@@ -61,7 +84,15 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	telemetry.Begin(m.replays, replayCode, replayRefresh)
-	if err := telemetry.Register(reg, m.steps, m.replays); err != nil {
+	for _, p := range providers {
+		if p.Limits().Grace == 0 {
+			continue
+		}
+		for _, outcome := range recheckOutcomes {
+			m.rechecks.WithLabelValues(p.ID(), outcome)
+		}
+	}
+	if err := telemetry.Register(reg, m.steps, m.replays, m.rechecks); err != nil {
 		return nil, fmt.Errorf("authorization server: %w", err)
 	}
 	return m, nil

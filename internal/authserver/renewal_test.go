@@ -5,15 +5,23 @@ package authserver
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 )
 
-// untilRenewal is after which time a refresh asks the provider.
-const untilRenewal = 5 * time.Minute
+// untilRenewal is after which time a refresh asks the provider, and untilRetry where the
+// grant gives no tokens before the provider has answered.
+const (
+	untilRenewal = 5 * time.Minute
+	untilRetry   = time.Minute
+)
 
 // renewingWorld returns a world whose provider names groups and gives refresh tokens.
 func renewingWorld(t *testing.T) *world {
@@ -141,6 +149,90 @@ func TestAProviderThatIsAwayKeepsNobodyOut(t *testing.T) {
 	w.wait(untilRenewal)
 	w.mustRedeem(c.refreshes(refresh))
 	w.expectGroups(2, "eng")
+}
+
+// A deleted person may be refused in words that are not about the person. What a provider
+// confirmed an hour ago counts no more, and the grant is there when the provider is back.
+func TestNobodyGetsTokensAnHourAfterTheProviderConfirmedThemLast(t *testing.T) {
+	w := renewingWorld(t)
+	c := deskFor(alices)
+	_, refresh := w.logIn(c, "alice")
+	w.wait(50 * time.Minute)
+	_, refresh = w.mustRedeem(c.refreshes(refresh))
+	w.provider.change(func() { w.provider.unconfirmed = map[string]bool{"alice": true} })
+	for range 11 {
+		w.wait(untilRenewal)
+		_, refresh = w.mustRedeem(c.refreshes(refresh))
+	}
+	w.wait(untilRenewal)
+	for range 3 {
+		a := w.program(pathToken, c.refreshes(refresh))
+		refused(t, a, http.StatusServiceUnavailable, codeUnavailable)
+		if a.header.Get("Retry-After") == "" {
+			t.Error("the client does not hear when to try again")
+		}
+	}
+	w.expectRechecks(map[string]float64{recheckConfirmed: 1, recheckUnanswered: 11, recheckRefused: 3})
+	if log := w.logs.String(); !strings.Contains(log, "a provider does not say who a person is now") {
+		t.Errorf("the log is %s", log)
+	}
+
+	health := w.replicas[0].ProviderHealth()
+	health = append(health, w.replicas[1].ProviderHealth()...)
+	if !slices.ContainsFunc(health, func(h flow.ProviderHealth) bool {
+		return h.ID == "idp" && h.Failed.Equal(w.now()) && h.Trouble == "it answers with status 500, error invalid_request"
+	}) {
+		t.Errorf("administrators see %+v", health)
+	}
+
+	w.provider.change(func() { w.provider.unconfirmed = nil })
+	w.wait(untilRetry - time.Second)
+	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusServiceUnavailable, codeUnavailable)
+	w.wait(time.Second)
+	w.mustRedeem(c.refreshes(refresh))
+}
+
+// A program that was not used for a night refreshes from several processes at once.
+func TestARefreshWaitsForTheOneThatAsksTheProvider(t *testing.T) {
+	for name, away := range map[string]bool{"the provider answers": false, "the provider is away": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := renewingWorld(t)
+				c := deskFor(alices)
+				_, refresh := w.logIn(c, "alice")
+				w.wait(8 * time.Hour)
+				other := make(chan answer, 1)
+				w.provider.change(func() {
+					w.provider.away = away
+					w.provider.before = func() {
+						go func() { other <- w.program(pathToken, c.refreshes(refresh)) }()
+						synctest.Wait()
+					}
+				})
+				first, second := w.program(pathToken, c.refreshes(refresh)), <-other
+				if first.status != second.status || (first.status == http.StatusOK) == away || first.json("refresh_token") != second.json("refresh_token") {
+					t.Errorf("status %d, and %d of the one that waits", first.status, second.status)
+				}
+				w.expectGroups(1, "eng", "ops")
+			})
+		})
+	}
+}
+
+// expectRechecks fails the test unless the provider's rechecks ended so.
+func (w *world) expectRechecks(want map[string]float64) {
+	w.t.Helper()
+	got := map[string]float64{}
+	for _, outcome := range recheckOutcomes {
+		for _, s := range w.replicas {
+			if n := valueOf(w.t, s.metrics.rechecks.WithLabelValues("idp", outcome)); n > 0 {
+				got[outcome] += n
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("rechecks (-want +got):\n%s", diff)
+	}
 }
 
 func TestARefreshTokenThatFitsIntoNoBrowserIsLeftOut(t *testing.T) {

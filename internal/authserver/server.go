@@ -120,6 +120,7 @@ type core struct {
 	metadata  []byte
 	pages     *webpage.Pages
 	metrics   *metrics
+	states    providerStates
 }
 
 // New returns a Server, or what is wrong with its options.
@@ -134,7 +135,7 @@ func New(o Options) (*Server, error) {
 	c.metadata = c.newMetadata()
 	c.pages = webpage.New(webpage.Look{Installation: c.Name, Contact: c.Contact, Logo: c.Logo})
 	var err error
-	if c.metrics, err = newMetrics(c.Metrics); err != nil {
+	if c.metrics, err = newMetrics(c.Metrics, c.Providers); err != nil {
 		return nil, err
 	}
 	return newServer(c), nil

@@ -51,7 +51,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		},
 		"a scheme that runs": func(o *Options) { o.RedirectSchemes = []string{"javascript"} },
 		"metrics that are there": func(o *Options) {
-			must.Value(newMetrics(o.Metrics))(t)
+			must.Value(newMetrics(o.Metrics, nil))(t)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,6 +122,6 @@ func TestTargets(t *testing.T) {
 
 func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
-	must.Value(newMetrics(reg))(t)
+	must.Value(newMetrics(reg, nil))(t)
 	metricstest.Documented(t, "authorization server", reg.Metrics())
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -70,6 +71,15 @@ type body struct {
 // errorCode is the form of the codes of RFC 6749, section 5.2.
 var errorCode = regexp.MustCompile(`^[a-z_]{1,64}$`)
 
+// aboutPerson are the errors by which a provider refuses the person, or the code or token
+// that stands for them. All others, such as invalid_client and invalid_request, are about
+// us or the provider: some refuse a deleted person with them, and all of them refuse
+// everybody with them when a secret has changed.
+var aboutPerson = []string{
+	"invalid_grant", "bad_verification_code", // The second one is GitHub's.
+	"access_denied", "login_required", "interaction_required", "consent_required", "account_selection_required",
+}
+
 // refusal returns why something was not exchanged for tokens, without what the provider
 // says in its own words: some repeat the code.
 func refusal(what string, err error) error {
@@ -84,9 +94,8 @@ func refusal(what string, err error) error {
 	if answer.Response != nil {
 		status = answer.Response.StatusCode
 	}
-	err = fmt.Errorf("exchange %s: it answers with status %d, error %s", what, status, code)
-	// The code is at fault, the second time in GitHub's words, and not we.
-	if code == "invalid_grant" || code == "bad_verification_code" {
+	err = fmt.Errorf("exchange %s: %w", what, &flow.AnswerError{Status: status, Code: code})
+	if slices.Contains(aboutPerson, code) {
 		return fmt.Errorf("%w: %w", flow.ErrLogin, err)
 	}
 	return err

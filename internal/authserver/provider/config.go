@@ -47,6 +47,8 @@ type Config struct {
 	// Refresh is whether the provider is asked for a refresh token, so that it can be
 	// asked again who a person is.
 	Refresh bool
+	// Limits bound how long a login counts.
+	Limits flow.Limits
 	// Client's transport asks the provider; nil for one by the environment's proxies and the
 	// system's roots. Redirects are never followed.
 	Client *http.Client
@@ -98,6 +100,9 @@ func (b base) ID() string { return b.config.ID }
 
 // Name returns what people choose the provider by.
 func (b base) Name() string { return b.config.Name }
+
+// Limits returns the configured ones.
+func (b base) Limits() flow.Limits { return b.config.Limits }
 
 // Version tells configurations apart by which another person could be somebody.
 func (b base) Version() string {

@@ -141,16 +141,34 @@ func TestWhoAPersonIsNow(t *testing.T) {
 	}
 }
 
+// refusing returns a change by which the token endpoint answers with an error.
+func refusing(status int, code string) func(u *upstream) {
+	return func(u *upstream) {
+		u.tokens = func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"error":"`+code+`","error_description":"`+refreshToken+`"}`)
+		}
+	}
+}
+
 func TestWhoIsLetInNoMore(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(u *upstream)
 		away   bool
 	}{
-		"a refresh token that has ended":   {func(u *upstream) { u.refresh = "" }, false},
-		"an ID token of another person":    {func(u *upstream) { u.claims["sub"] = "person-2" }, false},
-		"an ID token for another client":   {func(u *upstream) { u.claims["aud"] = "other" }, false},
-		"an ID token of another issuer":    {func(u *upstream) { u.claims["iss"] = "https://login.example.com" }, false},
-		"an ID token that a stranger made": {func(u *upstream) { u.sign = unsigned }, false},
+		"a refresh token that has ended":      {func(u *upstream) { u.refresh = "" }, false},
+		"an ID token of another person":       {func(u *upstream) { u.claims["sub"] = "person-2" }, false},
+		"an ID token for another client":      {func(u *upstream) { u.claims["aud"] = "other" }, false},
+		"an ID token of another issuer":       {func(u *upstream) { u.claims["iss"] = "https://login.example.com" }, false},
+		"an ID token that a stranger made":    {func(u *upstream) { u.sign = unsigned }, false},
+		"a person who is locked out":          {refusing(http.StatusForbidden, "access_denied"), false},
+		"a person who must log in again":      {refusing(http.StatusBadRequest, "login_required"), false},
+		"a person who must do something":      {refusing(http.StatusBadRequest, "interaction_required"), false},
+		"a person who agrees no more":         {refusing(http.StatusBadRequest, "consent_required"), false},
+		"a person with several accounts":      {refusing(http.StatusBadRequest, "account_selection_required"), false},
+		"a provider that says we ask wrongly": {refusing(http.StatusInternalServerError, "invalid_request"), true},
+		"a provider that lets us ask no more": {refusing(http.StatusBadRequest, "unauthorized_client"), true},
 		"a provider that does not work": {func(u *upstream) {
 			u.tokens = func(w http.ResponseWriter) { http.Error(w, refreshToken, http.StatusBadGateway) }
 		}, true},

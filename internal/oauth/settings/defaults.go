@@ -76,6 +76,9 @@ func (p *Provider) complete() {
 		if p.Groups.Claim != "" && p.Groups.Recheck == "" {
 			p.Groups.Recheck = RecheckRefresh
 		}
+		if p.Groups.Recheck == RecheckRefresh && p.Groups.RecheckGrace == 0 {
+			p.Groups.RecheckGrace = time.Hour
+		}
 	case GitHub:
 		if p.URL == "" {
 			p.URL = githubURL

@@ -98,6 +98,8 @@ func TestParseRefusesServers(t *testing.T) {
 		"subjects of GitHub":                  {provider("id: a, type: github, subjectClaim: oid"), "server.providers[0].subjectClaim is of the type oidc"},
 		"groups of GitHub":                    {provider("id: a, type: github, groups: {claim: groups}"), "server.providers[0].groups.claim is of the type oidc"},
 		"groups that are read never":          {provider("id: a, type: oidc, issuer: 'https://i.example', groups: {claim: groups, recheck: never}"), "server.providers[0].groups.recheck must be login or refresh"},
+		"groups that are never due":           {provider("id: a, type: oidc, issuer: 'https://i.example', groups: {claim: groups, recheckGrace: 1000h}"), "server.providers[0].groups.recheckGrace must be from 5m0s to 168h0m0s"},
+		"a grace without a recheck":           {provider("id: a, type: oidc, issuer: 'https://i.example', groups: {claim: groups, recheck: login, recheckGrace: 2h}"), "server.providers[0].groups.recheckGrace needs server.providers[0].groups.recheck: refresh"},
 		"groups of no claim":                  {provider("id: a, type: oidc, issuer: 'https://i.example', groups: {recheck: login}"), "server.providers[0].groups.recheck needs server.providers[0].groups.claim"},
 		"a provider twice":                    {strings.Replace(server, "]", ", {id: idp, type: github, clientID: x, clientSecretFile: f}]", 1), "server.providers[1].id is that of another"},
 		"a client that is a document":         {server + "  clients: [{id: 'https://c.example/c', name: C, redirectURIs: ['https://c.example']}]", "server.clients[0].id must be"},

@@ -29,6 +29,10 @@ const (
 	minAccessToken = time.Minute
 	maxAccessToken = time.Hour
 	maxLifetime    = 365 * day
+	// A provider is asked every five minutes at most, and the groups that it names count
+	// for seven days.
+	minGrace = 5 * time.Minute
+	maxGrace = 7 * day
 	// maxClients is 2 GB of registered clients.
 	maxClients = 1_000_000
 )
@@ -111,6 +115,10 @@ func (p *problems) provider(v *Provider, field string) {
 func (p *problems) groups(g Groups, field string) {
 	p.check(g.Claim == "" || isText(g.Claim), field+".claim", wantText)
 	p.check(g.Recheck == "" || g.Recheck == RecheckLogin || g.Recheck == RecheckRefresh, field+".recheck", RecheckLogin+" or "+RecheckRefresh)
+	p.refuse(g.RecheckGrace != 0 && g.Recheck != RecheckRefresh, field+".recheckGrace", "needs "+field+".recheck: "+RecheckRefresh)
+	if g.Recheck == RecheckRefresh {
+		p.within(g.RecheckGrace, minGrace, maxGrace, field+".recheckGrace")
+	}
 	p.refuse(g.Recheck != "" && g.Claim == "", field+".recheck", "needs "+field+".claim, which is what is read again")
 }
 

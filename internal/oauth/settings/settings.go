@@ -161,6 +161,9 @@ type Groups struct {
 	Claim string `yaml:"claim"`
 	// Recheck is RecheckLogin, or RecheckRefresh where the file has none.
 	Recheck string `yaml:"recheck"`
+	// RecheckGrace is how long a program gets access tokens after the provider said last
+	// who the person is, while it does not say so at refreshes.
+	RecheckGrace time.Duration `yaml:"recheckGrace"`
 }
 
 // Role gives the people in groups a role.

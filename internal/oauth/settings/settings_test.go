@@ -134,7 +134,7 @@ func TestParseFillsInProviders(t *testing.T) {
 		},
 		"groups are read again at refreshes": {
 			in:     `type: oidc, issuer: "https://a.example", groups: {claim: groups}`,
-			scopes: []string{"openid", "profile"}, groups: Groups{"groups", RecheckRefresh},
+			scopes: []string{"openid", "profile"}, groups: Groups{"groups", RecheckRefresh, time.Hour},
 		},
 		"GitHub is that of everyone":         {in: `type: github`, url: "https://github.com", apiURL: "https://api.github.com"},
 		"an enterprise's GitHub has its API": {in: `type: github, url: "https://git.example/"`, url: "https://git.example/", apiURL: "https://git.example/api/v3"},
