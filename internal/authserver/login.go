@@ -71,6 +71,7 @@ func (s *providerLogin) redirectTo(c httpapi.Call, p loginSession, provider flow
 	p.Stage, p.Provider, p.Version, p.Nonce, p.Verifier = stageAway, provider.ID(), provider.Version(), secrets[1], secrets[2]
 	to, err := provider.Begin(c.Request().Context(), flow.LoginRequest{
 		State: state, Nonce: p.Nonce, Verifier: p.Verifier, RedirectURL: s.callbackOf(provider),
+		Offline: p.Ask != nil,
 	})
 	if err != nil {
 		s.providerFailed(provider, err)
@@ -169,5 +170,8 @@ func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *login
 		return flow.Identity{}, errNoLogin.withRequest(p.Ask)
 	}
 	s.providerAnswered(provider)
+	if p.Ask != nil && provider.Limits().Grace != 0 {
+		s.noteToken(c.Request().Context(), provider, who.RefreshToken != "")
+	}
 	return who, nil
 }

@@ -47,9 +47,11 @@ const (
 	recheckUnanswered = "unanswered"
 	// recheckRefused is that they got none, since its last word was too old.
 	recheckRefused = "refused"
+	// recheckNoToken is a login that no recheck will follow.
+	recheckNoToken = "no_refresh_token"
 )
 
-var recheckOutcomes = []string{recheckConfirmed, recheckEnded, recheckUnanswered, recheckRefused}
+var recheckOutcomes = []string{recheckConfirmed, recheckEnded, recheckUnanswered, recheckRefused, recheckNoToken}
 
 // metrics are the server's.
 type metrics struct {
@@ -75,7 +77,7 @@ func newMetrics(reg prometheus.Registerer, providers []flow.Provider) (*metrics,
 		}, []string{"what"}),
 		rechecks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_ingress_login_rechecks_total",
-			Help: "Refreshes at which the identity provider was to say who the person is, by how they ended: confirmed, ended because it lets the person in no more, unanswered, or refused because its last answer is too old.",
+			Help: "Refreshes at which the identity provider was to say who the person is, by how they ended: confirmed, ended because it lets the person in no more, unanswered, or refused because its last answer is too old; and logins after which it is not asked, because it gave no_refresh_token.",
 		}, []string{"provider", "outcome"}),
 	}
 	for _, s := range []step{stepAuthorize, stepLogin, stepCallback, stepConsent, stepToken, stepRevoke, stepRegister, stepInvitation, stepConnect, stepConnected, stepAdminister, stepConsole} {

@@ -219,6 +219,53 @@ func TestARefreshWaitsForTheOneThatAsksTheProvider(t *testing.T) {
 	}
 }
 
+// Some providers give a refresh token only to people who consent to it each time. The login
+// goes on, and administrators see that no recheck follows.
+func TestAProviderThatGivesNoRefreshTokenIsReported(t *testing.T) {
+	w := renewingWorld(t)
+	w.provider.change(func() { w.provider.refreshes = nil })
+	c := deskFor(alices)
+	for range 4 {
+		w.logIn(c, "alice")
+	}
+	w.expectRechecks(map[string]float64{recheckNoToken: 4})
+	if n := strings.Count(w.logs.String(), "a provider gives no refresh token"); n == 0 || n > len(w.replicas) {
+		t.Errorf("%d lines in the log", n)
+	}
+	noted := func() (n int) {
+		for _, s := range w.replicas {
+			if h := s.ProviderHealth()[0]; h.NoToken && h.Login == defaultLifetime {
+				n++
+			}
+		}
+		return n
+	}
+	if noted() == 0 {
+		t.Error("the page of administrators does not say it")
+	}
+	w.provider.change(func() { w.provider.refreshes = map[string]string{} })
+	for range 4 {
+		w.logIn(c, "alice")
+	}
+	if noted() != 0 {
+		t.Error("the page says it of a provider that gives refresh tokens")
+	}
+}
+
+func TestALoginEndsAtTheMaxAgeOfItsProvider(t *testing.T) {
+	w := newWorld(t)
+	w.provider.change(func() { w.provider.limits = flow.Limits{MaxAge: 8 * time.Hour} })
+	c := deskFor(alices)
+	_, refresh := w.logIn(c, "alice")
+	w.wait(8*time.Hour - time.Second)
+	_, refresh = w.mustRedeem(c.refreshes(refresh))
+	w.wait(time.Second)
+	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
+	if strings.Contains(w.store.dump(), "grant/") {
+		t.Error("the grant is there")
+	}
+}
+
 // expectRechecks fails the test unless the provider's rechecks ended so.
 func (w *world) expectRechecks(want map[string]float64) {
 	w.t.Helper()

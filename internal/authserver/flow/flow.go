@@ -107,13 +107,18 @@ type Renewer interface {
 // Limits bound how long a login counts.
 type Limits struct {
 	// Grace is how long a grant gives tokens after the provider confirmed its person
-	// last, while it is asked and does not say who they are.
+	// last, while it is asked and does not say who they are. It is zero where the provider
+	// is not asked again.
 	Grace time.Duration
+	// MaxAge is how long after their login a person logs in again, zero for no such limit.
+	MaxAge time.Duration
 }
 
 // LoginRequest is what a login at a provider begins with.
 type LoginRequest struct {
 	State, Nonce, Verifier, RedirectURL string
+	// Offline is whether the login is for a grant, whose provider may be asked again.
+	Offline bool
 }
 
 // LoginAnswer is what the browser brought back, with what the login began with.

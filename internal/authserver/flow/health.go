@@ -13,6 +13,10 @@ type ProviderHealth struct {
 	ID, Name string
 	// Limits are those of logins at the provider.
 	Limits
+	// NoToken is whether its last login for a grant gave no refresh token, so that it is not
+	// asked again although it should be. Such a grant lasts for Login.
+	NoToken bool
+	Login   time.Duration
 	// Answered is when it last said who a person is, zero if it has not yet.
 	Answered time.Time
 	// Failed is when it last said nothing of a person who came or was to be confirmed, zero

@@ -47,6 +47,9 @@ type Config struct {
 	// Refresh is whether the provider is asked for a refresh token, so that it can be
 	// asked again who a person is.
 	Refresh bool
+	// Parameters are added to what the provider is asked with when a person logs in, in
+	// place of our own of the same name; an empty value leaves that out.
+	Parameters map[string]string
 	// Limits bound how long a login counts.
 	Limits flow.Limits
 	// Client's transport asks the provider; nil for one by the environment's proxies and the

@@ -43,7 +43,7 @@ const (
 )
 
 var (
-	request = flow.LoginRequest{State: "state", Nonce: nonce, Verifier: verifier, RedirectURL: callback}
+	request = flow.LoginRequest{State: "state", Nonce: nonce, Verifier: verifier, RedirectURL: callback, Offline: true}
 	answer  = flow.LoginAnswer{Code: code, Nonce: nonce, Verifier: verifier, RedirectURL: callback}
 )
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -166,12 +167,22 @@ func (p *openID) Begin(ctx context.Context, o flow.LoginRequest) (string, error)
 	if err != nil {
 		return "", p.failed(err)
 	}
-	scopes := p.scopes
-	if p.config.Refresh && found.offline && !slices.Contains(scopes, oidc.ScopeOfflineAccess) {
-		scopes = append(slices.Clone(scopes), oidc.ScopeOfflineAccess)
+	scopes, more := p.scopes, map[string]string{}
+	if p.config.Refresh && o.Offline && found.offline {
+		if !slices.Contains(scopes, oidc.ScopeOfflineAccess) {
+			scopes = append(slices.Clone(scopes), oidc.ScopeOfflineAccess)
+		}
+		// Without it a provider must ignore that scope (OpenID Connect Core 1.0, section 11).
+		more["prompt"] = "consent"
 	}
-	config := p.oauth2(found.endpoint, o.RedirectURL, scopes)
-	return config.AuthCodeURL(o.State, oidc.Nonce(o.Nonce), oauth2.S256ChallengeOption(o.Verifier)), nil
+	maps.Copy(more, p.config.Parameters)
+	options := []oauth2.AuthCodeOption{oidc.Nonce(o.Nonce), oauth2.S256ChallengeOption(o.Verifier)}
+	for name, value := range more {
+		if value != "" {
+			options = append(options, oauth2.SetAuthURLParam(name, value))
+		}
+	}
+	return p.oauth2(found.endpoint, o.RedirectURL, scopes).AuthCodeURL(o.State, options...), nil
 }
 
 // Finish implements flow.Provider.

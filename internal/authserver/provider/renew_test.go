@@ -7,12 +7,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // refreshToken and nextToken are what the tests' provider gives one after the other.
@@ -38,6 +40,37 @@ func TestAProviderIsAskedForARefreshToken(t *testing.T) {
 			c.Refresh = tt.refresh
 			if _, query := begun(t, connect(t, c)); query.Get("scope") != tt.want {
 				t.Errorf("%q, want %q", query.Get("scope"), tt.want)
+			}
+		})
+	}
+}
+
+// OpenID Connect Core 1.0, section 11, has a provider ignore offline_access without it.
+func TestConsentIsAskedForWhereItGivesARefreshToken(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(u *upstream, c *Config, r *flow.LoginRequest)
+		prompt string
+	}{
+		"with offline_access":               {func(*upstream, *Config, *flow.LoginRequest) {}, "consent"},
+		"with offline_access of the scopes": {func(_ *upstream, c *Config, _ *flow.LoginRequest) { c.Scopes = []string{"openid", "offline_access"} }, "consent"},
+		"not where nothing is read again":   {func(_ *upstream, c *Config, _ *flow.LoginRequest) { c.Refresh = false }, ""},
+		"not for a login that is no grant":  {func(_ *upstream, _ *Config, r *flow.LoginRequest) { r.Offline = false }, ""},
+		"not where there is no such scope": {func(u *upstream, _ *Config, _ *flow.LoginRequest) {
+			u.discovery["scopes_supported"] = []string{"openid"}
+		}, ""},
+		"not where an administrator says so": {func(_ *upstream, c *Config, _ *flow.LoginRequest) { c.Parameters = map[string]string{"prompt": ""} }, ""},
+		"but as an administrator says": {func(_ *upstream, c *Config, _ *flow.LoginRequest) {
+			c.Parameters = map[string]string{"prompt": "select_account consent", "access_type": "offline"}
+		}, "select_account consent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			c, r := u.config(), request
+			c.Refresh = true
+			tt.change(u, &c, &r)
+			query := must.Value(url.Parse(must.Value(connect(t, c).Begin(t.Context(), r))(t)))(t).Query()
+			if query.Get("prompt") != tt.prompt || query.Has("prompt") != (tt.prompt != "") || query.Get("access_type") != c.Parameters["access_type"] {
+				t.Errorf("%v", query)
 			}
 		})
 	}

@@ -136,6 +136,8 @@ func providerOf(p flow.ProviderHealth) state {
 	switch {
 	case p.Failed.After(p.Answered):
 		return state{"warn", "needs", "Does not say who people are"}
+	case p.NoToken:
+		return state{"warn", "needs", "Gives no refresh token"}
 	case p.Answered.IsZero():
 		return state{"off", "starting", "Not asked yet"}
 	}

@@ -76,6 +76,14 @@ func (p *Provider) complete() {
 		if p.Groups.Claim != "" && p.Groups.Recheck == "" {
 			p.Groups.Recheck = RecheckRefresh
 		}
+		if _, set := p.AuthorizationParameters["prompt"]; !set && isEntra(p.Issuer) {
+			// It gives refresh tokens without it, and with it refuses people who may not consent
+			// for themselves.
+			if p.AuthorizationParameters == nil {
+				p.AuthorizationParameters = map[string]string{}
+			}
+			p.AuthorizationParameters["prompt"] = ""
+		}
 		if p.Groups.Recheck == RecheckRefresh && p.Groups.RecheckGrace == 0 {
 			p.Groups.RecheckGrace = time.Hour
 		}

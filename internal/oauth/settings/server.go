@@ -5,6 +5,7 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -15,6 +16,10 @@ import (
 var (
 	// idPattern is a segment of a path that needs no escaping.
 	idPattern = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+	// parameterPattern is the name of a parameter of an authorization request.
+	parameterPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+	// ownParameters are those by which a login is bound to its browser and client.
+	ownParameters = []string{"client_id", "redirect_uri", "response_type", "response_mode", "scope", "state", "nonce", "code_challenge", "code_challenge_method", "request", "request_uri"}
 	// schemePattern is that of RFC 3986 in lower case.
 	schemePattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,63}$`)
 	// notPrivate are schemes that browsers run or open themselves, so that a
@@ -93,6 +98,15 @@ func (p *problems) provider(v *Provider, field string) {
 	p.check(all(v.Scopes, scopePattern.MatchString), field+".scopes", wantScopes)
 	p.user(v.User, field+".user")
 	p.groups(v.Groups, field+".groups")
+	for _, name := range slices.Sorted(maps.Keys(v.AuthorizationParameters)) {
+		p.check(parameterPattern.MatchString(name) && !slices.Contains(ownParameters, name), field+".authorizationParameters",
+			fmt.Sprintf("parameters such as access_type or prompt, and none of %s", strings.Join(ownParameters, ", ")))
+		value := v.AuthorizationParameters[name]
+		p.check(value == "" || isText(value), field+".authorizationParameters."+name, wantText)
+	}
+	if v.MaxAge != 0 {
+		p.within(v.MaxAge, minAccessToken, maxLifetime, field+".maxAge")
+	}
 	p.check(v.SubjectClaim == "" || isText(v.SubjectClaim), field+".subjectClaim", wantText)
 	switch v.Type {
 	case OIDC:
@@ -106,6 +120,7 @@ func (p *problems) provider(v *Provider, field string) {
 		p.refuse(v.User.Claim == claimEmail, field+".user.claim", "is email, of which GitHub does not say whether it is the person's")
 		p.refuse(v.Issuer != "", field+".issuer", "is of the type oidc; one of the type github has url")
 		p.refuse(v.Groups.Claim != "", field+".groups.claim", "is of the type oidc; GitHub names no groups")
+		p.refuse(len(v.AuthorizationParameters) > 0, field+".authorizationParameters", "is of the type oidc")
 		p.refuse(v.SubjectClaim != "", field+".subjectClaim", "is of the type oidc; people of GitHub are known by the number of their account")
 	default:
 		p.check(false, field+".type", "oidc or github")

@@ -62,11 +62,16 @@ type IssuerGroups struct {
 // entraHosts are those of Microsoft Entra's issuers, in its clouds.
 var entraHosts = []string{"login.microsoftonline.com", "login.microsoftonline.us", "login.partner.microsoftonline.cn", "sts.windows.net"}
 
+// isEntra reports whether an issuer is Microsoft Entra.
+func isEntra(issuer string) bool {
+	u, err := url.Parse(issuer)
+	return err == nil && slices.Contains(entraHosts, u.Hostname())
+}
+
 // RefusesResource reports whether clients of MCP cannot get tokens of the issuer:
 // they send the parameter resource (RFC 8707), which Microsoft Entra refuses.
 func (i Issuer) RefusesResource() bool {
-	u, err := url.Parse(i.Issuer)
-	return err == nil && slices.Contains(entraHosts, u.Hostname())
+	return isEntra(i.Issuer)
 }
 
 // Scopes are what a token must have to read, and to call. None asks for none.
@@ -141,6 +146,12 @@ type Provider struct {
 	// SubjectClaim is the claim that a person of an OIDC provider is known by; sub where the
 	// file has none. Microsoft Entra's sub is another one for each application.
 	SubjectClaim string `yaml:"subjectClaim"`
+	// AuthorizationParameters are added to the request by which a person logs in at an OIDC
+	// provider, in place of the installation's own of the same name; an empty value leaves
+	// that out.
+	AuthorizationParameters map[string]string `yaml:"authorizationParameters"`
+	// MaxAge is after how long a person logs in again; 0 for no other limit than Lifetimes.
+	MaxAge time.Duration `yaml:"maxAge"`
 	// User makes users of what the provider says.
 	User User `yaml:"user"`
 	// Groups are those of people, as an OIDC provider names them.
