@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
@@ -23,6 +24,13 @@ var (
 	errClosed  = refusePage(statusForbidden, "You have no access", "Your access to this installation was taken away. Ask whoever runs it, and tell them who you are here.")
 	errNone    = refusePage(statusForbidden, "You have no bridge here", "Ask whoever runs this installation to let you use one, and tell them who you are here. Then begin again.")
 	errNoStep  = refusePage(http.StatusNotFound, "There is no such page", "Nobody can log in here by this address.")
+)
+
+// errProviderBusy and errRefused are errors with which a provider sends people back: that it
+// does not work now, and that it refuses what we ask it for.
+var (
+	errProviderBusy = refusePage(http.StatusServiceUnavailable, "You cannot log in at the moment", "The provider where you log in lets nobody in now. Try again in a minute.")
+	errRefused      = refusePage(statusForbidden, "You could not be logged in", "The provider refuses what this installation asks it for, and not you. Ask whoever runs this installation: its log has what the provider answered.")
 )
 
 // errProviderAway is that a provider cannot be reached.
@@ -148,10 +156,28 @@ func (s *loginHandler) checkAccess(ctx context.Context, who flow.Identity) error
 	return nil
 }
 
+// answeredError returns what a person is told of an error with which the provider sent them
+// back. What the provider says of it is for administrators.
+func (s *loginHandler) answeredError(ctx context.Context, provider flow.Provider, p *loginSession, e *flow.AnswerError) error {
+	why := fmt.Errorf("login at %s: %w", provider.ID(), e)
+	if e.IsAboutPerson() {
+		if e.Code != codeAccessDenied || p.Ask == nil {
+			return fmt.Errorf("%w: %w", errNoLogin.withRequest(p.Ask), why)
+		}
+		s.Log.InfoContext(ctx, "a person did not log in", slog.Any("error", why))
+		return &clientError{*p.Ask, codeAccessDenied, "The person did not log in."}
+	}
+	s.providerFailed(provider, why)
+	if e.Code == codeServerError || e.Code == codeUnavailable {
+		return fmt.Errorf("%w: %w", errProviderBusy.withRequest(p.Ask), why)
+	}
+	return fmt.Errorf("%w: %w", errRefused.withRequest(p.Ask), why)
+}
+
 // identify returns who came back.
 func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *loginSession, q flow.Parameters) (flow.Identity, error) {
-	if q.Get(parameterError) == codeAccessDenied && p.Ask != nil {
-		return flow.Identity{}, &clientError{*p.Ask, codeAccessDenied, "The person did not log in."}
+	if code := q.Get(parameterError); code != "" {
+		return flow.Identity{}, s.answeredError(c.Request().Context(), provider, p, flow.NewAnswerError(0, code, q.Get("error_description")))
 	}
 	if q.Get(parameterCode) == "" {
 		return flow.Identity{}, errNoLogin.withRequest(p.Ask)

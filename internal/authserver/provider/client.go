@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
-	"slices"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -68,18 +66,6 @@ type body struct {
 	io.Closer
 }
 
-// errorCode is the form of the codes of RFC 6749, section 5.2.
-var errorCode = regexp.MustCompile(`^[a-z_]{1,64}$`)
-
-// aboutPerson are the errors by which a provider refuses the person, or the code or token
-// that stands for them. All others, such as invalid_client and invalid_request, are about
-// us or the provider: some refuse a deleted person with them, and all of them refuse
-// everybody with them when a secret has changed.
-var aboutPerson = []string{
-	"invalid_grant", "bad_verification_code", // The second one is GitHub's.
-	"access_denied", "login_required", "interaction_required", "consent_required", "account_selection_required",
-}
-
 // refusal returns why something was not exchanged for tokens, without what the provider
 // says in its own words: some repeat the code.
 func refusal(what string, err error) error {
@@ -87,15 +73,13 @@ func refusal(what string, err error) error {
 	if !errors.As(err, &answer) {
 		return fmt.Errorf("exchange %s: %w", what, err)
 	}
-	code, status := answer.ErrorCode, 0
-	if !errorCode.MatchString(code) {
-		code = "unknown"
-	}
+	status := 0
 	if answer.Response != nil {
 		status = answer.Response.StatusCode
 	}
-	err = fmt.Errorf("exchange %s: %w", what, &flow.AnswerError{Status: status, Code: code})
-	if slices.Contains(aboutPerson, code) {
+	refused := flow.NewAnswerError(status, answer.ErrorCode, "")
+	err = fmt.Errorf("exchange %s: %w", what, refused)
+	if refused.IsAboutPerson() {
 		return fmt.Errorf("%w: %w", flow.ErrLogin, err)
 	}
 	return err
