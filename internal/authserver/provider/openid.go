@@ -126,6 +126,7 @@ func (p *openID) read(ctx context.Context) (*discovered, error) {
 		Keys        string   `json:"jwks_uri"`
 		Scopes      []string `json:"scopes_supported"`
 		Methods     []string `json:"token_endpoint_auth_methods_supported"`
+		Algorithms  []string `json:"id_token_signing_alg_values_supported"`
 		NamesItself bool     `json:"authorization_response_iss_parameter_supported"`
 	}
 	if err := provider.Claims(&more); err != nil {
@@ -145,9 +146,9 @@ func (p *openID) read(ctx context.Context) (*discovered, error) {
 	return &discovered{
 		provider: provider, endpoint: endpoint, namesItself: more.NamesItself,
 		offline: len(more.Scopes) == 0 || slices.Contains(more.Scopes, oidc.ScopeOfflineAccess),
-		// The algorithms are those that the provider has named, of which the library
-		// takes none without a key pair.
-		verifier: provider.Verifier(&oidc.Config{ClientID: p.config.ClientID, Now: p.now}),
+		verifier: oidc.NewVerifier(p.config.Issuer, &keySet{client: p.client, url: more.Keys}, &oidc.Config{
+			ClientID: p.config.ClientID, Now: p.now, SupportedSigningAlgs: algorithmsOf(more.Algorithms),
+		}),
 	}, nil
 }
 
@@ -210,6 +211,9 @@ func (p *openID) finish(ctx context.Context, o flow.LoginAnswer) (flow.Identity,
 		return flow.Identity{}, err
 	}
 	claims, err := p.verify(ctx, found, tokens, o.Nonce)
+	if errors.Is(err, errKeys) {
+		return flow.Identity{}, err
+	}
 	if err != nil {
 		return flow.Identity{}, fmt.Errorf("%w: %w", flow.ErrLogin, err)
 	}
@@ -289,15 +293,16 @@ func (p *openID) verify(ctx context.Context, found *discovered, tokens *oauth2.T
 // verifyToken checks an ID token, but for the login that it is of. The library checks
 // signature, issuer, audience and times, and the rest is checked here.
 func (p *openID) verifyToken(ctx context.Context, found *discovered, raw, accessToken string) (*oidc.IDToken, map[string]any, error) {
-	token, err := found.verifier.Verify(ctx, raw)
-	if err != nil {
+	var fault error
+	token, err := found.verifier.Verify(context.WithValue(ctx, faultOf{}, &fault), raw)
+	if err = cmp.Or(fault, err); err != nil {
 		return nil, nil, fmt.Errorf("verify ID token: %w", err)
 	}
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
 		return nil, nil, fmt.Errorf("read ID token: %w", err)
 	}
-	if token.AccessTokenHash != "" && token.VerifyAccessToken(accessToken) != nil {
+	if token.AccessTokenHash != "" && token.VerifyAccessToken(accessToken) != nil && token.AccessTokenHash != ed25519Hash(accessToken) {
 		return nil, nil, errors.New("the ID token is of another access token")
 	}
 	if !oauth.ValidSubject(token.Subject) {
