@@ -34,6 +34,9 @@ type Config struct {
 	// empty, we are a public client.
 	ClientID string
 	Secret   func() (string, error)
+	// AuthMethod is how the secret is sent, client_secret_basic or client_secret_post; empty
+	// for what the provider names.
+	AuthMethod string
 	// Scopes are what the provider is asked for. Empty they are openid and profile,
 	// and nothing at GitHub.
 	Scopes []string

@@ -142,7 +142,11 @@ func (p *openID) read(ctx context.Context) (*discovered, error) {
 			return nil, err
 		}
 	}
-	endpoint.AuthStyle = styleOf(more.Methods)
+	methods := more.Methods
+	if p.config.AuthMethod != "" {
+		methods = []string{p.config.AuthMethod}
+	}
+	endpoint.AuthStyle = styleOf(methods)
 	return &discovered{
 		provider: provider, endpoint: endpoint, namesItself: more.NamesItself,
 		offline: len(more.Scopes) == 0 || slices.Contains(more.Scopes, oidc.ScopeOfflineAccess),
@@ -154,13 +158,23 @@ func (p *openID) read(ctx context.Context) (*discovered, error) {
 
 // styleOf returns how we say who we are. Without a word of the provider it is
 // HTTP's basic authentication, by OpenID Connect Discovery 1.0, section 3. To try
-// one after the other, as the library would, takes a code that can be used once.
+// one after the other, as the library would, takes a code that can be used once. A provider
+// that takes no secret gets none: it is authStyleNone.
 func styleOf(methods []string) oauth2.AuthStyle {
-	if len(methods) > 0 && !slices.Contains(methods, "client_secret_basic") {
+	switch {
+	case len(methods) == 0, slices.Contains(methods, "client_secret_basic"):
+		return oauth2.AuthStyleInHeader
+	case slices.Contains(methods, "client_secret_post"):
 		return oauth2.AuthStyleInParams
 	}
-	return oauth2.AuthStyleInHeader
+	return authStyleNone
 }
+
+// authStyleNone is that the provider names no method of ours, such as private_key_jwt alone.
+const authStyleNone oauth2.AuthStyle = -1
+
+var errAuthMethod = errors.New("its token endpoint names neither client_secret_basic nor client_secret_post: " +
+	"choose one of them for this client at the provider, and set tokenEndpointAuthMethod to it")
 
 // Begin implements flow.Provider.
 func (p *openID) Begin(ctx context.Context, o flow.LoginRequest) (string, error) {
@@ -260,6 +274,9 @@ func (p *openID) clientFor(found *discovered, redirectURL string) (*oauth2.Confi
 	}
 	if config.ClientSecret = secret; secret == "" {
 		config.Endpoint.AuthStyle = oauth2.AuthStyleInParams // A public client only says its name.
+	}
+	if config.Endpoint.AuthStyle == authStyleNone {
+		return nil, errAuthMethod
 	}
 	return config, nil
 }

@@ -281,6 +281,37 @@ func TestWeSayWhoWeAreAsTheProviderWantsIt(t *testing.T) {
 	}
 }
 
+// Some take another method than the first that they name.
+func TestAnAdministratorSaysHowTheSecretIsSent(t *testing.T) {
+	for name, tt := range map[string]struct {
+		named        []string
+		method, want string
+	}{
+		"in the body":     {[]string{"client_secret_basic", "client_secret_post"}, "client_secret_post", "post"},
+		"in the header":   {[]string{"client_secret_post"}, "client_secret_basic", "basic"},
+		"that it is sent": {[]string{"private_key_jwt"}, "client_secret_post", "post"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			u.discovery["token_endpoint_auth_methods_supported"] = tt.named
+			c := u.config()
+			c.AuthMethod = tt.method
+			if _, err := connect(t, c).Finish(t.Context(), answer); err != nil || u.style != tt.want {
+				t.Errorf("%s, %v", u.style, err)
+			}
+		})
+	}
+}
+
+func TestAProviderThatTakesNoSecretGetsNone(t *testing.T) {
+	u := newUpstream(t)
+	u.discovery["token_endpoint_auth_methods_supported"] = []string{"private_key_jwt", "tls_client_auth"}
+	_, err := connect(t, u.config()).Finish(t.Context(), answer)
+	if err == nil || errors.Is(err, flow.ErrLogin) || !strings.Contains(err.Error(), "set tokenEndpointAuthMethod") || u.count("/token") != 0 {
+		t.Errorf("%v, asked %d times", err, u.count("/token"))
+	}
+}
+
 func given(secret string) func() (string, error) {
 	return func() (string, error) { return secret, nil }
 }

@@ -111,6 +111,7 @@ func (p *problems) provider(v *Provider, field string) {
 	switch v.Type {
 	case OIDC:
 		p.check(isURL(v.Issuer), field+".issuer", wantURL)
+		p.check(slices.Contains([]string{"", AuthBasic, AuthPost}, v.TokenEndpointAuthMethod), field+".tokenEndpointAuthMethod", AuthBasic+" or "+AuthPost)
 		p.check(slices.Contains(v.Scopes, "openid"), field+".scopes", "a list with openid")
 		p.refuse(v.URL != "", field+".url", "is of the type github; one of the type oidc has issuer")
 		p.refuse(v.APIURL != "", field+".apiURL", "is of the type github; one of the type oidc has issuer")
@@ -120,6 +121,7 @@ func (p *problems) provider(v *Provider, field string) {
 		p.refuse(v.User.Claim == claimEmail, field+".user.claim", "is email, of which GitHub does not say whether it is the person's")
 		p.refuse(v.Issuer != "", field+".issuer", "is of the type oidc; one of the type github has url")
 		p.refuse(v.Groups.Claim != "", field+".groups.claim", "is of the type oidc; GitHub names no groups")
+		p.refuse(v.TokenEndpointAuthMethod != "", field+".tokenEndpointAuthMethod", "is of the type oidc")
 		p.refuse(len(v.AuthorizationParameters) > 0, field+".authorizationParameters", "is of the type oidc")
 		p.refuse(v.SubjectClaim != "", field+".subjectClaim", "is of the type oidc; people of GitHub are known by the number of their account")
 	default:

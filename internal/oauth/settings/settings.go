@@ -140,6 +140,9 @@ type Provider struct {
 	ClientID string `yaml:"clientID"`
 	// ClientSecretFile is the path of a file with the secret that goes with it.
 	ClientSecretFile string `yaml:"clientSecretFile"`
+	// TokenEndpointAuthMethod is how an OIDC provider is sent the secret: AuthBasic, AuthPost,
+	// or as its discovery document says where the file has none.
+	TokenEndpointAuthMethod string `yaml:"tokenEndpointAuthMethod"`
 	// Scopes are what is asked for. With OIDC they are openid and profile where
 	// the file has none, and email where the rule for users reads that.
 	Scopes []string `yaml:"scopes"`
@@ -157,6 +160,12 @@ type Provider struct {
 	// Groups are those of people, as an OIDC provider names them.
 	Groups Groups `yaml:"groups"`
 }
+
+// How a provider is sent the client's secret, by RFC 7591, section 2.
+const (
+	AuthBasic = "client_secret_basic"
+	AuthPost  = "client_secret_post"
+)
 
 // When a provider is asked who a person is.
 const (
