@@ -82,7 +82,7 @@ func (s *providerLogin) redirectTo(c httpapi.Call, p loginSession, provider flow
 		Offline: p.Ask != nil,
 	})
 	if err != nil {
-		s.providerFailed(provider, err)
+		s.known.Failed(provider, err)
 		return fmt.Errorf("%w: %w", errProviderAway, err)
 	}
 	if err := s.save(c, p, state); err != nil {
@@ -167,7 +167,7 @@ func (s *loginHandler) answeredError(ctx context.Context, provider flow.Provider
 		s.Log.InfoContext(ctx, "a person did not log in", slog.Any("error", why))
 		return &clientError{*p.Ask, codeAccessDenied, "The person did not log in."}
 	}
-	s.providerFailed(provider, why)
+	s.known.Failed(provider, why)
 	if e.Code == codeServerError || e.Code == codeUnavailable {
 		return fmt.Errorf("%w: %w", errProviderBusy.withRequest(p.Ask), why)
 	}
@@ -190,14 +190,14 @@ func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *login
 	case errors.Is(err, flow.ErrLogin):
 		return flow.Identity{}, fmt.Errorf("%w: %w", errNoLogin.withRequest(p.Ask), err)
 	case err != nil:
-		s.providerFailed(provider, err)
+		s.known.Failed(provider, err)
 		return flow.Identity{}, fmt.Errorf("%w: %w", errProviderAway.withRequest(p.Ask), err)
 	case who.Issuer == "" || who.Subject == "":
 		return flow.Identity{}, errNoLogin.withRequest(p.Ask)
 	}
-	s.providerAnswered(provider)
+	s.known.Answered(provider)
 	if p.Ask != nil && provider.Limits().Grace != 0 {
-		s.noteToken(c.Request().Context(), provider, who.RefreshToken != "")
+		s.known.NoteToken(c.Request().Context(), provider, who.RefreshToken != "")
 	}
 	return who, nil
 }

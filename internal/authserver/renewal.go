@@ -12,6 +12,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 )
 
 // errUnconfirmed refuses a refresh and leaves the grant: a client tries again later, and its
@@ -36,15 +38,15 @@ func (s *tokenHandler) renew(ctx context.Context, p flow.Provider, g *grant.Stor
 	ctx = context.WithoutCancel(ctx)
 	who, err := renewer.Renew(ctx, g.Who)
 	if errors.Is(err, flow.ErrLogin) {
-		s.metrics.countRecheck(p, recheckEnded)
+		s.metrics.CountRecheck(p, measure.RecheckEnded)
 		s.Log.InfoContext(ctx, "a provider lets a person in no more", slog.String("provider", p.ID()), slog.Any("error", err))
 		return s.end(ctx, *g, errRefresh)
 	}
 	if err != nil {
 		return s.renewalFailed(ctx, p, g, err)
 	}
-	s.metrics.countRecheck(p, recheckConfirmed)
-	s.providerAnswered(p)
+	s.metrics.CountRecheck(p, measure.RecheckConfirmed)
+	s.known.Answered(p)
 	s.recordGroups(ctx, p, who)
 	who.Name = ""
 	return s.renewalError(p, s.grants.FinishRenewal(ctx, g, who))
@@ -53,14 +55,14 @@ func (s *tokenHandler) renew(ctx context.Context, p flow.Provider, g *grant.Stor
 // renewalFailed notes that the provider did not say who the person of a grant is, and why.
 func (s *tokenHandler) renewalFailed(ctx context.Context, p flow.Provider, g *grant.Stored, why error) error {
 	s.Log.WarnContext(ctx, "a provider does not say who a person is now", slog.String("provider", p.ID()), slog.Any("error", why))
-	s.providerFailed(p, why)
+	s.known.Failed(p, why)
 	if err := s.grants.FailRenewal(ctx, g); err != nil {
 		return s.renewalError(p, err)
 	}
 	if err := s.grants.CheckConfirmed(g, p.Limits().Grace); err != nil {
 		return s.renewalError(p, err)
 	}
-	s.metrics.countRecheck(p, recheckUnanswered)
+	s.metrics.CountRecheck(p, measure.RecheckUnanswered)
 	return nil
 }
 
@@ -68,7 +70,7 @@ func (s *tokenHandler) renewalFailed(ctx context.Context, p flow.Provider, g *gr
 func (s *tokenHandler) renewalError(p flow.Provider, err error) error {
 	switch {
 	case errors.Is(err, grant.ErrUnconfirmed):
-		s.metrics.countRecheck(p, recheckRefused)
+		s.metrics.CountRecheck(p, measure.RecheckRefused)
 		return errUnconfirmed
 	case errors.Is(err, grant.ErrNotFound):
 		return errRefresh

@@ -236,7 +236,7 @@ func (s *tokenHandler) checkGrant(ctx context.Context, g *grant.Stored) error {
 		// The provider's word for the person's identity no longer counts.
 		return s.end(ctx, *g, errRefresh)
 	}
-	if !s.Now().Before(g.Began.Add(s.loginLasts(p))) {
+	if !s.Now().Before(g.Began.Add(s.known.LoginLasts(p))) {
 		return s.end(ctx, *g, errRefresh)
 	}
 	if err := s.renew(ctx, p, g); err != nil {

@@ -47,13 +47,11 @@ type Config struct {
 	User oauth.UserRule
 	// Groups is the claim that names a person's groups; empty to ask for none.
 	Groups string
-	// Refresh is whether the provider is asked for a refresh token, so that it can be
-	// asked again who a person is.
-	Refresh bool
 	// Parameters are added to what the provider is asked with when a person logs in, in
 	// place of our own of the same name; an empty value leaves that out.
 	Parameters map[string]string
-	// Limits bound how long a login counts.
+	// Limits bound how long a login counts. With Grace the provider is asked for a refresh
+	// token, so that it can be asked again who a person is.
 	Limits flow.Limits
 	// Client's transport asks the provider; nil for one by the environment's proxies and the
 	// system's roots. Redirects are never followed.

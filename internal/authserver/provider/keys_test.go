@@ -12,6 +12,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -51,7 +52,7 @@ func TestKeysThatCannotBeReadAreNoFaultOfThePerson(t *testing.T) {
 			u := newUpstream(t)
 			u.keys, u.refresh, u.next = keys, refreshToken, nextToken
 			c := u.config()
-			c.Groups, c.Refresh = "groups", true
+			c.Groups, c.Limits.Grace = "groups", time.Hour
 			p := connect(t, c)
 			_, err := p.Finish(t.Context(), answer)
 			if !errors.Is(err, errKeys) || errors.Is(err, flow.ErrLogin) {

@@ -183,7 +183,7 @@ func (p *openID) Begin(ctx context.Context, o flow.LoginRequest) (string, error)
 		return "", p.failed(err)
 	}
 	scopes, more := p.scopes, map[string]string{}
-	if p.config.Refresh && o.Offline && found.offline {
+	if p.config.Limits.Grace != 0 && o.Offline && found.offline {
 		if !slices.Contains(scopes, oidc.ScopeOfflineAccess) {
 			scopes = append(slices.Clone(scopes), oidc.ScopeOfflineAccess)
 		}
@@ -235,7 +235,7 @@ func (p *openID) finish(ctx context.Context, o flow.LoginAnswer) (flow.Identity,
 	if who.Subject, err = p.subjectOf(claims); err != nil {
 		return flow.Identity{}, fmt.Errorf("%w: %w", flow.ErrLogin, err)
 	}
-	if p.config.Refresh {
+	if p.config.Limits.Grace != 0 {
 		who.RefreshToken = tokens.RefreshToken
 	}
 	return p.describe(ctx, found, tokens, who, claims)

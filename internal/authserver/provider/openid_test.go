@@ -478,7 +478,7 @@ func TestAPersonIsKnownByAnotherClaim(t *testing.T) {
 				u.discovery["userinfo_endpoint"] = u.URL + "/userinfo"
 			}
 			c := u.config()
-			c.SubjectClaim, c.Groups, c.Refresh = "oid", "groups", true
+			c.SubjectClaim, c.Groups, c.Limits.Grace = "oid", "groups", time.Hour
 			p := connect(t, c)
 			a := answer
 			a.Iss = u.URL

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,7 +38,9 @@ func TestAProviderIsAskedForARefreshToken(t *testing.T) {
 				u.discovery["scopes_supported"] = tt.supported
 			}
 			c := u.config()
-			c.Refresh = tt.refresh
+			if tt.refresh {
+				c.Limits.Grace = time.Hour
+			}
 			if _, query := begun(t, connect(t, c)); query.Get("scope") != tt.want {
 				t.Errorf("%q, want %q", query.Get("scope"), tt.want)
 			}
@@ -53,7 +56,7 @@ func TestConsentIsAskedForWhereItGivesARefreshToken(t *testing.T) {
 	}{
 		"with offline_access":               {func(*upstream, *Config, *flow.LoginRequest) {}, "consent"},
 		"with offline_access of the scopes": {func(_ *upstream, c *Config, _ *flow.LoginRequest) { c.Scopes = []string{"openid", "offline_access"} }, "consent"},
-		"not where nothing is read again":   {func(_ *upstream, c *Config, _ *flow.LoginRequest) { c.Refresh = false }, ""},
+		"not where nothing is read again":   {func(_ *upstream, c *Config, _ *flow.LoginRequest) { c.Limits.Grace = 0 }, ""},
 		"not for a login that is no grant":  {func(_ *upstream, _ *Config, r *flow.LoginRequest) { r.Offline = false }, ""},
 		"not where there is no such scope": {func(u *upstream, _ *Config, _ *flow.LoginRequest) {
 			u.discovery["scopes_supported"] = []string{"openid"}
@@ -66,7 +69,7 @@ func TestConsentIsAskedForWhereItGivesARefreshToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := newUpstream(t)
 			c, r := u.config(), request
-			c.Refresh = true
+			c.Limits.Grace = time.Hour
 			tt.change(u, &c, &r)
 			query := must.Value(url.Parse(must.Value(connect(t, c).Begin(t.Context(), r))(t)))(t).Query()
 			if query.Get("prompt") != tt.prompt || query.Has("prompt") != (tt.prompt != "") || query.Get("access_type") != c.Parameters["access_type"] {
@@ -81,7 +84,9 @@ func TestARefreshTokenIsKeptWhereItIsOfUse(t *testing.T) {
 		u := newUpstream(t)
 		u.refresh = refreshToken
 		c := u.config()
-		c.Refresh = refresh
+		if refresh {
+			c.Limits.Grace = time.Hour
+		}
 		who, err := connect(t, c).Finish(t.Context(), answer)
 		if err != nil || (who.RefreshToken == refreshToken) != refresh {
 			t.Errorf("refresh %v: %v, there is one: %v", refresh, err, who.RefreshToken != "")
