@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // Whoever comes back must be who went, in the same browser, from the same
@@ -94,6 +96,36 @@ func TestWhoComesBackMustBeWhoWent(t *testing.T) {
 			if loginField.MatchString(got.body) || strings.Contains(w.store.dump(), "grant/") {
 				t.Errorf("the person is let in: %s", got.body)
 			}
+		})
+	}
+}
+
+// Apple sends people back by a form, with which browsers send no cookie that is Lax.
+func TestAProviderMaySendPeopleBackByAForm(t *testing.T) {
+	for name, tt := range map[string]struct {
+		more   url.Values
+		status int
+		words  string
+	}{
+		"with a code":           {url.Values{"user": {`{"name":{"firstName":"Al"}}`}}, http.StatusOK, `name="login"`},
+		"with two states":       {url.Values{"state": {strings.Repeat("A", 43)}}, http.StatusBadRequest, "This login is over"},
+		"of another issuer":     {url.Values{"iss": {"https://other.example"}}, http.StatusForbidden, "could not be logged in"},
+		"with an error as well": {url.Values{"error": {"server_error"}}, http.StatusServiceUnavailable, "Try again in a minute"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			b := w.browser()
+			path, query, _ := strings.Cut(strings.TrimPrefix(back(t, b.get(deskFor(alices).authorize()), "alice"), issuer), "?")
+			sent := must.Value(url.ParseQuery(query))(t)
+			for key, values := range tt.more {
+				sent[key] = append(sent[key], values...)
+			}
+			header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {"https://appleid.example"}}
+			to := w.send(http.MethodPost, path, sent.Encode(), header).location(t)
+			if to.Host != "" || to.Path != path || to.Query().Has("user") {
+				t.Fatalf("the browser is sent to %v", to)
+			}
+			page(t, b.get(to.String()), tt.status, tt.words)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
@@ -126,6 +127,28 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 	return s.goOn(c, p, provider, who)
 }
 
+// callbackForm is the callback of a provider that sends people back by a form (OAuth 2.0 Form
+// Post Response Mode), as Apple does. Browsers send none of our cookies with the form of
+// another site, and send them when they follow the link that is answered.
+func (s *loginHandler) callbackForm(c httpapi.Call) error {
+	body, err := c.Body()
+	if err != nil {
+		return err
+	}
+	sent, ok := flow.ParseParameters(string(body))
+	if !ok {
+		return errNoStep
+	}
+	q := url.Values{}
+	for _, name := range []string{parameterState, parameterCode, parameterIssuer, parameterError, parameterDescription} {
+		if all := sent.All(name); len(all) > 0 {
+			q[name] = all
+		}
+	}
+	redirect(c, c.Request().URL.Path+"?"+q.Encode())
+	return nil
+}
+
 // goOn takes a person who came back to what their login is for.
 func (s *loginHandler) goOn(c httpapi.Call, p loginSession, provider flow.Provider, who flow.Identity) error {
 	switch {
@@ -177,7 +200,7 @@ func (s *loginHandler) answeredError(ctx context.Context, provider flow.Provider
 // identify returns who came back.
 func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *loginSession, q flow.Parameters) (flow.Identity, error) {
 	if code := q.Get(parameterError); code != "" {
-		return flow.Identity{}, s.answeredError(c.Request().Context(), provider, p, flow.NewAnswerError(0, code, q.Get("error_description")))
+		return flow.Identity{}, s.answeredError(c.Request().Context(), provider, p, flow.NewAnswerError(0, code, q.Get(parameterDescription)))
 	}
 	if q.Get(parameterCode) == "" {
 		return flow.Identity{}, errNoLogin.withRequest(p.Ask)

@@ -17,6 +17,7 @@ const schemeHTTPS = "https"
 // The paths.
 const (
 	pathMetadata   = "/.well-known/oauth-authorization-server"
+	pathOpenID     = "/.well-known/openid-configuration"
 	pathKeys       = "/oauth/jwks"
 	pathAuthorize  = "/oauth/authorize"
 	pathLogin      = "/oauth/login/"
@@ -63,11 +64,13 @@ func (s *Server) Routes() []httpapi.Route {
 	get, post := http.MethodGet, http.MethodPost
 	routes := []httpapi.Route{
 		{Method: get, Path: pathMetadata, Access: httpapi.Public, Handle: s.serveMetadata},
+		{Method: get, Path: pathOpenID, Access: httpapi.Public, Handle: s.serveMetadata}, // Some tools know no other place.
 		{Method: get, Path: pathKeys, Access: httpapi.Public, Handle: s.serveKeys},
 
 		{Method: get, Path: pathAuthorize, Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepAuthorize, s.authorize)},
 		{Method: get, Path: pathLogin + ":provider", Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepLogin, s.login)},
 		{Method: get, Path: pathCallback + ":provider", Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepCallback, s.callback)},
+		{Method: post, Path: pathCallback + ":provider", Access: httpapi.Program, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(measure.StepCallback, s.callbackForm)},
 		{Method: post, Path: pathConsent, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(measure.StepConsent, s.consent)},
 
 		{Method: post, Path: pathToken, Access: httpapi.Program, Form: true, LetsIn: true, MaxBody: maxForm, Handle: s.jsonEndpoint(measure.StepToken, s.token)},
@@ -109,7 +112,7 @@ func (s *Server) administers() bool { return len(s.Roles) > 0 || s.Shared != nil
 // The forms of the paths that there are, with a query and without.
 var (
 	asked = regexp.MustCompile(`^/oauth/(authorize|invitation|(login|callback)/[a-z0-9-]{1,32})$`)
-	plain = regexp.MustCompile(`^(/\.well-known/oauth-authorization-server|/oauth/(jwks|consent|token|revoke|register)` +
+	plain = regexp.MustCompile(`^(/\.well-known/(oauth-authorization-server|openid-configuration)|/oauth/(jwks|consent|token|revoke|register)` +
 		`|/admin/users/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/(invitations|logins))$`)
 	// connecting are those of servers' accounts, the last of which has a query.
 	connecting = regexp.MustCompile(`^(` + pathAccount + `|` + v1alpha1.ConnectPath + `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/` + v1alpha1.ServerNamePattern + `)$`)

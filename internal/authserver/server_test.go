@@ -103,6 +103,7 @@ func TestTargets(t *testing.T) {
 		{"/oauth/jwks/", "", false},
 		{"/.well-known/oauth-authorization-server", "", true},
 		{"/.well-known/oauth-authorization-server/x", "", false},
+		{"/.well-known/openid-configuration", "", true},
 		{"/admin/users/alice/invitations", "", true},
 		{"/admin/users/alice/logins", "", true},
 		{"/admin/users/Alice/invitations", "", false},

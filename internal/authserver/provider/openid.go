@@ -25,6 +25,10 @@ const (
 	// freshFor is how long what was discovered is used before it is looked up
 	// again. It bounds how long a key is taken that the provider has withdrawn.
 	freshFor = time.Hour
+	// skew is how much later than the provider's our clock may be: a token is taken for so
+	// long after its end. The library takes it five minutes before it begins, which leaves
+	// four.
+	skew = time.Minute
 	// pause is between attempts to look it up again.
 	pause = time.Minute
 )
@@ -151,7 +155,7 @@ func (p *openID) read(ctx context.Context) (*discovered, error) {
 		provider: provider, endpoint: endpoint, namesItself: more.NamesItself,
 		offline: len(more.Scopes) == 0 || slices.Contains(more.Scopes, oidc.ScopeOfflineAccess),
 		verifier: oidc.NewVerifier(p.config.Issuer, &keySet{client: p.client, url: more.Keys}, &oidc.Config{
-			ClientID: p.config.ClientID, Now: p.now, SupportedSigningAlgs: algorithmsOf(more.Algorithms),
+			ClientID: p.config.ClientID, Now: func() time.Time { return p.now().Add(-skew) }, SupportedSigningAlgs: algorithmsOf(more.Algorithms),
 		}),
 	}, nil
 }

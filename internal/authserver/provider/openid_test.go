@@ -160,7 +160,7 @@ func TestWhatIsNoLogin(t *testing.T) {
 		"a token for us that another asked for": {change: func(u *upstream) { u.claims["azp"] = "other" }},
 		"a token of another issuer":             {change: func(u *upstream) { u.claims["iss"] = "https://login.example.com" }},
 		"a token of the issuer with a slash":    {change: func(u *upstream) { u.claims["iss"] = u.URL + "/" }},
-		"a token that is over":                  {change: func(u *upstream) { u.claims["exp"] = time.Now().Add(-time.Minute).Unix() }},
+		"a token that is over":                  {change: func(u *upstream) { u.claims["exp"] = time.Now().Add(-skew - time.Second).Unix() }},
 		"a token that is not yet":               {change: func(u *upstream) { u.claims["nbf"] = time.Now().Add(time.Hour).Unix() }},
 		"a token of nobody":                     {change: func(u *upstream) { delete(u.claims, "sub") }},
 		"a token of somebody who has no name":   {change: func(u *upstream) { u.claims["sub"] = "a\x00b" }},
@@ -276,6 +276,19 @@ func TestWeSayWhoWeAreAsTheProviderWantsIt(t *testing.T) {
 			}
 			if n := u.count("/token"); n != 1 {
 				t.Errorf("a code that can be used once was sent %d times", n)
+			}
+		})
+	}
+}
+
+func TestClocksMayDifferByAMinute(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"ours is late": time.Minute, "ours is early": -time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			theirs := time.Now().Add(ahead)
+			u.claims["iat"], u.claims["nbf"], u.claims["exp"] = theirs.Unix(), theirs.Unix(), theirs.Add(10*time.Second).Unix()
+			if _, err := connect(t, u.config()).Finish(t.Context(), answer); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -19,8 +19,8 @@ func defaultServer() Server {
 		// Some clients register for each connection; ten thousand are 20 MB.
 		Registration: Registration{Enabled: true, MaxClients: 10_000, Lifetime: 30 * day},
 		Documents:    Documents{Enabled: true},
-		// The one widespread client that takes its answers at a scheme of its own.
-		RedirectSchemes: []string{"cursor"},
+		// The widespread clients that take their answers at a scheme of their own.
+		RedirectSchemes: []string{"cursor", "vscode", "vscode-insiders"},
 		// Providers that document different origins for the two.
 		AccountOrigins: []AccountOrigins{
 			{Authorization: "https://accounts.google.com", Token: "https://oauth2.googleapis.com"},

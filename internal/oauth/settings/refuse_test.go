@@ -103,6 +103,7 @@ func TestParseRefusesServers(t *testing.T) {
 		"a parameter that binds a login":      {provider("id: a, type: oidc, issuer: 'https://i.example', authorizationParameters: {state: x}"), "server.providers[0].authorizationParameters must be parameters such as access_type"},
 		"a parameter with a line's end":       {provider(`id: a, type: oidc, issuer: 'https://i.example', authorizationParameters: {prompt: "a\nb"}`), "server.providers[0].authorizationParameters.prompt must be"},
 		"a way to send the secret":            {provider("id: a, type: oidc, issuer: 'https://i.example', tokenEndpointAuthMethod: private_key_jwt"), "server.providers[0].tokenEndpointAuthMethod must be client_secret_basic or client_secret_post"},
+		"an answer behind a fragment":         {provider("id: a, type: oidc, issuer: 'https://i.example', authorizationParameters: {response_mode: fragment}"), "server.providers[0].authorizationParameters.response_mode must be query or form_post"},
 		"parameters of GitHub":                {provider("id: a, type: github, authorizationParameters: {prompt: consent}"), "server.providers[0].authorizationParameters is of the type oidc"},
 		"logins that end at once":             {provider("id: a, type: github, maxAge: 1s"), "server.providers[0].maxAge must be from 1m0s"},
 		"groups of no claim":                  {provider("id: a, type: oidc, issuer: 'https://i.example', groups: {recheck: login}"), "server.providers[0].groups.recheck needs server.providers[0].groups.claim"},

@@ -19,7 +19,7 @@ var (
 	// parameterPattern is the name of a parameter of an authorization request.
 	parameterPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 	// ownParameters are those by which a login is bound to its browser and client.
-	ownParameters = []string{"client_id", "redirect_uri", "response_type", "response_mode", "scope", "state", "nonce", "code_challenge", "code_challenge_method", "request", "request_uri"}
+	ownParameters = []string{"client_id", "redirect_uri", "response_type", "scope", "state", "nonce", "code_challenge", "code_challenge_method", "request", "request_uri"}
 	// schemePattern is that of RFC 3986 in lower case.
 	schemePattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,63}$`)
 	// notPrivate are schemes that browsers run or open themselves, so that a
@@ -103,6 +103,7 @@ func (p *problems) provider(v *Provider, field string) {
 			fmt.Sprintf("parameters such as access_type or prompt, and none of %s", strings.Join(ownParameters, ", ")))
 		value := v.AuthorizationParameters[name]
 		p.check(value == "" || isText(value), field+".authorizationParameters."+name, wantText)
+		p.check(name != "response_mode" || slices.Contains([]string{"", "query", "form_post"}, value), field+".authorizationParameters."+name, "query or form_post")
 	}
 	if v.MaxAge != 0 {
 		p.within(v.MaxAge, minAccessToken, maxLifetime, field+".maxAge")
