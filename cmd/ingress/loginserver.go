@@ -123,7 +123,7 @@ func sharedOf(of *settings.Server, c *core) *kubestore.SharedServers {
 
 // personsOf returns what records the groups of people.
 func personsOf(c *core) *kubestore.Persons {
-	return &kubestore.Persons{Client: c.cluster, Namespace: c.identity.options.Namespace}
+	return &kubestore.Persons{Client: c.cluster, Namespace: c.identity.options.Namespace, Log: c.log}
 }
 
 func accountOriginsOf(list []settings.AccountOrigins) []authserver.AccountOrigins {
