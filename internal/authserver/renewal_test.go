@@ -268,6 +268,18 @@ func TestALoginEndsAtTheMaxAgeOfItsProvider(t *testing.T) {
 	}
 }
 
+// An administrator may switch the recheck off while there are grants with refresh tokens.
+func TestAProviderIsNotAskedAgainWhereNothingIsRechecked(t *testing.T) {
+	w := renewingWorld(t)
+	c := deskFor(alices)
+	_, refresh := w.logIn(c, "alice")
+	w.provider.change(func() { w.provider.limits, w.provider.away = flow.Limits{}, true })
+	w.wait(8 * time.Hour)
+	w.mustRedeem(c.refreshes(refresh))
+	w.expectGroups(0, "eng", "ops")
+	w.expectRechecks(map[string]float64{})
+}
+
 // expectRechecks fails the test unless the provider's rechecks ended so.
 func (w *world) expectRechecks(want map[string]float64) {
 	w.t.Helper()
