@@ -5,7 +5,6 @@ package provider
 
 import (
 	"context"
-	"crypto/ed25519"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
@@ -18,26 +17,20 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
 	"golang.org/x/sync/singleflight"
+
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
-
-// algEd25519 is EdDSA with the curve Ed25519 by its name of RFC 9864.
-const algEd25519 = "Ed25519"
-
-// algorithms are those of ID tokens. All have a public key.
-var algorithms = []string{
-	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA, algEd25519,
-}
 
 // algorithmsOf returns the algorithms that a provider names in its discovery document. Those
 // that sign alike under both names of Ed25519 may name one of them.
 func algorithmsOf(named []string) []string {
-	if slices.Contains(named, oidc.EdDSA) || slices.Contains(named, algEd25519) {
-		named = append(slices.Clone(named), oidc.EdDSA, algEd25519)
+	if slices.Contains(named, oidc.EdDSA) || slices.Contains(named, oauth.Ed25519) {
+		named = append(slices.Clone(named), oidc.EdDSA, oauth.Ed25519)
 	}
-	return slices.DeleteFunc(slices.Clone(named), func(a string) bool { return !slices.Contains(algorithms, a) })
+	return slices.DeleteFunc(slices.Clone(named), func(a string) bool { return !slices.Contains(oauth.Algorithms(), jose.SignatureAlgorithm(a)) })
 }
 
-// ed25519Hash returns the at_hash of an access token beside a token by algEd25519, whose hash
+// ed25519Hash returns the at_hash of an access token beside a token by oauth.Ed25519, whose hash
 // is SHA-512 (OpenID Connect Core 1.0, section 3.1.3.6).
 func ed25519Hash(accessToken string) string {
 	sum := sha512.Sum512([]byte(accessToken))
@@ -64,11 +57,7 @@ type faultOf struct{}
 
 // VerifySignature implements oidc.KeySet. The caller has checked the algorithm.
 func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
-	var known []jose.SignatureAlgorithm
-	for _, a := range algorithms {
-		known = append(known, jose.SignatureAlgorithm(a))
-	}
-	signed, err := jose.ParseSigned(token, known)
+	signed, err := jose.ParseSigned(token, oauth.Algorithms())
 	if err != nil || len(signed.Signatures) != 1 {
 		return nil, errors.New("it is not signed once by a known algorithm")
 	}
@@ -98,26 +87,11 @@ func verifiedBy(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, 
 		if header.KeyID != "" && key.KeyID != header.KeyID {
 			continue
 		}
-		var by any = key
-		if public, ok := key.Key.(ed25519.PublicKey); ok && header.Algorithm == algEd25519 {
-			by = edKey(public)
-		}
-		if payload, err := signed.Verify(by); err == nil {
+		if payload, err := signed.Verify(oauth.VerifierOf(key.Key, header.Algorithm)); err == nil {
 			return payload, true
 		}
 	}
 	return nil, false
-}
-
-// edKey verifies signatures of algEd25519, which the library knows by its former name alone.
-type edKey ed25519.PublicKey
-
-// VerifyPayload implements jose.OpaqueVerifier.
-func (k edKey) VerifyPayload(payload, signature []byte, _ jose.SignatureAlgorithm) error {
-	if !ed25519.Verify(ed25519.PublicKey(k), payload, signature) {
-		return jose.ErrCryptoFailure
-	}
-	return nil
 }
 
 // read reads the keys. Those that we cannot use are left out (RFC 7517, section 5): one of an

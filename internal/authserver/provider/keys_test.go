@@ -18,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -81,7 +82,7 @@ type edSigner ed25519.PrivateKey
 func (s edSigner) Public() *jose.JSONWebKey {
 	return &jose.JSONWebKey{Key: ed25519.PrivateKey(s).Public(), KeyID: "1"}
 }
-func (s edSigner) Algs() []jose.SignatureAlgorithm { return []jose.SignatureAlgorithm{algEd25519} }
+func (s edSigner) Algs() []jose.SignatureAlgorithm { return []jose.SignatureAlgorithm{oauth.Ed25519} }
 func (s edSigner) SignPayload(payload []byte, _ jose.SignatureAlgorithm) ([]byte, error) {
 	return ed25519.Sign(ed25519.PrivateKey(s), payload), nil
 }
@@ -117,7 +118,7 @@ func TestATokenByEd25519IsThatOfItsKeyAlone(t *testing.T) {
 				if tt.hash != "" {
 					claims["at_hash"] = tt.hash
 				}
-				signer := must.Value(jose.NewSigner(jose.SigningKey{Algorithm: algEd25519, Key: edSigner(tt.by)}, nil))(t)
+				signer := must.Value(jose.NewSigner(jose.SigningKey{Algorithm: oauth.Ed25519, Key: edSigner(tt.by)}, nil))(t)
 				return must.Value(jwt.Signed(signer).Claims(claims).Serialize())(t)
 			}
 			if who, err := connect(t, u.config()).Finish(t.Context(), answer); (err == nil) != tt.good || err != nil && !errors.Is(err, flow.ErrLogin) {
