@@ -50,6 +50,9 @@ func (l *logins) health(c *core, o *options) func(context.Context) admin.Health 
 			Version: version.String(), Index: indexKinds[kind], Quotas: admin.Store{Kind: quotas}, Logins: l.storeHealth(ctx),
 			Confirmed: c.routes.Confirmed(), Certificate: c.identity.expiry(), CatalogKnown: c.catalog.Synced(),
 		}
+		if l.server != nil {
+			h.Providers = l.server.ProviderHealth()
+		}
 		if _, answers := c.quotas.store.Shared(); !answers {
 			h.Quotas.Err = errors.New("the store of quotas does not answer")
 		}

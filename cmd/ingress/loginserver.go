@@ -123,7 +123,7 @@ func sharedOf(of *settings.Server, c *core) *kubestore.SharedServers {
 
 // personsOf returns what records the groups of people.
 func personsOf(c *core) *kubestore.Persons {
-	return &kubestore.Persons{Client: c.cluster, Namespace: c.identity.options.Namespace}
+	return &kubestore.Persons{Client: c.cluster, Namespace: c.identity.options.Namespace, Log: c.log}
 }
 
 func accountOriginsOf(list []settings.AccountOrigins) []authserver.AccountOrigins {
@@ -170,7 +170,8 @@ func providersOf(list []settings.Provider, client *http.Client) ([]flow.Provider
 		c := provider.Config{
 			ID: p.ID, Name: p.Name, Issuer: p.Issuer, URL: p.URL, APIURL: p.APIURL, ClientID: p.ClientID, Scopes: p.Scopes,
 			Secret: secretIn(p.ClientSecretFile), User: oauth.UserRule{Claim: p.User.Claim, Suffix: p.User.Suffix}, Client: client,
-			SubjectClaim: p.SubjectClaim, Groups: p.Groups.Claim, Refresh: p.Groups.Recheck == settings.RecheckRefresh,
+			SubjectClaim: p.SubjectClaim, Groups: p.Groups.Claim,
+			Limits: flow.Limits{Grace: p.Groups.RecheckGrace, MaxAge: p.MaxAge}, Parameters: p.AuthorizationParameters, AuthMethod: p.TokenEndpointAuthMethod,
 		}
 		made, err := providerOf(p.Type, c)
 		if err != nil {

@@ -44,7 +44,8 @@ type (
 func noConsole(httpapi.Call, httpapi.Identity, string) error             { return nil }
 func noAdministrators(httpapi.Call, httpapi.Administrator, string) error { return nil }
 
-func (noProvider) ID() string { return "idp" }
+func (noProvider) ID() string          { return "idp" }
+func (noProvider) Limits() flow.Limits { return flow.Limits{} }
 
 // allRoutes returns every route that an ingress can serve, in whatever configuration, but
 // for the pages of the two consoles: these are for people with a session. The pages of a

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
@@ -65,11 +66,11 @@ type jsonAnswer struct {
 
 // jsonEndpoint returns the handler of a step that a program asks for. What ours to look
 // into is logged, and the program hears that it may try again.
-func (s *core) jsonEndpoint(at step, handle func(httpapi.Call) (jsonAnswer, error)) func(httpapi.Call) error {
+func (s *core) jsonEndpoint(at measure.Step, handle func(httpapi.Call) (jsonAnswer, error)) func(httpapi.Call) error {
 	return func(c httpapi.Call) error {
 		answer, err := handle(c)
 		if err == nil {
-			s.metrics.steps.WithLabelValues(string(at), outcomeDone).Inc()
+			s.metrics.CountStep(at, measure.Done)
 			sendJSON(c, answer.status, answer.body)
 			return nil
 		}
@@ -78,7 +79,9 @@ func (s *core) jsonEndpoint(at step, handle func(httpapi.Call) (jsonAnswer, erro
 			// RFC 6749, 5.2: by the scheme that the client used.
 			c.Writer().Header().Set("WWW-Authenticate", `Basic realm="hosted-bridge"`)
 		}
-		if refusal.status == http.StatusServiceUnavailable {
+		if refusal == errUnconfirmed {
+			c.Writer().Header().Set(headerRetryAfter, "60") // The provider is asked once a minute.
+		} else if refusal.status == http.StatusServiceUnavailable {
 			c.Writer().Header().Set(headerRetryAfter, "5")
 		}
 		sendJSON(c, refusal.status, struct {
@@ -90,7 +93,7 @@ func (s *core) jsonEndpoint(at step, handle func(httpapi.Call) (jsonAnswer, erro
 }
 
 // oauthError returns the error that a program gets for err.
-func (s *core) oauthError(c httpapi.Call, at step, err error) *jsonError {
+func (s *core) oauthError(c httpapi.Call, at measure.Step, err error) *jsonError {
 	own, isOwn := errors.AsType[*jsonError](err)
 	body, isBody := errors.AsType[*httpapi.Problem](err)
 	switch {
@@ -104,14 +107,14 @@ func (s *core) oauthError(c httpapi.Call, at step, err error) *jsonError {
 		s.logFailure(c, at, err)
 		return errUnavailable
 	}
-	s.metrics.steps.WithLabelValues(string(at), outcomeRefused).Inc()
+	s.metrics.CountStep(at, measure.Refused)
 	return own
 }
 
 // logFailure counts and logs what is ours to look into. Errors hold no code and no
 // token, as those of the parts promise.
-func (s *core) logFailure(c httpapi.Call, at step, err error) {
-	s.metrics.steps.WithLabelValues(string(at), outcomeFailed).Inc()
+func (s *core) logFailure(c httpapi.Call, at measure.Step, err error) {
+	s.metrics.CountStep(at, measure.Failed)
 	s.Log.ErrorContext(c.Request().Context(), "a step of a login failed", slog.String("step", string(at)), slog.Any("error", err))
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // Whoever comes back must be who went, in the same browser, from the same
@@ -73,7 +75,7 @@ func TestWhoComesBackMustBeWhoWent(t *testing.T) {
 		}, http.StatusForbidden, "could not be logged in"},
 		{"with the provider's error", func(_ *testing.T, _ *world, b *browser, link string) answer {
 			return b.get(strings.Replace(link, "code=as-alice", "error=server_error", 1))
-		}, http.StatusForbidden, "could not be logged in"},
+		}, http.StatusServiceUnavailable, "Try again in a minute"},
 		{"while the provider is away", func(_ *testing.T, w *world, b *browser, link string) answer {
 			w.provider.away = true
 			return b.get(link)
@@ -93,6 +95,75 @@ func TestWhoComesBackMustBeWhoWent(t *testing.T) {
 			page(t, got, test.status, test.words)
 			if loginField.MatchString(got.body) || strings.Contains(w.store.dump(), "grant/") {
 				t.Errorf("the person is let in: %s", got.body)
+			}
+		})
+	}
+}
+
+// Apple sends people back by a form, with which browsers send no cookie that is Lax.
+func TestAProviderMaySendPeopleBackByAForm(t *testing.T) {
+	for name, tt := range map[string]struct {
+		more   url.Values
+		status int
+		words  string
+	}{
+		"with a code":           {url.Values{"user": {`{"name":{"firstName":"Al"}}`}}, http.StatusOK, `name="login"`},
+		"with two states":       {url.Values{"state": {strings.Repeat("A", 43)}}, http.StatusBadRequest, "This login is over"},
+		"of another issuer":     {url.Values{"iss": {"https://other.example"}}, http.StatusForbidden, "could not be logged in"},
+		"with an error as well": {url.Values{"error": {"server_error"}}, http.StatusServiceUnavailable, "Try again in a minute"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			b := w.browser()
+			path, query, _ := strings.Cut(strings.TrimPrefix(back(t, b.get(deskFor(alices).authorize()), "alice"), issuer), "?")
+			sent := must.Value(url.ParseQuery(query))(t)
+			for key, values := range tt.more {
+				sent[key] = append(sent[key], values...)
+			}
+			header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {"https://appleid.example"}}
+			to := w.send(http.MethodPost, path, sent.Encode(), header).location(t)
+			if to.Host != "" || to.Path != path || to.Query().Has("user") {
+				t.Fatalf("the browser is sent to %v", to)
+			}
+			page(t, b.get(to.String()), tt.status, tt.words)
+		})
+	}
+}
+
+// An administrator has nothing else to find the cause by. The provider's words are in the
+// log and on the administrators' page as bounded plain text, and not on the person's page.
+func TestTheErrorOfAProviderIsReportedToAdministrators(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for _, test := range []struct {
+		code, description string
+		status            int
+		words             string // of the person's page
+		logged            string
+		failed            bool
+	}{
+		{"temporarily_unavailable", "maintenance", http.StatusServiceUnavailable, "Try again in a minute", `error temporarily_unavailable: \"maintenance\"`, true},
+		{"server_error", "", http.StatusServiceUnavailable, "Try again in a minute", `error server_error`, true},
+		{"invalid_scope", "unknown scope\ngroups\x1b[2J\u202e", http.StatusForbidden, "Ask whoever runs this installation", `error invalid_scope: \"unknown scopegroups[2J\"`, true},
+		{"unauthorized_client", long, http.StatusForbidden, "Ask whoever runs this installation", `error unauthorized_client: \"` + long[:200] + `\"`, true},
+		{"Not\na code", "some words", http.StatusForbidden, "Ask whoever runs this installation", `error unknown: \"some words\"`, true},
+		{"interaction_required", "a second factor", http.StatusForbidden, "The provider did not let you in", `error interaction_required: \"a second factor\"`, false},
+		{"access_denied", "not assigned", http.StatusSeeOther, "", `error access_denied: \"not assigned\"`, false},
+	} {
+		t.Run(test.code, func(t *testing.T) {
+			w := newWorld(t)
+			b := w.browser()
+			sent := url.Values{"error": {test.code}, "error_description": {test.description}}.Encode()
+			got := b.get(strings.Replace(back(t, b.get(deskFor(alices).authorize()), "alice"), "code=as-alice", sent, 1))
+			if got.status != test.status || !strings.Contains(got.body, test.words) || test.description != "" && strings.Contains(got.body, test.description) {
+				t.Errorf("the person gets %d %s", got.status, got.body)
+			}
+			if log := w.logs.String(); !strings.Contains(log, test.logged) || !strings.Contains(log, "idp") {
+				t.Errorf("the log is %s", log)
+			}
+			health := append(w.replicas[0].ProviderHealth(), w.replicas[1].ProviderHealth()...)
+			shown := strings.ReplaceAll(test.logged, `\"`, `"`)
+			if failed := strings.Contains(health[0].Trouble+health[1].Trouble, shown); failed != test.failed {
+				t.Errorf("administrators see %+v", health)
 			}
 		})
 	}

@@ -188,6 +188,10 @@ type fakeProvider struct {
 	groups    map[string][]string
 	refreshes map[string]string
 	asked     int
+	// limits are those of logins, and unconfirmed those whose refresh fails by no word about
+	// the person.
+	limits      flow.Limits
+	unconfirmed map[string]bool
 	// padding is how much longer refresh tokens are.
 	padding int
 	// before is called at the beginning of Renew.
@@ -195,7 +199,7 @@ type fakeProvider struct {
 }
 
 func newProvider(id string) *fakeProvider {
-	return &fakeProvider{id: id, begun: map[string]flow.LoginRequest{}, user: map[string]v1alpha1.UserID{}, issuer: "https://" + id + ".example"}
+	return &fakeProvider{id: id, begun: map[string]flow.LoginRequest{}, user: map[string]v1alpha1.UserID{}, issuer: "https://" + id + ".example", limits: flow.Limits{Grace: time.Hour}}
 }
 
 func (p *fakeProvider) ID() string   { return p.id }
@@ -211,6 +215,12 @@ func (p *fakeProvider) Version() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.version
+}
+
+func (p *fakeProvider) Limits() flow.Limits {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limits
 }
 
 func (p *fakeProvider) Begin(_ context.Context, r flow.LoginRequest) (string, error) {
@@ -259,6 +269,9 @@ func (p *fakeProvider) Renew(_ context.Context, who flow.Identity) (flow.Identit
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked++
+	if p.unconfirmed[who.Subject] {
+		return flow.Identity{}, fmt.Errorf("renew: %w", &flow.AnswerError{Status: 500, Code: codeInvalidRequest})
+	}
 	if p.away {
 		return flow.Identity{}, errFake
 	}

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/url"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
@@ -23,6 +25,13 @@ var (
 	errClosed  = refusePage(statusForbidden, "You have no access", "Your access to this installation was taken away. Ask whoever runs it, and tell them who you are here.")
 	errNone    = refusePage(statusForbidden, "You have no bridge here", "Ask whoever runs this installation to let you use one, and tell them who you are here. Then begin again.")
 	errNoStep  = refusePage(http.StatusNotFound, "There is no such page", "Nobody can log in here by this address.")
+)
+
+// errProviderBusy and errRefused are errors with which a provider sends people back: that it
+// does not work now, and that it refuses what we ask it for.
+var (
+	errProviderBusy = refusePage(http.StatusServiceUnavailable, "You cannot log in at the moment", "The provider where you log in lets nobody in now. Try again in a minute.")
+	errRefused      = refusePage(statusForbidden, "You could not be logged in", "The provider refuses what this installation asks it for, and not you. Ask whoever runs this installation: its log has what the provider answered.")
 )
 
 // errProviderAway is that a provider cannot be reached.
@@ -71,8 +80,10 @@ func (s *providerLogin) redirectTo(c httpapi.Call, p loginSession, provider flow
 	p.Stage, p.Provider, p.Version, p.Nonce, p.Verifier = stageAway, provider.ID(), provider.Version(), secrets[1], secrets[2]
 	to, err := provider.Begin(c.Request().Context(), flow.LoginRequest{
 		State: state, Nonce: p.Nonce, Verifier: p.Verifier, RedirectURL: s.callbackOf(provider),
+		Offline: p.Ask != nil,
 	})
 	if err != nil {
+		s.known.Failed(provider, err)
 		return fmt.Errorf("%w: %w", errProviderAway, err)
 	}
 	if err := s.save(c, p, state); err != nil {
@@ -116,6 +127,28 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 	return s.goOn(c, p, provider, who)
 }
 
+// callbackForm is the callback of a provider that sends people back by a form (OAuth 2.0 Form
+// Post Response Mode), as Apple does. Browsers send none of our cookies with the form of
+// another site, and send them when they follow the link that is answered.
+func (s *loginHandler) callbackForm(c httpapi.Call) error {
+	body, err := c.Body()
+	if err != nil {
+		return err
+	}
+	sent, ok := flow.ParseParameters(string(body))
+	if !ok {
+		return errNoStep
+	}
+	q := url.Values{}
+	for _, name := range []string{parameterState, parameterCode, parameterIssuer, parameterError, parameterDescription} {
+		if all := sent.All(name); len(all) > 0 {
+			q[name] = all
+		}
+	}
+	redirect(c, c.Request().URL.Path+"?"+q.Encode())
+	return nil
+}
+
 // goOn takes a person who came back to what their login is for.
 func (s *loginHandler) goOn(c httpapi.Call, p loginSession, provider flow.Provider, who flow.Identity) error {
 	switch {
@@ -146,10 +179,28 @@ func (s *loginHandler) checkAccess(ctx context.Context, who flow.Identity) error
 	return nil
 }
 
+// answeredError returns what a person is told of an error with which the provider sent them
+// back. What the provider says of it is for administrators.
+func (s *loginHandler) answeredError(ctx context.Context, provider flow.Provider, p *loginSession, e *flow.AnswerError) error {
+	why := fmt.Errorf("login at %s: %w", provider.ID(), e)
+	if e.IsAboutPerson() {
+		if e.Code != codeAccessDenied || p.Ask == nil {
+			return fmt.Errorf("%w: %w", errNoLogin.withRequest(p.Ask), why)
+		}
+		s.Log.InfoContext(ctx, "a person did not log in", slog.Any("error", why))
+		return &clientError{*p.Ask, codeAccessDenied, "The person did not log in."}
+	}
+	s.known.Failed(provider, why)
+	if e.Code == codeServerError || e.Code == codeUnavailable {
+		return fmt.Errorf("%w: %w", errProviderBusy.withRequest(p.Ask), why)
+	}
+	return fmt.Errorf("%w: %w", errRefused.withRequest(p.Ask), why)
+}
+
 // identify returns who came back.
 func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *loginSession, q flow.Parameters) (flow.Identity, error) {
-	if q.Get(parameterError) == codeAccessDenied && p.Ask != nil {
-		return flow.Identity{}, &clientError{*p.Ask, codeAccessDenied, "The person did not log in."}
+	if code := q.Get(parameterError); code != "" {
+		return flow.Identity{}, s.answeredError(c.Request().Context(), provider, p, flow.NewAnswerError(0, code, q.Get(parameterDescription)))
 	}
 	if q.Get(parameterCode) == "" {
 		return flow.Identity{}, errNoLogin.withRequest(p.Ask)
@@ -162,9 +213,14 @@ func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *login
 	case errors.Is(err, flow.ErrLogin):
 		return flow.Identity{}, fmt.Errorf("%w: %w", errNoLogin.withRequest(p.Ask), err)
 	case err != nil:
+		s.known.Failed(provider, err)
 		return flow.Identity{}, fmt.Errorf("%w: %w", errProviderAway.withRequest(p.Ask), err)
 	case who.Issuer == "" || who.Subject == "":
 		return flow.Identity{}, errNoLogin.withRequest(p.Ask)
+	}
+	s.known.Answered(provider)
+	if p.Ask != nil && provider.Limits().Grace != 0 {
+		s.known.NoteToken(c.Request().Context(), provider, who.RefreshToken != "")
 	}
 	return who, nil
 }

@@ -135,6 +135,7 @@ func (s *loginSessions) saveFor(c httpapi.Call, p loginSession, who flow.Identit
 	err = s.save(c, p, secret)
 	if errors.Is(err, errLong) && who.RefreshToken != "" {
 		who.RefreshToken = "" // The provider is then asked at the next login.
+		s.known.NoteToken(c.Request().Context(), s.providers[p.Provider], false)
 		err = s.save(c, p, secret)
 	}
 	return secret, err

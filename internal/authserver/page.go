@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
@@ -71,7 +72,7 @@ var errAway = refusePage(http.StatusServiceUnavailable, "This does not work at t
 
 // htmlEndpoint returns the handler of a step that a person's browser requests. A HEAD
 // request does nothing: programs that preview links send them.
-func (s *core) htmlEndpoint(at step, handle func(httpapi.Call) error) func(httpapi.Call) error {
+func (s *core) htmlEndpoint(at measure.Step, handle func(httpapi.Call) error) func(httpapi.Call) error {
 	return func(c httpapi.Call) error {
 		if c.Request().Method == http.MethodHead {
 			s.pages.SetHeader(c.Writer().Header(), "")
@@ -80,7 +81,7 @@ func (s *core) htmlEndpoint(at step, handle func(httpapi.Call) error) func(httpa
 		}
 		err := handle(c)
 		if err == nil {
-			s.metrics.steps.WithLabelValues(string(at), outcomeDone).Inc()
+			s.metrics.CountStep(at, measure.Done)
 			return nil
 		}
 		return s.showError(c, at, err)
@@ -88,7 +89,7 @@ func (s *core) htmlEndpoint(at step, handle func(httpapi.Call) error) func(httpa
 }
 
 // showError shows an error to the person, or sends it to the client.
-func (s *core) showError(c httpapi.Call, at step, err error) error {
+func (s *core) showError(c httpapi.Call, at measure.Step, err error) error {
 	toPerson, isPage := errors.AsType[*pageError](err)
 	toClient, isClient := errors.AsType[*clientError](err)
 	body, isBody := errors.AsType[*httpapi.Problem](err)
@@ -97,7 +98,7 @@ func (s *core) showError(c httpapi.Call, at step, err error) error {
 		s.logFailure(c, at, err)
 		return s.showMessage(c, toPerson)
 	case isPage:
-		s.metrics.steps.WithLabelValues(string(at), outcomeRefused).Inc()
+		s.metrics.CountStep(at, measure.Refused)
 		if _, alone := plainRefusal(err); !alone {
 			// An administrator can act on it, such as a refusal of a provider or a fault in
 			// a client's document.
@@ -105,10 +106,10 @@ func (s *core) showError(c httpapi.Call, at step, err error) error {
 		}
 		return s.showMessage(c, toPerson)
 	case isClient:
-		s.metrics.steps.WithLabelValues(string(at), outcomeRefused).Inc()
+		s.metrics.CountStep(at, measure.Refused)
 		return s.redirectError(c, at, toClient)
 	case isBody && body.Status < http.StatusInternalServerError:
-		s.metrics.steps.WithLabelValues(string(at), outcomeRefused).Inc()
+		s.metrics.CountStep(at, measure.Refused)
 		return err
 	default:
 		s.logFailure(c, at, err)
@@ -129,9 +130,9 @@ func (s *core) showMessage(c httpapi.Call, e *pageError) error {
 // logged in, it does so only for a client that an administrator configured, or that is
 // on the person's own computer. Anybody can register a client, and could otherwise make
 // links to this installation lead anywhere (RFC 9700, section 4.11.2).
-func (s *core) redirectError(c httpapi.Call, at step, e *clientError) error {
+func (s *core) redirectError(c httpapi.Call, at measure.Step, e *clientError) error {
 	answer := e.answer(s.Issuer)
-	if at != stepAuthorize || e.ask.Client.Configured || !isWeb(e.ask.Redirect) {
+	if at != measure.StepAuthorize || e.ask.Client.Configured || !isWeb(e.ask.Redirect) {
 		redirect(c, client.AddQuery(e.ask.Redirect, answer))
 		return nil
 	}

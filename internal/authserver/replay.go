@@ -7,13 +7,8 @@ import (
 	"context"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-)
-
-// The labels of replays in metrics.
-const (
-	replayCode    = "code"
-	replayRefresh = "refresh_token"
 )
 
 // endReplayed ends a grant whose code or refresh token was used twice, and returns the
@@ -24,11 +19,11 @@ func (s *tokenHandler) endReplayed(c httpapi.Call, g grant.Stored, presented gra
 	if err := s.grants.End(context.WithoutCancel(c.Request().Context()), g); err != nil {
 		return err
 	}
-	label := replayRefresh
+	label := measure.ReplayRefresh
 	if presented == grant.Code {
-		label = replayCode
+		label = measure.ReplayCode
 	}
-	s.metrics.replays.WithLabelValues(label).Inc()
+	s.metrics.Replays.WithLabelValues(label).Inc()
 	if err := c.Audit(s.loginAct(actReplay, g.Who, g.Client, g.Resource)); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/logincookie"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/seal"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 )
@@ -119,7 +120,8 @@ type core struct {
 	cookie    logincookie.Cookie
 	metadata  []byte
 	pages     *webpage.Pages
-	metrics   *metrics
+	metrics   *measure.Metrics
+	known     *measure.Providers
 }
 
 // New returns a Server, or what is wrong with its options.
@@ -134,11 +136,15 @@ func New(o Options) (*Server, error) {
 	c.metadata = c.newMetadata()
 	c.pages = webpage.New(webpage.Look{Installation: c.Name, Contact: c.Contact, Logo: c.Logo})
 	var err error
-	if c.metrics, err = newMetrics(c.Metrics); err != nil {
+	if c.metrics, err = measure.New(c.Metrics, c.Providers); err != nil {
 		return nil, err
 	}
+	c.known = &measure.Providers{List: c.Providers, Login: c.RefreshToken, Now: c.Now, Log: c.Log, Metrics: c.metrics}
 	return newServer(c), nil
 }
+
+// ProviderHealth returns what this process knows of the providers.
+func (s *Server) ProviderHealth() []flow.ProviderHealth { return s.known.Health() }
 
 // newServer joins the endpoints.
 func newServer(c *core) *Server {

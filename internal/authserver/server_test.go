@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -51,7 +51,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		},
 		"a scheme that runs": func(o *Options) { o.RedirectSchemes = []string{"javascript"} },
 		"metrics that are there": func(o *Options) {
-			must.Value(newMetrics(o.Metrics))(t)
+			must.Value(measure.New(o.Metrics, nil))(t)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,6 +103,7 @@ func TestTargets(t *testing.T) {
 		{"/oauth/jwks/", "", false},
 		{"/.well-known/oauth-authorization-server", "", true},
 		{"/.well-known/oauth-authorization-server/x", "", false},
+		{"/.well-known/openid-configuration", "", true},
 		{"/admin/users/alice/invitations", "", true},
 		{"/admin/users/alice/logins", "", true},
 		{"/admin/users/Alice/invitations", "", false},
@@ -118,10 +119,4 @@ func TestTargets(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestMetricsAreDocumented(t *testing.T) {
-	reg := metricstest.New()
-	must.Value(newMetrics(reg))(t)
-	metricstest.Documented(t, "authorization server", reg.Metrics())
 }

@@ -220,7 +220,8 @@ func (s *tokenHandler) grantMissing(ctx context.Context, clientID string) error 
 }
 
 // checkGrant returns an error and ends the grant if the client no longer exists, the
-// provider was removed, its configuration changed or it lets the person in no more, the
+// provider was removed, its configuration changed or it lets the person in no more, its
+// maxAge is over, the
 // person may no longer use the bridge, or an administrator has ended their logins.
 func (s *tokenHandler) checkGrant(ctx context.Context, g *grant.Stored) error {
 	err := s.clients.Use(ctx, g.Client)
@@ -233,6 +234,9 @@ func (s *tokenHandler) checkGrant(ctx context.Context, g *grant.Stored) error {
 	p := s.providers[g.Provider]
 	if p == nil || p.Version() != g.Version {
 		// The provider's word for the person's identity no longer counts.
+		return s.end(ctx, *g, errRefresh)
+	}
+	if !s.Now().Before(g.Began.Add(s.known.LoginLasts(p))) {
 		return s.end(ctx, *g, errRefresh)
 	}
 	if err := s.renew(ctx, p, g); err != nil {

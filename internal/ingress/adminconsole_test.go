@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/console/admin"
@@ -444,8 +445,13 @@ func TestThePageOfTheInstallationSaysWhatDoesNotAnswer(t *testing.T) {
 	away := errors.New("connect to 10.0.0.1: refused")
 	w.health.Logins.Err, w.health.Quotas.Err, w.health.Replicas, w.health.ReplicasErr = away, away, nil, away
 	w.health.KeyVersions = map[int32]int{2: 7}
+	w.health.Providers = []flow.ProviderHealth{
+		{ID: "okta", Name: "Okta", Limits: flow.Limits{Grace: time.Hour}, Answered: time.Unix(1, 0), Failed: time.Unix(2, 0), Trouble: "it answers with status 500, error invalid_request"},
+		{ID: "google", Name: "Google", Answered: time.Unix(1, 0)}, {ID: "entra", Name: "Entra", NoToken: true, Login: 12 * time.Hour, Answered: time.Unix(1, 0)}, {ID: "github", Name: "GitHub"},
+	}
 	got := v.open("/console/health")
-	for _, want := range []string{"Nobody can log in or renew a login.", "each replica of the ingress allows its share", "The replicas cannot be shown now", "All bridges have their secrets under the last version."} {
+	for _, want := range []string{"Nobody can log in or renew a login.", "each replica of the ingress allows its share", "The replicas cannot be shown now", "All bridges have their secrets under the last version.",
+		"Does not say who people are", "it answers with status 500, error invalid_request", "Without its word for 1h0m0s", "Logins at Google", "Gives no refresh token", "can be 12h0m0s old", "Not asked yet"} {
 		if got.status != http.StatusOK || !strings.Contains(got.body, want) {
 			t.Errorf("it does not say %q: %d %s", want, got.status, got.body)
 		}

@@ -86,6 +86,8 @@ func byAlgorithm(t *testing.T) map[string]attack {
 		"another algorithm's signature":                     {signed(jose.PS256, k.rsa, header, claims), BadSignature},
 		"an algorithm of another kind of key":               {signed(jose.RS256, k.rsa, theirHeader.with(object{"alg": "ES256"}).text(), claims), BadSignature},
 		"EdDSA with an RSA key":                             {signed(jose.RS256, k.rsa, theirHeader.with(object{"alg": "EdDSA"}).text(), claims), BadSignature},
+		"Ed25519 with an RSA key":                           {signed(jose.RS256, k.rsa, theirHeader.with(object{"alg": "Ed25519"}).text(), claims), BadSignature},
+		"Ed25519 with another's signature":                  {signed(jose.RS256, k.rsa, theirHeader.with(object{"alg": "Ed25519", "kid": "ed"}).text(), claims), BadSignature},
 		"a curve other than the algorithm's":                {signed(jose.ES256, k.p384, theirHeader.with(object{"alg": "ES256", "kid": "p384"}).text(), claims), BadSignature},
 		"an RSA key that is too short":                      {signed(jose.RS256, k.smallRSA, theirHeader.with(object{"kid": "small"}).text(), claims), BadSignature},
 		"a key for encryption":                              {signed(jose.RS256, k.rsa, theirHeader.with(object{"kid": "encryption"}).text(), claims), BadSignature},

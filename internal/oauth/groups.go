@@ -6,6 +6,10 @@ package oauth
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // maxGroups is how many groups a token may name. Microsoft Entra puts at most 200 of them
@@ -51,4 +55,24 @@ func missingGroups(claims map[string]any, claim string) error {
 		return ErrGroupsElsewhere
 	}
 	return ErrNoGroups
+}
+
+// HasGroup reports whether a group is among those that a provider names. They are compared in
+// Unicode's form NFC: which of two forms of an accent one gets depends on the keyboard.
+func HasGroup(named []string, group string) bool {
+	group = norm.NFC.String(group)
+	return slices.ContainsFunc(named, func(n string) bool { return norm.NFC.String(n) == group })
+}
+
+// NearGroup returns the group that is another one but for case or form, such as the full width
+// of a letter, empty if there is none. Such a group gives nothing: two groups of a provider may
+// differ so.
+func NearGroup(groups []string, other string) string {
+	other = norm.NFKC.String(other)
+	for _, g := range groups {
+		if strings.EqualFold(norm.NFKC.String(g), other) {
+			return g
+		}
+	}
+	return ""
 }

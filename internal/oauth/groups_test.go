@@ -45,3 +45,27 @@ func TestGroupsAreThoseOfTheClaim(t *testing.T) {
 		})
 	}
 }
+
+func TestGroupsAreComparedInOneForm(t *testing.T) {
+	const composed, decomposed = "Caf\u00e9", "Cafe\u0301"
+	for name, tt := range map[string]struct {
+		named, group string
+		same         bool
+		near         string
+	}{
+		"the same":                {"eng", "eng", true, "eng"},
+		"an accent of two forms":  {decomposed, composed, true, composed},
+		"the other way around":    {composed, decomposed, true, decomposed},
+		"another case":            {"Eng", "eng", false, "eng"},
+		"another case and accent": {"CAFE\u0301", composed, false, composed},
+		"another width":           {"\uff45ng", "eng", false, "eng"},
+		"another group":           {"engineering", "eng", false, ""},
+		"without the accent":      {"Cafe", composed, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if same, near := HasGroup([]string{"other", tt.named}, tt.group), NearGroup([]string{"ops", tt.group}, tt.named); same != tt.same || near != tt.near {
+				t.Errorf("the same: %v, near: %q", same, near)
+			}
+		})
+	}
+}

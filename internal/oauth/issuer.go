@@ -38,8 +38,9 @@ func AllScopes() []string { return append(Scopes(), ScopeManage) }
 const TypeAccessToken = "at+jwt"
 
 // defaultAlgorithms are those of an issuer without configured ones. Each needs
-// another kind of key, so that a key fits only one of them, except for RSA.
-var defaultAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA}
+// another kind of key, so that a key fits only one of them, except for RSA and the two names of
+// EdDSA.
+var defaultAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA, Ed25519}
 
 // Algorithms returns the algorithms that an issuer may have. All have a public
 // key: with HS256 and its kind a verifier can sign as well, and "none" has no
@@ -47,7 +48,7 @@ var defaultAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.E
 func Algorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{
 		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
-		jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+		jose.ES256, jose.ES384, jose.ES512, jose.EdDSA, Ed25519,
 	}
 }
 
@@ -56,7 +57,7 @@ type Issuer struct {
 	// URL is the iss of its tokens, byte for byte.
 	URL string
 	// Algorithms are its signature algorithms, of Algorithms(); RS256, PS256,
-	// ES256 and EdDSA if empty.
+	// ES256, EdDSA and Ed25519 if empty.
 	Algorithms []jose.SignatureAlgorithm
 	// Types are the accepted values of the header's typ, ignoring case and
 	// "application/"; at+jwt if empty. An empty type accepts a header without

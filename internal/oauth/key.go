@@ -21,11 +21,41 @@ var curves = map[string]elliptic.Curve{
 	string(jose.ES256): elliptic.P256(), string(jose.ES384): elliptic.P384(), string(jose.ES512): elliptic.P521(),
 }
 
+// Ed25519 is EdDSA with the curve of that name, by RFC 9864.
+const Ed25519 = "Ed25519"
+
+// signsAlike reports whether two algorithms are the same, or the two names of EdDSA: keys of
+// another curve than Ed25519 are not read.
+func signsAlike(a, b string) bool {
+	isEd := func(s string) bool { return s == string(jose.EdDSA) || s == Ed25519 }
+	return a == b || isEd(a) && isEd(b)
+}
+
+// VerifierOf returns what go-jose verifies signatures of an algorithm by with a public key. The
+// library knows Ed25519 by its former name alone.
+func VerifierOf(public any, algorithm string) any {
+	if key, ok := public.(ed25519.PublicKey); ok && algorithm == Ed25519 {
+		return edKey(key)
+	}
+	return public
+}
+
+// edKey verifies signatures of Ed25519.
+type edKey ed25519.PublicKey
+
+// VerifyPayload implements jose.OpaqueVerifier.
+func (k edKey) VerifyPayload(payload, signature []byte, _ jose.SignatureAlgorithm) error {
+	if !ed25519.Verify(ed25519.PublicKey(k), payload, signature) {
+		return jose.ErrCryptoFailure
+	}
+	return nil
+}
+
 // fits reports whether a key verifies signatures of that algorithm: it must be
 // public, meant for that, and of that kind. If a public key were used as a
 // secret, everybody who can read it could sign.
 func fits(key *jose.JSONWebKey, algorithm string) bool {
-	meant := (key.Use == "" || key.Use == "sig") && (key.Algorithm == "" || key.Algorithm == algorithm)
+	meant := (key.Use == "" || key.Use == "sig") && (key.Algorithm == "" || signsAlike(key.Algorithm, algorithm))
 	return meant && key.Valid() && key.IsPublic() && isOfKind(key.Key, algorithm)
 }
 
@@ -37,7 +67,7 @@ func isOfKind(public any, algorithm string) bool {
 	case *ecdsa.PublicKey:
 		return curves[algorithm] == k.Curve
 	case ed25519.PublicKey:
-		return algorithm == string(jose.EdDSA)
+		return algorithm == string(jose.EdDSA) || algorithm == Ed25519
 	}
 	return false
 }

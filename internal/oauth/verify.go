@@ -211,7 +211,7 @@ func (v *Verifier) open(ctx context.Context, i *Issuer, signed *jose.JSONWebSign
 			continue
 		}
 		tried++
-		if payload, err := signed.Verify(keys[n].Key); err == nil {
+		if payload, err := signed.Verify(VerifierOf(keys[n].Key, header.Algorithm)); err == nil {
 			return payload, nil
 		}
 	}

@@ -47,6 +47,7 @@ func TestTokensThatAreGood(t *testing.T) {
 		"one by the second of an id":       {foreign(theirHeader.with(object{"kid": "twice"}), theirClaims), other},
 		"one by PS256":                     {signed(jose.PS256, k.rsa, theirHeader.with(object{"alg": "PS256"}).text(), theirClaims.text()), other},
 		"one by EdDSA":                     {signed(jose.EdDSA, k.ed, theirHeader.with(object{"alg": "EdDSA", "kid": "ed"}).text(), theirClaims.text()), other},
+		"one by Ed25519":                   {signed(jose.EdDSA, k.ed, theirHeader.with(object{"alg": "Ed25519", "kid": "ed"}).text(), theirClaims.text()), other},
 		"one of a type that is configured": {foreign(theirHeader.with(object{"typ": "JWT"}), theirClaims), other},
 		"a type in full":                   {foreign(theirHeader.with(object{"typ": "application/AT+JWT"}), theirClaims), other},
 		"members that mean nothing":        {foreign(theirHeader.with(object{"x5t": "AAAA", "nonce": "n"}), theirClaims), other},

@@ -87,6 +87,8 @@ type Provider interface {
 	// Version is another one when another person may be let in as somebody: the
 	// provider is another, or our client there, or the rule for users.
 	Version() string
+	// Limits are those of logins at the provider.
+	Limits() Limits
 	// Begin returns where the browser is sent.
 	Begin(ctx context.Context, r LoginRequest) (url string, err error)
 	// Finish returns who came back. Its errors wrap ErrLogin where the person or
@@ -98,13 +100,25 @@ type Provider interface {
 type Renewer interface {
 	// Renew returns who the person is now, by who.RefreshToken, with the refresh token
 	// for the next time. Its error wraps ErrLogin where the provider lets them in no
-	// more; others are that it is away.
+	// more; others say nothing of the person: the provider is away, or refuses us.
 	Renew(ctx context.Context, who Identity) (Identity, error)
+}
+
+// Limits bound how long a login counts.
+type Limits struct {
+	// Grace is how long a grant gives tokens after the provider confirmed its person
+	// last, while it is asked and does not say who they are. It is zero where the provider
+	// is not asked again.
+	Grace time.Duration
+	// MaxAge is how long after their login a person logs in again, zero for no such limit.
+	MaxAge time.Duration
 }
 
 // LoginRequest is what a login at a provider begins with.
 type LoginRequest struct {
 	State, Nonce, Verifier, RedirectURL string
+	// Offline is whether the login is for a grant, whose provider may be asked again.
+	Offline bool
 }
 
 // LoginAnswer is what the browser brought back, with what the login began with.

@@ -14,15 +14,18 @@ const maxName = 100
 // ShownName returns of a name what a page can show: printable characters, and of
 // them at most 100. People and clients choose theirs, and they stand beside our
 // own words. It is empty where nothing of it can be shown.
-func ShownName(name string) string {
-	name = strings.TrimSpace(strings.Map(func(r rune) rune {
+func ShownName(name string) string { return shownText(name, maxName) }
+
+// shownText returns of a foreign text its printable characters, and of them most at most.
+func shownText(text string, most int) string {
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return -1
 		}
 		return r
-	}, name))
-	if runes := []rune(name); len(runes) > maxName {
-		name = string(runes[:maxName])
+	}, text))
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most])
 	}
-	return name
+	return text
 }

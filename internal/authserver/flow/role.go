@@ -21,7 +21,7 @@ type Role struct {
 func RolesOf(list []Role, who Identity) []oauth.Role {
 	var roles []oauth.Role
 	for _, r := range list {
-		if r.Issuer == who.Issuer && slices.Contains(who.Groups, r.Group) {
+		if r.Issuer == who.Issuer && oauth.HasGroup(who.Groups, r.Group) {
 			roles = append(roles, r.Role)
 		}
 	}

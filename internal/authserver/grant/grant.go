@@ -34,8 +34,11 @@ type Grant struct {
 	// the secret of the grant. The client has this secret, and the store does not.
 	Who      flow.Identity `json:"who"`
 	Upstream string        `json:"upstream,omitempty"`
-	// Asked is when the provider was asked last who the person is, zero since the login.
-	Asked time.Time `json:"asked,omitzero"`
+	// Asked is when the provider was asked last who the person is, and Confirmed when it
+	// said so last; both are zero since the login. Asking is whether a request is asking.
+	Asked     time.Time `json:"asked,omitzero"`
+	Confirmed time.Time `json:"confirmed,omitzero"`
+	Asking    bool      `json:"asking,omitempty"`
 	// Bridge is the UID of the bridge that the person agreed to, and User its user.
 	// They are empty if Resource names the user, and in entries of earlier versions.
 	Bridge types.UID       `json:"bridge,omitempty"`

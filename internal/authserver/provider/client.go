@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -67,9 +66,6 @@ type body struct {
 	io.Closer
 }
 
-// errorCode is the form of the codes of RFC 6749, section 5.2.
-var errorCode = regexp.MustCompile(`^[a-z_]{1,64}$`)
-
 // refusal returns why something was not exchanged for tokens, without what the provider
 // says in its own words: some repeat the code.
 func refusal(what string, err error) error {
@@ -77,16 +73,13 @@ func refusal(what string, err error) error {
 	if !errors.As(err, &answer) {
 		return fmt.Errorf("exchange %s: %w", what, err)
 	}
-	code, status := answer.ErrorCode, 0
-	if !errorCode.MatchString(code) {
-		code = "unknown"
-	}
+	status := 0
 	if answer.Response != nil {
 		status = answer.Response.StatusCode
 	}
-	err = fmt.Errorf("exchange %s: it answers with status %d, error %s", what, status, code)
-	// The code is at fault, the second time in GitHub's words, and not we.
-	if code == "invalid_grant" || code == "bad_verification_code" {
+	refused := flow.NewAnswerError(status, answer.ErrorCode, "")
+	err = fmt.Errorf("exchange %s: %w", what, refused)
+	if refused.IsAboutPerson() {
 		return fmt.Errorf("%w: %w", flow.ErrLogin, err)
 	}
 	return err

@@ -34,6 +34,9 @@ type Config struct {
 	// empty, we are a public client.
 	ClientID string
 	Secret   func() (string, error)
+	// AuthMethod is how the secret is sent, client_secret_basic or client_secret_post; empty
+	// for what the provider names.
+	AuthMethod string
 	// Scopes are what the provider is asked for. Empty they are openid and profile,
 	// and nothing at GitHub.
 	Scopes []string
@@ -44,9 +47,12 @@ type Config struct {
 	User oauth.UserRule
 	// Groups is the claim that names a person's groups; empty to ask for none.
 	Groups string
-	// Refresh is whether the provider is asked for a refresh token, so that it can be
-	// asked again who a person is.
-	Refresh bool
+	// Parameters are added to what the provider is asked with when a person logs in, in
+	// place of our own of the same name; an empty value leaves that out.
+	Parameters map[string]string
+	// Limits bound how long a login counts. With Grace the provider is asked for a refresh
+	// token, so that it can be asked again who a person is.
+	Limits flow.Limits
 	// Client's transport asks the provider; nil for one by the environment's proxies and the
 	// system's roots. Redirects are never followed.
 	Client *http.Client
@@ -98,6 +104,9 @@ func (b base) ID() string { return b.config.ID }
 
 // Name returns what people choose the provider by.
 func (b base) Name() string { return b.config.Name }
+
+// Limits returns the configured ones.
+func (b base) Limits() flow.Limits { return b.config.Limits }
 
 // Version tells configurations apart by which another person could be somebody.
 func (b base) Version() string {

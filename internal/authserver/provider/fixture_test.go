@@ -43,7 +43,7 @@ const (
 )
 
 var (
-	request = flow.LoginRequest{State: "state", Nonce: nonce, Verifier: verifier, RedirectURL: callback}
+	request = flow.LoginRequest{State: "state", Nonce: nonce, Verifier: verifier, RedirectURL: callback, Offline: true}
 	answer  = flow.LoginAnswer{Code: code, Nonce: nonce, Verifier: verifier, RedirectURL: callback}
 )
 
@@ -59,6 +59,7 @@ type upstream struct {
 	userInfo  map[string]any
 	sign      func(claims map[string]any) string // nil: with key
 	tokens    func(w http.ResponseWriter)        // nil: as it should be
+	keys      func(w http.ResponseWriter)        // nil: key's public half
 	secret    string                             // "" for a public client
 	refresh   string                             // the refresh token, "" for none
 	next      string                             // the refresh token after that
@@ -73,7 +74,11 @@ func newUpstream(t *testing.T) *upstream {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", u.serve(func(w http.ResponseWriter, _ *http.Request) { write(w, u.discovery) }))
 	mux.HandleFunc("GET /keys", u.serve(func(w http.ResponseWriter, _ *http.Request) {
-		write(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "1", Algorithm: "ES256", Use: "sig"}}})
+		if u.keys != nil {
+			u.keys(w)
+			return
+		}
+		write(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{u.publicKey()}})
 	}))
 	mux.HandleFunc("POST /token", u.serve(u.token))
 	mux.HandleFunc("GET /userinfo", u.serve(func(w http.ResponseWriter, r *http.Request) {
@@ -94,6 +99,10 @@ func newUpstream(t *testing.T) *upstream {
 		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(),
 	}
 	return u
+}
+
+func (u *upstream) publicKey() jose.JSONWebKey {
+	return jose.JSONWebKey{Key: u.key.Public(), KeyID: "1", Algorithm: "ES256", Use: "sig"}
 }
 
 // serve counts requests, and answers them one after the other.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,10 @@ const (
 	// freshFor is how long what was discovered is used before it is looked up
 	// again. It bounds how long a key is taken that the provider has withdrawn.
 	freshFor = time.Hour
+	// skew is how much later than the provider's our clock may be: a token is taken for so
+	// long after its end. The library takes it five minutes before it begins, which leaves
+	// four.
+	skew = time.Minute
 	// pause is between attempts to look it up again.
 	pause = time.Minute
 )
@@ -125,6 +130,7 @@ func (p *openID) read(ctx context.Context) (*discovered, error) {
 		Keys        string   `json:"jwks_uri"`
 		Scopes      []string `json:"scopes_supported"`
 		Methods     []string `json:"token_endpoint_auth_methods_supported"`
+		Algorithms  []string `json:"id_token_signing_alg_values_supported"`
 		NamesItself bool     `json:"authorization_response_iss_parameter_supported"`
 	}
 	if err := provider.Claims(&more); err != nil {
@@ -140,25 +146,39 @@ func (p *openID) read(ctx context.Context) (*discovered, error) {
 			return nil, err
 		}
 	}
-	endpoint.AuthStyle = styleOf(more.Methods)
+	methods := more.Methods
+	if p.config.AuthMethod != "" {
+		methods = []string{p.config.AuthMethod}
+	}
+	endpoint.AuthStyle = styleOf(methods)
 	return &discovered{
 		provider: provider, endpoint: endpoint, namesItself: more.NamesItself,
 		offline: len(more.Scopes) == 0 || slices.Contains(more.Scopes, oidc.ScopeOfflineAccess),
-		// The algorithms are those that the provider has named, of which the library
-		// takes none without a key pair.
-		verifier: provider.Verifier(&oidc.Config{ClientID: p.config.ClientID, Now: p.now}),
+		verifier: oidc.NewVerifier(p.config.Issuer, &keySet{client: p.client, url: more.Keys}, &oidc.Config{
+			ClientID: p.config.ClientID, Now: func() time.Time { return p.now().Add(-skew) }, SupportedSigningAlgs: algorithmsOf(more.Algorithms),
+		}),
 	}, nil
 }
 
 // styleOf returns how we say who we are. Without a word of the provider it is
 // HTTP's basic authentication, by OpenID Connect Discovery 1.0, section 3. To try
-// one after the other, as the library would, takes a code that can be used once.
+// one after the other, as the library would, takes a code that can be used once. A provider
+// that takes no secret gets none: it is authStyleNone.
 func styleOf(methods []string) oauth2.AuthStyle {
-	if len(methods) > 0 && !slices.Contains(methods, "client_secret_basic") {
+	switch {
+	case len(methods) == 0, slices.Contains(methods, "client_secret_basic"):
+		return oauth2.AuthStyleInHeader
+	case slices.Contains(methods, "client_secret_post"):
 		return oauth2.AuthStyleInParams
 	}
-	return oauth2.AuthStyleInHeader
+	return authStyleNone
 }
+
+// authStyleNone is that the provider names no method of ours, such as private_key_jwt alone.
+const authStyleNone oauth2.AuthStyle = -1
+
+var errAuthMethod = errors.New("its token endpoint names neither client_secret_basic nor client_secret_post: " +
+	"choose one of them for this client at the provider, and set tokenEndpointAuthMethod to it")
 
 // Begin implements flow.Provider.
 func (p *openID) Begin(ctx context.Context, o flow.LoginRequest) (string, error) {
@@ -166,12 +186,22 @@ func (p *openID) Begin(ctx context.Context, o flow.LoginRequest) (string, error)
 	if err != nil {
 		return "", p.failed(err)
 	}
-	scopes := p.scopes
-	if p.config.Refresh && found.offline && !slices.Contains(scopes, oidc.ScopeOfflineAccess) {
-		scopes = append(slices.Clone(scopes), oidc.ScopeOfflineAccess)
+	scopes, more := p.scopes, map[string]string{}
+	if p.config.Limits.Grace != 0 && o.Offline && found.offline {
+		if !slices.Contains(scopes, oidc.ScopeOfflineAccess) {
+			scopes = append(slices.Clone(scopes), oidc.ScopeOfflineAccess)
+		}
+		// Without it a provider must ignore that scope (OpenID Connect Core 1.0, section 11).
+		more["prompt"] = "consent"
 	}
-	config := p.oauth2(found.endpoint, o.RedirectURL, scopes)
-	return config.AuthCodeURL(o.State, oidc.Nonce(o.Nonce), oauth2.S256ChallengeOption(o.Verifier)), nil
+	maps.Copy(more, p.config.Parameters)
+	options := []oauth2.AuthCodeOption{oidc.Nonce(o.Nonce), oauth2.S256ChallengeOption(o.Verifier)}
+	for name, value := range more {
+		if value != "" {
+			options = append(options, oauth2.SetAuthURLParam(name, value))
+		}
+	}
+	return p.oauth2(found.endpoint, o.RedirectURL, scopes).AuthCodeURL(o.State, options...), nil
 }
 
 // Finish implements flow.Provider.
@@ -199,6 +229,9 @@ func (p *openID) finish(ctx context.Context, o flow.LoginAnswer) (flow.Identity,
 		return flow.Identity{}, err
 	}
 	claims, err := p.verify(ctx, found, tokens, o.Nonce)
+	if errors.Is(err, errKeys) {
+		return flow.Identity{}, err
+	}
 	if err != nil {
 		return flow.Identity{}, fmt.Errorf("%w: %w", flow.ErrLogin, err)
 	}
@@ -206,7 +239,7 @@ func (p *openID) finish(ctx context.Context, o flow.LoginAnswer) (flow.Identity,
 	if who.Subject, err = p.subjectOf(claims); err != nil {
 		return flow.Identity{}, fmt.Errorf("%w: %w", flow.ErrLogin, err)
 	}
-	if p.config.Refresh {
+	if p.config.Limits.Grace != 0 {
 		who.RefreshToken = tokens.RefreshToken
 	}
 	return p.describe(ctx, found, tokens, who, claims)
@@ -246,6 +279,9 @@ func (p *openID) clientFor(found *discovered, redirectURL string) (*oauth2.Confi
 	if config.ClientSecret = secret; secret == "" {
 		config.Endpoint.AuthStyle = oauth2.AuthStyleInParams // A public client only says its name.
 	}
+	if config.Endpoint.AuthStyle == authStyleNone {
+		return nil, errAuthMethod
+	}
 	return config, nil
 }
 
@@ -278,15 +314,16 @@ func (p *openID) verify(ctx context.Context, found *discovered, tokens *oauth2.T
 // verifyToken checks an ID token, but for the login that it is of. The library checks
 // signature, issuer, audience and times, and the rest is checked here.
 func (p *openID) verifyToken(ctx context.Context, found *discovered, raw, accessToken string) (*oidc.IDToken, map[string]any, error) {
-	token, err := found.verifier.Verify(ctx, raw)
-	if err != nil {
+	var fault error
+	token, err := found.verifier.Verify(context.WithValue(ctx, faultOf{}, &fault), raw)
+	if err = cmp.Or(fault, err); err != nil {
 		return nil, nil, fmt.Errorf("verify ID token: %w", err)
 	}
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
 		return nil, nil, fmt.Errorf("read ID token: %w", err)
 	}
-	if token.AccessTokenHash != "" && token.VerifyAccessToken(accessToken) != nil {
+	if token.AccessTokenHash != "" && token.VerifyAccessToken(accessToken) != nil && token.AccessTokenHash != ed25519Hash(accessToken) {
 		return nil, nil, errors.New("the ID token is of another access token")
 	}
 	if !oauth.ValidSubject(token.Subject) {

@@ -160,7 +160,7 @@ func TestWhatIsNoLogin(t *testing.T) {
 		"a token for us that another asked for": {change: func(u *upstream) { u.claims["azp"] = "other" }},
 		"a token of another issuer":             {change: func(u *upstream) { u.claims["iss"] = "https://login.example.com" }},
 		"a token of the issuer with a slash":    {change: func(u *upstream) { u.claims["iss"] = u.URL + "/" }},
-		"a token that is over":                  {change: func(u *upstream) { u.claims["exp"] = time.Now().Add(-time.Minute).Unix() }},
+		"a token that is over":                  {change: func(u *upstream) { u.claims["exp"] = time.Now().Add(-skew - time.Second).Unix() }},
 		"a token that is not yet":               {change: func(u *upstream) { u.claims["nbf"] = time.Now().Add(time.Hour).Unix() }},
 		"a token of nobody":                     {change: func(u *upstream) { delete(u.claims, "sub") }},
 		"a token of somebody who has no name":   {change: func(u *upstream) { u.claims["sub"] = "a\x00b" }},
@@ -278,6 +278,50 @@ func TestWeSayWhoWeAreAsTheProviderWantsIt(t *testing.T) {
 				t.Errorf("a code that can be used once was sent %d times", n)
 			}
 		})
+	}
+}
+
+func TestClocksMayDifferByAMinute(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"ours is late": time.Minute, "ours is early": -time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			theirs := time.Now().Add(ahead)
+			u.claims["iat"], u.claims["nbf"], u.claims["exp"] = theirs.Unix(), theirs.Unix(), theirs.Add(10*time.Second).Unix()
+			if _, err := connect(t, u.config()).Finish(t.Context(), answer); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Some take another method than the first that they name.
+func TestAnAdministratorSaysHowTheSecretIsSent(t *testing.T) {
+	for name, tt := range map[string]struct {
+		named        []string
+		method, want string
+	}{
+		"in the body":     {[]string{"client_secret_basic", "client_secret_post"}, "client_secret_post", "post"},
+		"in the header":   {[]string{"client_secret_post"}, "client_secret_basic", "basic"},
+		"that it is sent": {[]string{"private_key_jwt"}, "client_secret_post", "post"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			u.discovery["token_endpoint_auth_methods_supported"] = tt.named
+			c := u.config()
+			c.AuthMethod = tt.method
+			if _, err := connect(t, c).Finish(t.Context(), answer); err != nil || u.style != tt.want {
+				t.Errorf("%s, %v", u.style, err)
+			}
+		})
+	}
+}
+
+func TestAProviderThatTakesNoSecretGetsNone(t *testing.T) {
+	u := newUpstream(t)
+	u.discovery["token_endpoint_auth_methods_supported"] = []string{"private_key_jwt", "tls_client_auth"}
+	_, err := connect(t, u.config()).Finish(t.Context(), answer)
+	if err == nil || errors.Is(err, flow.ErrLogin) || !strings.Contains(err.Error(), "set tokenEndpointAuthMethod") || u.count("/token") != 0 {
+		t.Errorf("%v, asked %d times", err, u.count("/token"))
 	}
 }
 
@@ -447,7 +491,7 @@ func TestAPersonIsKnownByAnotherClaim(t *testing.T) {
 				u.discovery["userinfo_endpoint"] = u.URL + "/userinfo"
 			}
 			c := u.config()
-			c.SubjectClaim, c.Groups, c.Refresh = "oid", "groups", true
+			c.SubjectClaim, c.Groups, c.Limits.Grace = "oid", "groups", time.Hour
 			p := connect(t, c)
 			a := answer
 			a.Iss = u.URL

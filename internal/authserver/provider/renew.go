@@ -31,13 +31,17 @@ func (p *openID) Renew(ctx context.Context, who flow.Identity) (flow.Identity, e
 	if err != nil {
 		return flow.Identity{}, p.failed(refusal("refresh token", err))
 	}
-	claims, err := p.renewedClaims(ctx, found, tokens, who)
-	if err != nil {
-		return flow.Identity{}, p.failed(fmt.Errorf("%w: %w", flow.ErrLogin, err))
-	}
 	now := who
 	now.Groups, now.GroupsError = nil, nil
 	now.RefreshToken = cmp.Or(tokens.RefreshToken, who.RefreshToken)
+	claims, err := p.renewedClaims(ctx, found, tokens, who)
+	if errors.Is(err, errKeys) { // The ID token says nothing; the refresh token must not be lost by it.
+		now.GroupsError = p.failed(err)
+		return now, nil
+	}
+	if err != nil {
+		return flow.Identity{}, p.failed(fmt.Errorf("%w: %w", flow.ErrLogin, err))
+	}
 	described, err := p.describe(ctx, found, tokens, now, claims)
 	if err != nil { // UserInfo did not answer; the refresh token must not be lost by it.
 		now.GroupsError = p.failed(err)

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // refreshToken and nextToken are what the tests' provider gives one after the other.
@@ -35,9 +38,42 @@ func TestAProviderIsAskedForARefreshToken(t *testing.T) {
 				u.discovery["scopes_supported"] = tt.supported
 			}
 			c := u.config()
-			c.Refresh = tt.refresh
+			if tt.refresh {
+				c.Limits.Grace = time.Hour
+			}
 			if _, query := begun(t, connect(t, c)); query.Get("scope") != tt.want {
 				t.Errorf("%q, want %q", query.Get("scope"), tt.want)
+			}
+		})
+	}
+}
+
+// OpenID Connect Core 1.0, section 11, has a provider ignore offline_access without it.
+func TestConsentIsAskedForWhereItGivesARefreshToken(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(u *upstream, c *Config, r *flow.LoginRequest)
+		prompt string
+	}{
+		"with offline_access":               {func(*upstream, *Config, *flow.LoginRequest) {}, "consent"},
+		"with offline_access of the scopes": {func(_ *upstream, c *Config, _ *flow.LoginRequest) { c.Scopes = []string{"openid", "offline_access"} }, "consent"},
+		"not where nothing is read again":   {func(_ *upstream, c *Config, _ *flow.LoginRequest) { c.Limits.Grace = 0 }, ""},
+		"not for a login that is no grant":  {func(_ *upstream, _ *Config, r *flow.LoginRequest) { r.Offline = false }, ""},
+		"not where there is no such scope": {func(u *upstream, _ *Config, _ *flow.LoginRequest) {
+			u.discovery["scopes_supported"] = []string{"openid"}
+		}, ""},
+		"not where an administrator says so": {func(_ *upstream, c *Config, _ *flow.LoginRequest) { c.Parameters = map[string]string{"prompt": ""} }, ""},
+		"but as an administrator says": {func(_ *upstream, c *Config, _ *flow.LoginRequest) {
+			c.Parameters = map[string]string{"prompt": "select_account consent", "access_type": "offline"}
+		}, "select_account consent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			c, r := u.config(), request
+			c.Limits.Grace = time.Hour
+			tt.change(u, &c, &r)
+			query := must.Value(url.Parse(must.Value(connect(t, c).Begin(t.Context(), r))(t)))(t).Query()
+			if query.Get("prompt") != tt.prompt || query.Has("prompt") != (tt.prompt != "") || query.Get("access_type") != c.Parameters["access_type"] {
+				t.Errorf("%v", query)
 			}
 		})
 	}
@@ -48,7 +84,9 @@ func TestARefreshTokenIsKeptWhereItIsOfUse(t *testing.T) {
 		u := newUpstream(t)
 		u.refresh = refreshToken
 		c := u.config()
-		c.Refresh = refresh
+		if refresh {
+			c.Limits.Grace = time.Hour
+		}
 		who, err := connect(t, c).Finish(t.Context(), answer)
 		if err != nil || (who.RefreshToken == refreshToken) != refresh {
 			t.Errorf("refresh %v: %v, there is one: %v", refresh, err, who.RefreshToken != "")
@@ -141,16 +179,34 @@ func TestWhoAPersonIsNow(t *testing.T) {
 	}
 }
 
+// refusing returns a change by which the token endpoint answers with an error.
+func refusing(status int, code string) func(u *upstream) {
+	return func(u *upstream) {
+		u.tokens = func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"error":"`+code+`","error_description":"`+refreshToken+`"}`)
+		}
+	}
+}
+
 func TestWhoIsLetInNoMore(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(u *upstream)
 		away   bool
 	}{
-		"a refresh token that has ended":   {func(u *upstream) { u.refresh = "" }, false},
-		"an ID token of another person":    {func(u *upstream) { u.claims["sub"] = "person-2" }, false},
-		"an ID token for another client":   {func(u *upstream) { u.claims["aud"] = "other" }, false},
-		"an ID token of another issuer":    {func(u *upstream) { u.claims["iss"] = "https://login.example.com" }, false},
-		"an ID token that a stranger made": {func(u *upstream) { u.sign = unsigned }, false},
+		"a refresh token that has ended":      {func(u *upstream) { u.refresh = "" }, false},
+		"an ID token of another person":       {func(u *upstream) { u.claims["sub"] = "person-2" }, false},
+		"an ID token for another client":      {func(u *upstream) { u.claims["aud"] = "other" }, false},
+		"an ID token of another issuer":       {func(u *upstream) { u.claims["iss"] = "https://login.example.com" }, false},
+		"an ID token that a stranger made":    {func(u *upstream) { u.sign = unsigned }, false},
+		"a person who is locked out":          {refusing(http.StatusForbidden, "access_denied"), false},
+		"a person who must log in again":      {refusing(http.StatusBadRequest, "login_required"), false},
+		"a person who must do something":      {refusing(http.StatusBadRequest, "interaction_required"), false},
+		"a person who agrees no more":         {refusing(http.StatusBadRequest, "consent_required"), false},
+		"a person with several accounts":      {refusing(http.StatusBadRequest, "account_selection_required"), false},
+		"a provider that says we ask wrongly": {refusing(http.StatusInternalServerError, "invalid_request"), true},
+		"a provider that lets us ask no more": {refusing(http.StatusBadRequest, "unauthorized_client"), true},
 		"a provider that does not work": {func(u *upstream) {
 			u.tokens = func(w http.ResponseWriter) { http.Error(w, refreshToken, http.StatusBadGateway) }
 		}, true},

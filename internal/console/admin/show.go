@@ -26,7 +26,7 @@ var pageNames = []string{"login", "home", "people", "person", "confirm", "audit"
 
 func parsePages() map[string]*template.Template {
 	layout := template.Must(console.Layout().Funcs(template.FuncMap{
-		"phase": phaseOf, "serverState": serverStateOf, "condition": conditionOf, "reason": reasonOf, "access": accessOf, "replicas": replicasOf, "store": storeOf,
+		"phase": phaseOf, "serverState": serverStateOf, "condition": conditionOf, "reason": reasonOf, "access": accessOf, "replicas": replicasOf, "store": storeOf, "provider": providerOf,
 		"actor": actorOf, "deed": deedOf, "percent": percent, "number": number, "calls": calls, "steptime": stepTime, "visible": visible,
 		"program": programOf, "size": size, "digest": shortDigest, "versions": versions, "withScripts": withScripts, "packages": packages, "ran": ranOrNot, "titled": titledOf, "more": more, "counted": counted,
 	}).ParseFS(pageFiles, "pages/top.html"))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
@@ -153,6 +154,8 @@ type Health struct {
 	// Logins is where logins are kept, without a kind where people log in nowhere here, and
 	// Quotas where calls are counted.
 	Logins, Quotas Store
+	// Providers are where people log in.
+	Providers []flow.ProviderHealth
 	// CatalogKnown is whether the catalog was read.
 	CatalogKnown bool
 }

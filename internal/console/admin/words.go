@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/web"
 )
 
@@ -126,6 +127,19 @@ func replicasOf(r Replicas) state {
 func storeOf(s Store) state {
 	if s.Err != nil {
 		return state{"bad", "broken", "Does not answer"}
+	}
+	return state{"ok", "works", "Answers"}
+}
+
+// providerOf returns the look of an identity provider, by what it did last.
+func providerOf(p flow.ProviderHealth) state {
+	switch {
+	case p.Failed.After(p.Answered):
+		return state{"warn", "needs", "Does not say who people are"}
+	case p.NoToken:
+		return state{"warn", "needs", "Gives no refresh token"}
+	case p.Answered.IsZero():
+		return state{"off", "starting", "Not asked yet"}
 	}
 	return state{"ok", "works", "Answers"}
 }

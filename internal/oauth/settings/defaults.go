@@ -19,8 +19,8 @@ func defaultServer() Server {
 		// Some clients register for each connection; ten thousand are 20 MB.
 		Registration: Registration{Enabled: true, MaxClients: 10_000, Lifetime: 30 * day},
 		Documents:    Documents{Enabled: true},
-		// The one widespread client that takes its answers at a scheme of its own.
-		RedirectSchemes: []string{"cursor"},
+		// The widespread clients that take their answers at a scheme of their own.
+		RedirectSchemes: []string{"cursor", "vscode", "vscode-insiders"},
 		// Providers that document different origins for the two.
 		AccountOrigins: []AccountOrigins{
 			{Authorization: "https://accounts.google.com", Token: "https://oauth2.googleapis.com"},
@@ -75,6 +75,17 @@ func (p *Provider) complete() {
 		}
 		if p.Groups.Claim != "" && p.Groups.Recheck == "" {
 			p.Groups.Recheck = RecheckRefresh
+		}
+		if _, set := p.AuthorizationParameters["prompt"]; !set && isEntra(p.Issuer) {
+			// It gives refresh tokens without it, and with it refuses people who may not consent
+			// for themselves.
+			if p.AuthorizationParameters == nil {
+				p.AuthorizationParameters = map[string]string{}
+			}
+			p.AuthorizationParameters["prompt"] = ""
+		}
+		if p.Groups.Recheck == RecheckRefresh && p.Groups.RecheckGrace == 0 {
+			p.Groups.RecheckGrace = time.Hour
 		}
 	case GitHub:
 		if p.URL == "" {

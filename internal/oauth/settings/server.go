@@ -5,6 +5,7 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -15,6 +16,10 @@ import (
 var (
 	// idPattern is a segment of a path that needs no escaping.
 	idPattern = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+	// parameterPattern is the name of a parameter of an authorization request.
+	parameterPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+	// ownParameters are those by which a login is bound to its browser and client.
+	ownParameters = []string{"client_id", "redirect_uri", "response_type", "scope", "state", "nonce", "code_challenge", "code_challenge_method", "request", "request_uri"}
 	// schemePattern is that of RFC 3986 in lower case.
 	schemePattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,63}$`)
 	// notPrivate are schemes that browsers run or open themselves, so that a
@@ -29,6 +34,10 @@ const (
 	minAccessToken = time.Minute
 	maxAccessToken = time.Hour
 	maxLifetime    = 365 * day
+	// A provider is asked every five minutes at most, and the groups that it names count
+	// for seven days.
+	minGrace = 5 * time.Minute
+	maxGrace = 7 * day
 	// maxClients is 2 GB of registered clients.
 	maxClients = 1_000_000
 )
@@ -89,10 +98,21 @@ func (p *problems) provider(v *Provider, field string) {
 	p.check(all(v.Scopes, scopePattern.MatchString), field+".scopes", wantScopes)
 	p.user(v.User, field+".user")
 	p.groups(v.Groups, field+".groups")
+	for _, name := range slices.Sorted(maps.Keys(v.AuthorizationParameters)) {
+		p.check(parameterPattern.MatchString(name) && !slices.Contains(ownParameters, name), field+".authorizationParameters",
+			fmt.Sprintf("parameters such as access_type or prompt, and none of %s", strings.Join(ownParameters, ", ")))
+		value := v.AuthorizationParameters[name]
+		p.check(value == "" || isText(value), field+".authorizationParameters."+name, wantText)
+		p.check(name != "response_mode" || slices.Contains([]string{"", "query", "form_post"}, value), field+".authorizationParameters."+name, "query or form_post")
+	}
+	if v.MaxAge != 0 {
+		p.within(v.MaxAge, minAccessToken, maxLifetime, field+".maxAge")
+	}
 	p.check(v.SubjectClaim == "" || isText(v.SubjectClaim), field+".subjectClaim", wantText)
 	switch v.Type {
 	case OIDC:
 		p.check(isURL(v.Issuer), field+".issuer", wantURL)
+		p.check(slices.Contains([]string{"", AuthBasic, AuthPost}, v.TokenEndpointAuthMethod), field+".tokenEndpointAuthMethod", AuthBasic+" or "+AuthPost)
 		p.check(slices.Contains(v.Scopes, "openid"), field+".scopes", "a list with openid")
 		p.refuse(v.URL != "", field+".url", "is of the type github; one of the type oidc has issuer")
 		p.refuse(v.APIURL != "", field+".apiURL", "is of the type github; one of the type oidc has issuer")
@@ -102,6 +122,8 @@ func (p *problems) provider(v *Provider, field string) {
 		p.refuse(v.User.Claim == claimEmail, field+".user.claim", "is email, of which GitHub does not say whether it is the person's")
 		p.refuse(v.Issuer != "", field+".issuer", "is of the type oidc; one of the type github has url")
 		p.refuse(v.Groups.Claim != "", field+".groups.claim", "is of the type oidc; GitHub names no groups")
+		p.refuse(v.TokenEndpointAuthMethod != "", field+".tokenEndpointAuthMethod", "is of the type oidc")
+		p.refuse(len(v.AuthorizationParameters) > 0, field+".authorizationParameters", "is of the type oidc")
 		p.refuse(v.SubjectClaim != "", field+".subjectClaim", "is of the type oidc; people of GitHub are known by the number of their account")
 	default:
 		p.check(false, field+".type", "oidc or github")
@@ -111,6 +133,10 @@ func (p *problems) provider(v *Provider, field string) {
 func (p *problems) groups(g Groups, field string) {
 	p.check(g.Claim == "" || isText(g.Claim), field+".claim", wantText)
 	p.check(g.Recheck == "" || g.Recheck == RecheckLogin || g.Recheck == RecheckRefresh, field+".recheck", RecheckLogin+" or "+RecheckRefresh)
+	p.refuse(g.RecheckGrace != 0 && g.Recheck != RecheckRefresh, field+".recheckGrace", "needs "+field+".recheck: "+RecheckRefresh)
+	if g.Recheck == RecheckRefresh {
+		p.within(g.RecheckGrace, minGrace, maxGrace, field+".recheckGrace")
+	}
 	p.refuse(g.Recheck != "" && g.Claim == "", field+".recheck", "needs "+field+".claim, which is what is read again")
 }
 

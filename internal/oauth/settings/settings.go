@@ -62,11 +62,16 @@ type IssuerGroups struct {
 // entraHosts are those of Microsoft Entra's issuers, in its clouds.
 var entraHosts = []string{"login.microsoftonline.com", "login.microsoftonline.us", "login.partner.microsoftonline.cn", "sts.windows.net"}
 
+// isEntra reports whether an issuer is Microsoft Entra.
+func isEntra(issuer string) bool {
+	u, err := url.Parse(issuer)
+	return err == nil && slices.Contains(entraHosts, u.Hostname())
+}
+
 // RefusesResource reports whether clients of MCP cannot get tokens of the issuer:
 // they send the parameter resource (RFC 8707), which Microsoft Entra refuses.
 func (i Issuer) RefusesResource() bool {
-	u, err := url.Parse(i.Issuer)
-	return err == nil && slices.Contains(entraHosts, u.Hostname())
+	return isEntra(i.Issuer)
 }
 
 // Scopes are what a token must have to read, and to call. None asks for none.
@@ -135,17 +140,32 @@ type Provider struct {
 	ClientID string `yaml:"clientID"`
 	// ClientSecretFile is the path of a file with the secret that goes with it.
 	ClientSecretFile string `yaml:"clientSecretFile"`
+	// TokenEndpointAuthMethod is how an OIDC provider is sent the secret: AuthBasic, AuthPost,
+	// or as its discovery document says where the file has none.
+	TokenEndpointAuthMethod string `yaml:"tokenEndpointAuthMethod"`
 	// Scopes are what is asked for. With OIDC they are openid and profile where
 	// the file has none, and email where the rule for users reads that.
 	Scopes []string `yaml:"scopes"`
 	// SubjectClaim is the claim that a person of an OIDC provider is known by; sub where the
 	// file has none. Microsoft Entra's sub is another one for each application.
 	SubjectClaim string `yaml:"subjectClaim"`
+	// AuthorizationParameters are added to the request by which a person logs in at an OIDC
+	// provider, in place of the installation's own of the same name; an empty value leaves
+	// that out.
+	AuthorizationParameters map[string]string `yaml:"authorizationParameters"`
+	// MaxAge is after how long a person logs in again; 0 for no other limit than Lifetimes.
+	MaxAge time.Duration `yaml:"maxAge"`
 	// User makes users of what the provider says.
 	User User `yaml:"user"`
 	// Groups are those of people, as an OIDC provider names them.
 	Groups Groups `yaml:"groups"`
 }
+
+// How a provider is sent the client's secret, by RFC 7591, section 2.
+const (
+	AuthBasic = "client_secret_basic"
+	AuthPost  = "client_secret_post"
+)
 
 // When a provider is asked who a person is.
 const (
@@ -161,6 +181,9 @@ type Groups struct {
 	Claim string `yaml:"claim"`
 	// Recheck is RecheckLogin, or RecheckRefresh where the file has none.
 	Recheck string `yaml:"recheck"`
+	// RecheckGrace is how long a program gets access tokens after the provider said last
+	// who the person is, while it does not say so at refreshes.
+	RecheckGrace time.Duration `yaml:"recheckGrace"`
 }
 
 // Role gives the people in groups a role.

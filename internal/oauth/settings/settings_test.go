@@ -4,6 +4,7 @@
 package settings
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -134,7 +135,7 @@ func TestParseFillsInProviders(t *testing.T) {
 		},
 		"groups are read again at refreshes": {
 			in:     `type: oidc, issuer: "https://a.example", groups: {claim: groups}`,
-			scopes: []string{"openid", "profile"}, groups: Groups{"groups", RecheckRefresh},
+			scopes: []string{"openid", "profile"}, groups: Groups{"groups", RecheckRefresh, time.Hour},
 		},
 		"GitHub is that of everyone":         {in: `type: github`, url: "https://github.com", apiURL: "https://api.github.com"},
 		"an enterprise's GitHub has its API": {in: `type: github, url: "https://git.example/"`, url: "https://git.example/", apiURL: "https://git.example/api/v3"},
@@ -147,6 +148,21 @@ func TestParseFillsInProviders(t *testing.T) {
 				t.Errorf("the provider is %+v", got)
 			}
 		})
+	}
+}
+
+// Entra refuses people with prompt=consent who may not consent for themselves.
+func TestNobodyIsAskedForConsentAtEntraUnlessAnAdministratorSaysSo(t *testing.T) {
+	for in, want := range map[string]map[string]string{
+		`issuer: "https://login.microsoftonline.com/8f1c/v2.0"`:                                               {"prompt": ""},
+		`issuer: "https://login.microsoftonline.com/8f1c/v2.0", authorizationParameters: {domain_hint: a}`:    {"domain_hint": "a", "prompt": ""},
+		`issuer: "https://login.microsoftonline.com/8f1c/v2.0", authorizationParameters: {prompt: "consent"}`: {"prompt": "consent"},
+		`issuer: "https://example.okta.com"`:                                                                  nil,
+	} {
+		s := must.Value(Parse([]byte(strings.Replace(server, "issuer: https://idp.example", in, 1))))(t)
+		if diff := cmp.Diff(want, s.Server.Providers[0].AuthorizationParameters); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", in, diff)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ package kubestore
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -30,6 +31,8 @@ type Persons struct {
 	Client client.Client
 	// Namespace is the installation's.
 	Namespace string
+	// Log reports groups that nearly are those of a profile; nil for no report.
+	Log *slog.Logger
 }
 
 // NamedGroups are the groups that an issuer named of a person, its subject, at a time. User
@@ -57,7 +60,8 @@ func (p *Persons) Record(ctx context.Context, n NamedGroups) error {
 		return fmt.Errorf("list SharedServers: %w", err)
 	}
 	named := append(profile.Named(profiles, n.Issuer), profile.NamedByShared(shared.Items, n.Issuer)...)
-	kept := slices.DeleteFunc(slices.Clone(n.Groups), func(g string) bool { return !slices.Contains(named, g) })
+	// As the profiles write them, which others compare byte for byte.
+	kept := slices.DeleteFunc(slices.Clone(named), func(g string) bool { return !oauth.HasGroup(n.Groups, g) })
 	slices.Sort(kept)
 	kept = slices.Compact(kept)
 
@@ -77,6 +81,7 @@ func (p *Persons) Record(ctx context.Context, n NamedGroups) error {
 	case isKnown(known.Status.Login, n.User, kept, n.At):
 		return nil
 	}
+	p.reportNear(ctx, n, named)
 	login := v1alpha1ac.PersonLogin().WithTime(metav1.NewTime(n.At.Truncate(time.Second))).WithGroups(kept...)
 	if n.User != "" {
 		login.WithUser(n.User)
@@ -86,6 +91,22 @@ func (p *Persons) Record(ctx context.Context, n NamedGroups) error {
 		return fmt.Errorf("write the groups of a BridgePerson: %w", err)
 	}
 	return nil
+}
+
+// reportNear logs the groups of a person that none of the named ones is, but for case or form:
+// the author of a profile may have meant them. It is called when a record is written, and not
+// at each refresh.
+func (p *Persons) reportNear(ctx context.Context, n NamedGroups, named []string) {
+	if p.Log == nil {
+		return
+	}
+	for _, g := range n.Groups {
+		near := oauth.NearGroup(named, g)
+		if near != "" && !oauth.HasGroup(named, g) {
+			p.Log.WarnContext(ctx, "a group of a person is that of a profile or SharedServer but for case or form, and gives nothing: write it there as the provider does",
+				slog.String("issuer", n.Issuer), slog.String("group", g), slog.String("written", near))
+		}
+	}
 }
 
 // isKnown reports whether a record needs no change by these groups.

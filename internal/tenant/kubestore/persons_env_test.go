@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -69,6 +70,34 @@ func TestGroupsOfAPersonAreRecorded(t *testing.T) {
 	expect("none", record(63*time.Minute), "[] 1h3m0s")
 	if o.Spec.Issuer != issuer || o.Spec.Subject != "alice" {
 		t.Errorf("the person is %+v", o.Spec)
+	}
+}
+
+// What a keyboard makes of an accent is no other group. Another case is, and the log says so
+// once, since nobody else would.
+func TestAGroupInAnotherFormCountsAndOneInAnotherCaseIsReported(t *testing.T) {
+	t.Parallel()
+	const issuer, composed, decomposed = "https://login.example.com", "Caf\u00e9", "Cafe\u0301"
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	logs := &logtest.Log{}
+	people := &Persons{Client: c, Namespace: namespace, Log: slog.New(slog.NewTextHandler(logs, nil))}
+	testenv.ExpectApplied(t, c, &v1alpha1.BridgeProfile{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "engineering"},
+		Spec: v1alpha1.BridgeProfileSpec{Who: v1alpha1.ProfileSubjects{Namespaces: []string{"*"}, Groups: []v1alpha1.ProfileGroup{
+			{Issuer: issuer, Value: "eng"}, {Issuer: issuer, Value: composed},
+		}}},
+	})
+	for range 2 {
+		must.Succeed(t, people.Record(t.Context(), NamedGroups{issuer, "alice", "", []string{decomposed, "Eng", "private"}, time.Now()}))
+	}
+	o := &v1alpha1.BridgePerson{}
+	must.Succeed(t, c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: access.PersonName(oauth.KeyOf(issuer, "alice"))}, o))
+	if o.Status.Login == nil || !slices.Equal(o.Status.Login.Groups, []string{composed}) {
+		t.Errorf("the person has %+v", o.Status.Login)
+	}
+	if log := logs.String(); strings.Count(log, "group=Eng written=eng") != 1 || strings.Contains(log, "private") || strings.Contains(log, "Caf") {
+		t.Errorf("the log is %s", log)
 	}
 }
 

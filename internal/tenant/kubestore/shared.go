@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // SharedServers reads the SharedServers of the installation. It changes none.
@@ -34,7 +35,7 @@ func (s *SharedServers) OwnedBy(ctx context.Context, issuer string, groups []str
 	for i := range list.Items {
 		o := &list.Items[i]
 		if o.DeletionTimestamp == nil && slices.ContainsFunc(o.Spec.Owners, func(g v1alpha1.IssuerGroup) bool {
-			return g.Issuer == issuer && slices.Contains(groups, g.Value)
+			return g.Issuer == issuer && oauth.HasGroup(groups, g.Value)
 		}) {
 			owned = append(owned, flow.SharedServer{Name: o.Name, UID: string(o.UID)})
 		}

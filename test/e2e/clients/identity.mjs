@@ -4,8 +4,9 @@
 // An identity provider, as a company has one: a certified OpenID provider that
 // knows everybody who gives a name. A POST of /people?name=NAME with a JSON object adds
 // its members to the claims of somebody's ID tokens, and {"closed":true} ends their
-// account. Beside it is a GitHub, and lie the metadata documents of clients. Its settings
-// are the JSON file that the first argument names:
+// account. Where no comment gives a reason, it does what oidc-provider does by default.
+// Beside it is a GitHub, and lie the metadata documents of clients. Its settings are the
+// JSON file that the first argument names:
 //
 //   issuer, port   where it is reached, and where it listens
 //   tls            {cert, key}: files, for an https issuer
@@ -35,7 +36,8 @@ const provider = new Provider(settings.issuer, {
     },
   ],
   claims: { openid: ["sub", "groups", "_claim_names", "_claim_sources"], email: ["email", "email_verified"], profile: ["name", "preferred_username"] },
-  // As the big providers do, which put them into the ID token.
+  // As the big providers do, which put them into the ID token. By default UserInfo alone
+  // has them, which the tests of internal/authserver/provider cover.
   conformIdTokenClaims: false,
   cookies: { keys: [crypto.randomUUID()] },
   features: { devInteractions: { enabled: false } },
@@ -47,19 +49,16 @@ const provider = new Provider(settings.issuer, {
           accountId: sub,
           claims: () => ({ sub, name: sub, preferred_username: sub, email: `${sub}@example.com`, email_verified: true, ...people.get(sub) }),
         },
-  scopes: ["openid", "offline_access"],
-  // As most providers do, which do not have people consent again for it.
-  issueRefreshToken: () => true,
-  // A later login of the same browser does not end it either.
-  expiresWithSession: () => false,
-  // Who logs in agrees: what is asked for here is hosted-bridge's own business.
-  loadExistingGrant: async (ctx) => {
-    const grant = new provider.Grant({ clientId: ctx.oidc.client.clientId, accountId: ctx.oidc.session.accountId });
-    grant.addOIDCScope("openid email profile offline_access");
-    await grant.save();
-    return grant;
-  },
 });
+
+// The person of an interaction agrees to what is asked for: by logging in, and without a
+// page if they are logged in. When a refresh token needs prompt=consent, and when it ends,
+// is as the provider has it by default.
+async function agree({ params, grantId }, accountId) {
+  const grant = (grantId && (await provider.Grant.find(grantId))) ?? new provider.Grant({ clientId: params.client_id, accountId });
+  grant.addOIDCScope(params.scope);
+  return { grantId: await grant.save() };
+}
 
 const page = (title) => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title}</title></head><body><main>
@@ -102,15 +101,20 @@ provider.use(async (ctx, next) => {
     return next();
   }
   if (ctx.method !== "POST") {
-    await provider.interactionDetails(ctx.req, ctx.res);
+    const details = await provider.interactionDetails(ctx.req, ctx.res);
+    if (details.prompt.name === "consent") {
+      const consent = await agree(details, details.session.accountId);
+      return ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, { consent }, { mergeWithLastSubmission: true }));
+    }
     ctx.type = "html";
     ctx.body = page("Identity provider");
     return;
   }
   const said = await form(ctx.req);
+  const details = await provider.interactionDetails(ctx.req, ctx.res);
   const result =
     said.get("act") === "login"
-      ? { login: { accountId: said.get("name") } }
+      ? { login: { accountId: said.get("name") }, consent: await agree({ params: details.params }, said.get("name")) }
       : { error: "access_denied", error_description: "the person did not log in" };
   ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result));
 });

@@ -1,0 +1,133 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+)
+
+// algorithmsOf returns the algorithms that a provider names in its discovery document. Those
+// that sign alike under both names of Ed25519 may name one of them.
+func algorithmsOf(named []string) []string {
+	if slices.Contains(named, oidc.EdDSA) || slices.Contains(named, oauth.Ed25519) {
+		named = append(slices.Clone(named), oidc.EdDSA, oauth.Ed25519)
+	}
+	return slices.DeleteFunc(slices.Clone(named), func(a string) bool { return !slices.Contains(oauth.Algorithms(), jose.SignatureAlgorithm(a)) })
+}
+
+// ed25519Hash returns the at_hash of an access token beside a token by oauth.Ed25519, whose hash
+// is SHA-512 (OpenID Connect Core 1.0, section 3.1.3.6).
+func ed25519Hash(accessToken string) string {
+	sum := sha512.Sum512([]byte(accessToken))
+	return base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2])
+}
+
+// errKeys says that the keys of a provider cannot be read, for which no person is at fault.
+var errKeys = errors.New("its keys cannot be read")
+
+// keySet are the keys by which a provider signs ID tokens. They are read again when none of
+// them verifies a token.
+type keySet struct {
+	client *http.Client
+	url    string
+
+	looking singleflight.Group
+	mu      sync.Mutex
+	keys    []jose.JSONWebKey
+}
+
+// faultOf is the key of a context for a *error, in which VerifySignature leaves errKeys: the
+// library's own errors wrap no others.
+type faultOf struct{}
+
+// VerifySignature implements oidc.KeySet. The caller has checked the algorithm.
+func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+	signed, err := jose.ParseSigned(token, oauth.Algorithms())
+	if err != nil || len(signed.Signatures) != 1 {
+		return nil, errors.New("it is not signed once by a known algorithm")
+	}
+	s.mu.Lock()
+	keys := s.keys
+	s.mu.Unlock()
+	if payload, ok := verifiedBy(signed, keys); ok {
+		return payload, nil
+	}
+	if keys, err = s.read(ctx); err != nil {
+		err = fmt.Errorf("%w: %w", errKeys, err)
+		if fault, ok := ctx.Value(faultOf{}).(*error); ok {
+			*fault = err
+		}
+		return nil, err
+	}
+	if payload, ok := verifiedBy(signed, keys); ok {
+		return payload, nil
+	}
+	return nil, errors.New("none of its keys fits the signature")
+}
+
+// verifiedBy returns what was signed by one of the keys.
+func verifiedBy(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, bool) {
+	header := signed.Signatures[0].Header
+	for _, key := range keys {
+		if header.KeyID != "" && key.KeyID != header.KeyID {
+			continue
+		}
+		if payload, err := signed.Verify(oauth.VerifierOf(key.Key, header.Algorithm)); err == nil {
+			return payload, true
+		}
+	}
+	return nil, false
+}
+
+// read reads the keys. Those that we cannot use are left out (RFC 7517, section 5): one of an
+// unknown curve must not keep people out whose tokens have another key.
+func (s *keySet) read(ctx context.Context) ([]jose.JSONWebKey, error) {
+	// It is for all who wait, and not for one who may leave.
+	got, err, _ := s.looking.Do("", func() (any, error) {
+		request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, s.url, nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := s.client.Do(request)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		var set struct {
+			Keys []json.RawMessage `json:"keys"`
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&set); err != nil {
+			return nil, errors.New("the answer is no set of keys") // The decoder's error would quote it.
+		}
+		var keys []jose.JSONWebKey
+		for _, raw := range set.Keys {
+			var key jose.JSONWebKey
+			if json.Unmarshal(raw, &key) == nil && key.IsPublic() {
+				keys = append(keys, key)
+			}
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.keys = keys
+		return keys, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return got.([]jose.JSONWebKey), nil
+}
