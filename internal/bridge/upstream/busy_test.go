@@ -145,7 +145,7 @@ func connectTo(t *testing.T, s *busyServer) *Server {
 	var running, closing sync.WaitGroup
 	u := New(ctx, mcpserver.Server{Name: "busy", URL: "http://busy/mcp"}, Options{
 		Timing: DefaultTiming, Network: transport, Log: message.DiscardLog, Memory: budget.New(0, budget.Patience), Closing: &closing,
-		Changed: func(*Server, string) {}, Resumed: func(*Server) {}, Settled: func() {},
+		Changed: func(*Server, string) {}, Resumed: func(*Server) {}, Observed: func() {}, Settled: func() {},
 	})
 	running.Go(func() { _ = front.Serve(l) })
 	running.Go(func() { u.Connector.Run(ctx) })
