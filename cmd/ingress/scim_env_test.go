@@ -202,6 +202,41 @@ func TestADirectoryProvisionsPeople(t *testing.T) {
 	}
 }
 
+// TestADirectoryTakesAccessAwayWhateverElseItSends also has what the store alone knows: a name
+// that another user has, and a member who was deleted.
+func TestADirectoryTakesAccessAwayWhateverElseItSends(t *testing.T) {
+	t.Parallel()
+	d := startDirectory(t, "")
+	anna := d.must(http.StatusCreated, "POST", "/scim/v2/Users", `{"userName":"anna","externalId":"anna"}`)
+	bert := d.must(http.StatusCreated, "POST", "/scim/v2/Users", `{"userName":"bert","externalId":"bert"}`)
+	d.await("both are known", func() bool { return d.must(http.StatusOK, "GET", "/scim/v2/Users", "").TotalResults == 2 })
+	body := `{"Operations":[{"op":"Replace","path":"active","value":"False"},{"op":"Add","path":"urn:ietf:params:scim:schemas:extension:CustomExtensionName:2.0:User:tag","value":"1"},` +
+		`{"op":"replace","value":{"userName":"bert","displayName":"Anna ","externalId":"other"}}]}`
+	for range 2 { // The directory sends it again.
+		if got := d.must(http.StatusOK, "PATCH", "/scim/v2/Users/"+anna.ID, body); got.Active || got.UserName != "anna" {
+			t.Errorf("the answer is %s", got.body)
+		}
+	}
+	if p := d.person("anna"); p.Spec.Access != v1alpha1.AccessOffboarded {
+		t.Errorf("the access is %s", p.Spec.Access)
+	}
+	if got := d.log.String(); !strings.Contains(got, "had no effect") || strings.Contains(got, "CustomExtensionName") {
+		t.Errorf("the log is %s", got)
+	}
+	group := d.must(http.StatusCreated, "POST", "/scim/v2/Groups", `{"displayName":"team"}`)
+	d.must(http.StatusNoContent, "DELETE", "/scim/v2/Users/"+anna.ID, "")
+	add := `{"Operations":[{"op":"Add","path":"members","value":[{"value":"` + anna.ID + `"},{"value":"` + group.ID + `","type":"Group"},{"value":"00u1"},{"$ref":"../Users/` + bert.ID + `"}]}]}`
+	d.must(http.StatusNoContent, "PATCH", "/scim/v2/Groups/"+group.ID, add)
+	got := d.must(http.StatusOK, "GET", "/scim/v2/Groups/"+group.ID, "")
+	if !slices.ContainsFunc(got.Members, func(m struct{ Value string }) bool { return m.Value == bert.ID }) {
+		t.Errorf("the group is %s", got.body)
+	}
+	want := []string{"users.create", "users.create", "users.deactivate", "groups.create", "users.delete", "groups.update", "groups.members.add"}
+	if acts := d.acts(); !slices.Equal(acts, want) {
+		t.Errorf("the acts are %q, want %q", acts, want)
+	}
+}
+
 func TestADirectoryIsTriedOutWithoutEffect(t *testing.T) {
 	t.Parallel()
 	d := startDirectory(t, ", dryRun: true")

@@ -20,19 +20,69 @@ func NewUser(body []byte) (User, error) {
 	return u, u.validate()
 }
 
-// PutUser reads the body that replaces a user. What identifies them stays, and so does
-// active if the body does not name it: nobody gets access back by a body that is not about
-// access.
-func PutUser(u User, body []byte) (User, error) {
+// PutUser reads the body that replaces a user, and returns what of it has no effect. What
+// identifies them stays, and so does active if the body does not name it: nobody gets access
+// back by a body that is not about access.
+func PutUser(u User, body []byte) (User, LeftOut, error) {
 	doc, err := parseObject(body)
 	if err != nil {
-		return User{}, err
+		return User{}, nil, err
 	}
-	u.UserName, u.DisplayName = "", ""
-	if err := u.read(doc); err != nil {
-		return User{}, err
+	c := changedUser{User: u, left: LeftOut{}}
+	c.UserName, c.DisplayName = "", ""
+	attributes, err := users.attributes(doc)
+	c.note(err)
+	for _, a := range attributes {
+		c.note(c.set(a.name, a.value))
 	}
-	return u, u.validate()
+	return c.result(u)
+}
+
+// changedUser is a user while a request changes them.
+type changedUser struct {
+	User
+
+	left LeftOut
+	// deactivates is whether the request says that the user is not active. Such a request is
+	// never refused: what cannot be done of it is left out.
+	deactivates bool
+	// err is the first that refuses the request otherwise.
+	err error
+}
+
+func (c *changedUser) note(err error) {
+	if err == nil {
+		return
+	}
+	c.left.addError(err)
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// set stores one attribute, or leaves it as it is if there is an error.
+func (c *changedUser) set(attribute string, v jsondoc.Value) error {
+	next := c.User
+	if err := next.set(attribute, v); err != nil {
+		return err
+	}
+	c.User = next
+	if attribute == attrActive {
+		c.deactivates = !c.Active
+	}
+	return nil
+}
+
+// result returns the user as the request changes them.
+func (c *changedUser) result(before User) (User, LeftOut, error) {
+	c.note(c.validate())
+	if c.err != nil && !c.deactivates {
+		return User{}, nil, c.err
+	}
+	if c.UserName == "" {
+		c.UserName = before.UserName
+	}
+	return c.User, c.left, nil
 }
 
 // read stores the attributes of an object.
@@ -56,7 +106,7 @@ func (u *User) set(attribute string, v jsondoc.Value) error {
 	case attrUserName:
 		u.UserName, err = textOf(v, "userName", maxText)
 	case attrDisplayName:
-		u.DisplayName, err = textOf(v, "displayName", maxText)
+		u.DisplayName, err = nameOf(v, "displayName")
 	case attrActive:
 		u.Active, err = boolOf(v, "active")
 	case attrExternalID:

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"time"
@@ -39,6 +40,8 @@ type Store interface {
 type Options struct {
 	Store       Store
 	Directories *scim.Directories
+	Metrics     *Metrics
+	Log         *slog.Logger
 	// URL is the installation's, without a slash at its end.
 	URL string
 }
@@ -63,6 +66,8 @@ type api struct {
 	store       Store
 	directories *scim.Directories
 	writer      scim.Writer
+	log         *slog.Logger
+	metrics     *Metrics
 }
 
 // maxAnswer is the memory for an answer while it is built, in bytes: twice the largest group.
@@ -70,7 +75,7 @@ const maxAnswer = 1 << 20
 
 // Feature returns SCIM as a feature of the surface.
 func Feature(o Options) httpapi.Feature {
-	a := &api{store: o.Store, directories: o.Directories, writer: scim.Writer{URL: o.URL}}
+	a := &api{store: o.Store, directories: o.Directories, writer: scim.Writer{URL: o.URL}, log: o.Log, metrics: o.Metrics}
 	f := httpapi.Feature{
 		Name: "scim", Target: target, MaxPath: maxPath, MaxQuery: maxQuery,
 		HolderRate: perSecond, TooManyOfHolder: tooMany, EncodeProblem: scim.EncodeProblem,

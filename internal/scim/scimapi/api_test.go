@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
@@ -103,7 +105,9 @@ func do(t *testing.T, store Store, method, path, body string, auditErr error) (*
 		request: httptest.NewRequestWithContext(t.Context(), method, scim.Base+strings.ReplaceAll(path, ":id", "d-x-1"), nil),
 		writer:  httptest.NewRecorder(), token: token, body: body, auditErr: auditErr,
 	}
-	for _, r := range Feature(Options{Store: store, Directories: scim.NewDirectories(list)}).Routes {
+	metrics := must.Value(NewMetrics(prometheus.NewRegistry()))(t)
+	f := Feature(Options{Store: store, Directories: scim.NewDirectories(list), Metrics: metrics, Log: slog.New(slog.DiscardHandler)})
+	for _, r := range f.Routes {
 		if r.Method == method && r.Path == scim.Base+path {
 			err := r.Handle(c)
 			for i := range c.acts {

@@ -55,7 +55,7 @@ func createUser(x *exchange) error {
 }
 
 // changeUser answers a PUT or a PATCH.
-func changeUser(change func(scim.User, []byte) (scim.User, error)) func(*exchange) error {
+func changeUser(change func(scim.User, []byte) (scim.User, scim.LeftOut, error)) func(*exchange) error {
 	return func(x *exchange) error {
 		body, err := x.call.Body()
 		if err != nil {
@@ -64,15 +64,22 @@ func changeUser(change func(scim.User, []byte) (scim.User, error)) func(*exchang
 		ctx, cancel := x.act()
 		defer cancel()
 		id := x.call.Param("id")
+		var asked scim.User
+		var left scim.LeftOut
 		before, after, err := x.store.ChangeUser(ctx, x.directory, id, func(u scim.User) (scim.User, error) {
-			if err := x.checkVersion(u.Version); err != nil {
-				return u, err
+			err := x.checkVersion(u.Version)
+			if err == nil {
+				asked, left, err = change(u, body)
 			}
-			return change(u, body)
+			return asked, err
 		})
 		if err != nil {
 			return x.failed("users.update", id, err)
 		}
+		if asked.UserName != after.UserName {
+			left.NoteTaken()
+		}
+		x.leftOut(id, left)
 		if before != after {
 			if err := x.audit(actOf(before, after), id, false); err != nil {
 				return err

@@ -172,6 +172,11 @@ func (s *groupStore) CreateGroup(ctx context.Context, d *scim.Directory, g scim.
 	if err := checkValue(all, d, value, ""); err != nil {
 		return scim.Group{}, err
 	}
+	gone, err := s.gone(ctx, d.Issuer)
+	if err != nil {
+		return scim.Group{}, err
+	}
+	g.Members = slices.DeleteFunc(g.Members, gone)
 	if err := checkGroups(all, d, "", len(g.Members)); err != nil {
 		return scim.Group{}, err
 	}
@@ -229,13 +234,16 @@ func (s *groupStore) ChangeGroup(ctx context.Context, d *scim.Directory, id stri
 		if err != nil {
 			return err
 		}
-		if before, err = s.groupOf(ctx, stored); err != nil {
+		gone, err := s.gone(ctx, d.Issuer)
+		if err != nil {
 			return err
 		}
+		before = shown(stored, gone)
 		changed, err := change(before)
 		if err != nil {
 			return err
 		}
+		changed.Members = slices.DeleteFunc(changed.Members, gone)
 		next := stored.DeepCopy()
 		if err := s.storeGroup(ctx, d, next, changed); err != nil {
 			return err

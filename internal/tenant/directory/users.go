@@ -222,8 +222,11 @@ func (s *userStore) ChangeUser(ctx context.Context, d *scim.Directory, id string
 			if err != nil {
 				return fmt.Errorf("list users: %w", err)
 			}
-			if err := checkUserName(persons, d, changed.UserName, p.Name); err != nil {
+			switch err := checkUserName(persons, d, changed.UserName, p.Name); {
+			case err != nil && changed.Active:
 				return err
+			case err != nil: // A name keeps no directory from taking access away.
+				changed.UserName = before.UserName
 			}
 		}
 		store(p, d, changed)
