@@ -62,6 +62,7 @@ func TestOktaProvisionsAUser(t *testing.T) {
 	changed, _, err := PutUser(u, sent(t, "okta/put-user"))
 	want := u
 	want.DisplayName = "Another User"
+	want.Profile = `{"emails":[{"display":"test.user@okta.local","primary":true,"type":"work","value":"test.user@okta.local"}],"name":{"familyName":"User","givenName":"Another"}}`
 	if diff := cmp.Diff(want, changed); diff != "" || err != nil {
 		t.Errorf("PUT: %v\n%s", err, diff)
 	}
@@ -104,10 +105,15 @@ func TestEntraProvisionsAUser(t *testing.T) {
 	u := must.Value(NewUser(sent(t, "entra/create-user")))(t)
 	u = as(u)
 	for name, change := range map[string]func(*User){
-		"entra/change-user":         func(u *User) { u.DisplayName = "updated Name" },
+		"entra/change-user": func(u *User) {
+			u.DisplayName = "updated Name"
+			u.Profile = `{"emails":[{"primary":true,"type":"work","value":"updatedEmail@microsoft.com"}],"name":{"familyName":"updatedFamilyName","formatted":"givenName familyName","givenName":"givenName"}}`
+		},
 		"entra/rename-user":         func(u *User) { u.UserName = "5b50642d-79fc-4410-9e90-4c077cdd1a59@testuser.com" },
 		"entra/disable-user":        func(u *User) { u.Active = false },
-		"entra/disable-user-object": func(u *User) { u.Active, u.DisplayName = false, "x" },
+		"entra/disable-user-object": func(u *User) {
+			u.Active, u.DisplayName, u.Profile = false, "x", strings.Replace(u.Profile, `"givenName":"givenName"`, `"givenName":"y"`, 1)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := u

@@ -48,7 +48,7 @@ type attribute struct {
 func (k *kind) attributes(doc jsondoc.Value) (found []attribute, err error) {
 	for _, m := range doc.Members {
 		name, ok := attributeName(m.Name, k.schema)
-		if !ok || !k.stored[name] && name != attrID {
+		if !ok || !k.stored[name] && name != attrID && (k != users || profileNames[name] == "") {
 			continue
 		}
 		if slices.ContainsFunc(found, func(a attribute) bool { return a.name == name }) {

@@ -18,10 +18,11 @@ const (
 	unknownAttribute = "unknownAttribute"
 	unknownMember    = "unknownMember"
 	nestedGroup      = "nestedGroup"
+	noExternalID     = "noExternalId"
 )
 
 // Reasons are those of LeftOut.
-var Reasons = append([]string{unknownAttribute, unknownMember, nestedGroup}, scimTypes...)
+var Reasons = append([]string{unknownAttribute, unknownMember, nestedGroup, noExternalID}, scimTypes...)
 
 func (l LeftOut) add(reason string) { l[reason]++ }
 
@@ -36,6 +37,13 @@ func (l LeftOut) addError(err error) {
 func (l LeftOut) NoteMembers(n int) {
 	if n > 0 {
 		l[unknownMember] += n
+	}
+}
+
+// NoteUser counts a user whom no login can join.
+func (l LeftOut) NoteUser(u User) {
+	if u.ExternalID == "" {
+		l.add(noExternalID)
 	}
 }
 

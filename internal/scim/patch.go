@@ -128,6 +128,9 @@ func (c *changedUser) apply(o operation) error {
 		return isSame(u.ID, o.value)
 	case users.fixed[attribute]:
 		return fixed(o)
+	case profileNames[attribute] != "":
+		u.describe(o)
+		return nil
 	case !users.stored[attribute]:
 		return nil // Accepted, and not stored.
 	case o.op != opRemove:

@@ -4,6 +4,8 @@
 package scim
 
 import (
+	"strings"
+
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
@@ -29,7 +31,7 @@ func PutUser(u User, body []byte) (User, LeftOut, error) {
 		return User{}, nil, err
 	}
 	c := changedUser{User: u, left: LeftOut{}}
-	c.UserName, c.DisplayName = "", ""
+	c.UserName, c.DisplayName, c.Profile = "", "", ""
 	attributes, err := users.attributes(doc)
 	c.note(err)
 	for _, a := range attributes {
@@ -110,12 +112,34 @@ func (u *User) set(attribute string, v jsondoc.Value) error {
 	case attrActive:
 		u.Active, err = boolOf(v, "active")
 	case attrExternalID:
-		err = setOnce(&u.ExternalID, v, "externalId", maxExternalID)
+		err = u.setExternalID(v)
 	case attrID:
 		err = isSame(u.ID, v)
+	default:
+		u.describe(operation{op: opReplace, path: path{attribute: attribute}, value: v})
 	}
 	return err
 }
+
+// setExternalID stores the externalId of a user who is created. A login joins the record by it,
+// so that one who was created without it does not get one.
+func (u *User) setExternalID(v jsondoc.Value) error {
+	former := u.ExternalID
+	if err := setOnce(&u.ExternalID, v, "externalId", maxExternalID); err != nil {
+		return err
+	}
+	switch {
+	case u.ID != "" && former != u.ExternalID:
+		return invalid(mutability, "The user was created without externalId: delete the user, and create it again with one.")
+	case strings.HasPrefix(u.ExternalID, NoExternalID):
+		return invalid(invalidValue, "externalId must not begin with %q.", NoExternalID)
+	}
+	return nil
+}
+
+// NoExternalID begins the subjects under which users without externalId are stored. No identity
+// provider has such a sub, so that no login is theirs.
+const NoExternalID = "no externalId: "
 
 // setOnce stores a text that does not change once it is there.
 func setOnce(into *string, v jsondoc.Value, attribute string, most int) error {
@@ -142,11 +166,8 @@ func isSame(id string, v jsondoc.Value) error {
 }
 
 func (u *User) validate() error {
-	switch {
-	case u.UserName == "":
+	if u.UserName == "" {
 		return invalid(invalidValue, "userName is required.")
-	case u.ExternalID == "":
-		return invalid(invalidValue, "externalId is required: map it to what the identity provider names the person by in a login, such as sub, or oid of Microsoft Entra.")
 	}
 	return nil
 }

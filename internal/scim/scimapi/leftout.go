@@ -19,7 +19,7 @@ type Metrics struct{ leftOut *prometheus.CounterVec }
 func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hostedbridge_ingress_scim_left_out_total",
-		Help: "Parts of requests of directories that had no effect, by reason: attributes that are not known, groups and ids that are no user's among members, and what would have refused a request that takes access away, by the scimType of that error.",
+		Help: "Parts of requests of directories that had no effect, by reason: attributes that are not known, groups and ids that are no user's among members, users without externalId, and what would have refused a request that takes access away, by the scimType of that error.",
 	}, []string{"reason"})}
 	for _, reason := range scim.Reasons {
 		m.leftOut.WithLabelValues(reason)

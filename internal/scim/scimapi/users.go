@@ -48,6 +48,9 @@ func createUser(x *exchange) error {
 	if err := x.audit(act, u.ID, false); err != nil {
 		return err
 	}
+	left := scim.LeftOut{}
+	left.NoteUser(u)
+	x.leftOut(u.ID, left)
 	h := x.call.Writer().Header()
 	h.Set("Location", x.writer.UserLocation(u.ID))
 	h.Set("ETag", u.Version)
