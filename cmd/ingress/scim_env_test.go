@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -273,6 +274,39 @@ func TestOktasSuiteOfTheSpecificationPasses(t *testing.T) {
 	}
 }
 
+// TestADirectoryFindsPeopleByItsOwnFilters has filters of Okta, Microsoft Entra and RFC 7644, by
+// query and by search.
+func TestADirectoryFindsPeopleByItsOwnFilters(t *testing.T) {
+	t.Parallel()
+	d := startDirectory(t, "")
+	anna := d.must(http.StatusCreated, "POST", "/scim/v2/Users/", `{"userName":"anna","externalId":"anna","emails":[{"type":"work","value":"anna@b.example"}],"name":{"familyName":"B"}}`)
+	d.must(http.StatusCreated, "POST", "/scim/v2/Users", `{"userName":"bert","externalId":"bert","active":"False"}`)
+	d.await("both are known", func() bool { return d.must(http.StatusOK, "GET", "/scim/v2/Users/", "").TotalResults == 2 })
+	for filter, want := range map[string]int{
+		`(userName eq "ANNA")`:                             1,
+		`userName eq "anna" or userName eq "bert"`:         2,
+		`not (active eq "true")`:                           1,
+		`emails[type eq "work"].value eq "ANNA@b.example"`: 1,
+		`name.familyName sw "b" and (externalId co "n")`:   1,
+		`externalId eq "anna" and active eq false`:         0,
+		`id eq "` + anna.ID + `" and manager eq "x"`:       0,
+		`id eq "` + anna.ID + `" or externalId eq "bert"`:  2,
+	} {
+		if got := d.must(http.StatusOK, "GET", "/scim/v2/Users?filter="+url.QueryEscape(filter), ""); got.TotalResults != want {
+			t.Errorf("%s: %s", filter, got.body)
+		}
+		body := string(must.Value(json.Marshal(map[string]any{"filter": filter, "count": 1, "attributes": []string{"userName", "emails"}}))(t))
+		if got := d.must(http.StatusOK, "POST", "/scim/v2/Users/.search", body); got.TotalResults != want || strings.Contains(got.body, "externalId") {
+			t.Errorf("search %s: %s", filter, got.body)
+		}
+	}
+	group := d.must(http.StatusCreated, "POST", "/scim/v2/Groups", `{"displayName":"team","members":[{"value":"`+anna.ID+`"}]}`)
+	d.await("the group is found", func() bool {
+		got := d.must(http.StatusOK, "POST", "/scim/v2/Groups/.search", `{"filter":"members[value eq \"`+anna.ID+`\"]"}`)
+		return got.TotalResults == 1 && strings.Contains(got.body, group.ID)
+	})
+}
+
 // TestADirectoryTakesAccessAwayWhateverElseItSends also has what the store alone knows: a name
 // that another user has, and a member who was deleted.
 func TestADirectoryTakesAccessAwayWhateverElseItSends(t *testing.T) {
@@ -337,13 +371,15 @@ func TestWhatADirectoryMayNotAsk(t *testing.T) {
 		"another token":             {"GET", "/scim/v2/Users", "", []string{"Authorization", "Bearer " + other}, 401, ""},
 		"a user's key":              {"GET", "/scim/v2/Users", "", []string{"Authorization", "Bearer " + key}, 401, ""},
 		"no token":                  {"GET", "/scim/v2/ServiceProviderConfig", "", []string{"Authorization", ""}, 401, ""},
-		"another path":              {"GET", "/scim/v2/Bulk", "", nil, 404, ""},
+		"another path":              {"GET", "/scim/v2/Devices", "", nil, 404, ""},
+		"bulk requests":             {"POST", "/scim/v2/Bulk", `{"Operations":[]}`, nil, 501, ""},
+		"the user of the token":     {"GET", "/scim/v2/Me", "", nil, 501, ""},
 		"another method":            {"POST", "/scim/v2/Schemas", "{}", nil, 405, ""},
 		"a user that there is not":  {"GET", "/scim/v2/Users/d-aaaaaaaaaaaaaaaaaaaaaaaaaa-1", "", nil, 404, ""},
 		"an id of another form":     {"PATCH", "/scim/v2/Users/anna", `{"Operations":[{"op":"add","path":"active","value":true}]}`, nil, 404, ""},
 		"a group that there is not": {"PUT", "/scim/v2/Groups/x", `{"displayName":"x"}`, nil, 404, ""},
 		"no userName":               {"POST", "/scim/v2/Users", `{"externalId":"a"}`, nil, 400, "invalidValue"},
-		"another filter":            {"GET", "/scim/v2/Users?filter=userName%20co%20%22a%22", "", nil, 400, "invalidFilter"},
+		"another filter":            {"GET", "/scim/v2/Users?filter=userName%20gt%20%22a%22", "", nil, 400, "invalidFilter"},
 		"a query with two readings": {"GET", "/scim/v2/Users?filter=a;count=1", "", nil, 400, ""},
 		"another type of body":      {"POST", "/scim/v2/Users", "{}", []string{"Content-Type", "text/plain"}, 415, ""},
 		"no body":                   {"POST", "/scim/v2/Users", "", nil, 400, "invalidSyntax"},

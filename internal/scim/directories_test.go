@@ -109,8 +109,8 @@ func TestEntraProvisionsAUser(t *testing.T) {
 			u.DisplayName = "updated Name"
 			u.Profile = `{"emails":[{"primary":true,"type":"work","value":"updatedEmail@microsoft.com"}],"name":{"familyName":"updatedFamilyName","formatted":"givenName familyName","givenName":"givenName"}}`
 		},
-		"entra/rename-user":         func(u *User) { u.UserName = "5b50642d-79fc-4410-9e90-4c077cdd1a59@testuser.com" },
-		"entra/disable-user":        func(u *User) { u.Active = false },
+		"entra/rename-user":  func(u *User) { u.UserName = "5b50642d-79fc-4410-9e90-4c077cdd1a59@testuser.com" },
+		"entra/disable-user": func(u *User) { u.Active = false },
 		"entra/disable-user-object": func(u *User) {
 			u.Active, u.DisplayName, u.Profile = false, "x", strings.Replace(u.Profile, `"givenName":"givenName"`, `"givenName":"y"`, 1)
 		},

@@ -204,7 +204,7 @@ func (p *patchedGroup) apply(o operation) error {
 
 // add adds members, or replaces all of them.
 func (p *patchedGroup) add(o operation) error {
-	if o.path.terms != nil || o.path.sub != "" {
+	if o.path.filter != nil || o.path.sub != "" {
 		return invalid(invalidPath, "Members are added and replaced by the path members.")
 	}
 	ids, err := membersOf(o.value, p.isID, p.left)
@@ -224,11 +224,12 @@ func (p *patchedGroup) add(o operation) error {
 // has it, or all.
 func (p *patchedGroup) remove(o operation) error {
 	switch {
-	case o.path.terms != nil:
-		if len(o.path.terms) != 1 || o.path.terms[0].attribute != "value" || o.path.terms[0].isBool {
+	case o.path.filter != nil:
+		// A change may have 10,000 operations, so that none looks at each member.
+		if f := o.path.filter; f.op != opEq || f.attribute != "value" || f.isBool || f.isNull {
 			return invalid(invalidFilter, `Members are chosen by members[value eq "id"].`)
 		}
-		delete(p.members, o.path.terms[0].text)
+		delete(p.members, o.path.filter.text)
 	case o.hasValue && o.value.Kind != jsondoc.Null:
 		ids, err := membersOf(o.value, func(string) bool { return true }, LeftOut{})
 		if err != nil {

@@ -12,8 +12,8 @@ const maxPath = 2048
 type path struct {
 	// attribute is in lower case; sub is its sub-attribute, empty for none.
 	attribute, sub string
-	// terms choose some values of the attribute; nil chooses all.
-	terms []term
+	// filter chooses some values of the attribute; nil chooses all.
+	filter *expression
 }
 
 // parsePath reads the path of an operation: the name of an attribute of the kind with, if it
@@ -38,7 +38,7 @@ func (k *kind) readPath(text string) (p path, ok bool) {
 	name, filtered, hasFilter := strings.Cut(text, "[")
 	if hasFilter {
 		filter, rest, closed := strings.CutLast(filtered, "]")
-		if p.terms, ok = parseTerms(filter, ""); !ok || !closed {
+		if p.filter, ok = parseFilter(filter, ""); !ok || !closed {
 			return p, false
 		}
 		name += rest
@@ -59,7 +59,7 @@ func (k *kind) fits(p path) bool {
 	case p.attribute == attrMembers:
 		return p.sub == "" || p.sub == "value"
 	}
-	return p.terms == nil && (p.sub == "" || p.attribute == "meta")
+	return p.filter == nil && (p.sub == "" || p.attribute == "meta")
 }
 
 // knows reports whether an attribute is one of a resource of the kind, stored or not.

@@ -101,7 +101,7 @@ func (p *profile) encode() string {
 // changeEmails changes the addresses that the path chooses. Where it chooses none, one is added
 // that it would choose, as Microsoft Entra expects.
 func (p *profile) changeEmails(o operation) {
-	if o.path.terms == nil && o.path.sub == "" {
+	if o.path.filter == nil && o.path.sub == "" {
 		if o.op != opAdd {
 			p.emails = nil
 		}
@@ -115,16 +115,16 @@ func (p *profile) changeEmails(o operation) {
 	}
 	found := false
 	for i := range p.emails {
-		if chosen(p.emails[i], o.path.terms) {
+		if o.path.filter.matches(partOf(p.emails[i])) {
 			found, p.emails[i] = true, changePart(p.emails[i], o)
 		}
 	}
 	p.emails = slices.DeleteFunc(p.emails, func(part map[string]any) bool { return len(part) == 0 })
-	if found || o.op == opRemove || len(p.emails) == maxEmails {
+	if found || o.op == opRemove || len(p.emails) == maxEmails || o.path.filter != nil && len(o.path.filter.terms()) == 0 {
 		return
 	}
 	part := map[string]any{}
-	for _, t := range o.path.terms {
+	for _, t := range o.path.filter.terms() {
 		if name := partName(attrEmails, t.attribute); name != "" && !t.isBool {
 			part[name] = t.text
 		}
@@ -132,25 +132,6 @@ func (p *profile) changeEmails(o operation) {
 	if part = changePart(part, o); len(part) > 0 {
 		p.emails = append(p.emails, part)
 	}
-}
-
-// chosen reports whether an object has what all terms say.
-func chosen(part map[string]any, terms []term) bool {
-	for _, t := range terms {
-		switch value := part[partName(attrEmails, t.attribute)].(type) {
-		case string:
-			if t.isBool || !strings.EqualFold(value, t.text) {
-				return false
-			}
-		case bool:
-			if value != (t.text == "true") {
-				return false
-			}
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // changePart sets or removes one sub-attribute of an object, or all that the value has.

@@ -24,6 +24,8 @@ func listGroups(x *exchange) error {
 	return x.answer(http.StatusOK, x.writer.Groups(found, x.query))
 }
 
+func searchGroups(x *exchange) error { return x.search(listGroups) }
+
 func getGroup(x *exchange) error {
 	g, err := x.store.Group(x.call.Request().Context(), x.directory, x.call.Param("id"))
 	if err != nil {

@@ -22,6 +22,8 @@ func listUsers(x *exchange) error {
 	return x.answer(http.StatusOK, x.writer.Users(found, x.query))
 }
 
+func searchUsers(x *exchange) error { return x.search(listUsers) }
+
 func getUser(x *exchange) error {
 	u, err := x.store.User(x.call.Request().Context(), x.directory, x.call.Param("id"))
 	if err != nil {
