@@ -125,15 +125,24 @@ func (e *expression) compare(r resource) bool {
 		if present = true; e.isNull || e.op == opPr {
 			break
 		}
-		value, asked := f.text, e.text
-		if !f.exact {
-			value, asked = strings.ToLower(value), strings.ToLower(asked)
-		}
-		if (f.isBool || !e.isBool) && comparisons[e.op](value, asked) {
+		if e.fits(f) {
 			return true
 		}
 	}
 	return e.op == opPr && present || e.isNull && !present
+}
+
+// fits compares a value.
+func (e *expression) fits(f field) bool {
+	switch {
+	case e.isBool && !f.isBool:
+		return false
+	case f.exact:
+		return comparisons[e.op](f.text, e.text)
+	case e.op == opEq || e.op == opNe:
+		return SameName(f.text, e.text)
+	}
+	return comparisons[e.op](strings.ToLower(f.text), strings.ToLower(e.text))
 }
 
 // filterReader reads a filter.
@@ -214,8 +223,7 @@ func (r *filterReader) one() (*expression, bool) {
 	if strings.HasPrefix(r.rest, "[") {
 		return r.items(attribute)
 	}
-	e, ok := r.comparison(attribute)
-	return e, ok
+	return r.comparison(attribute)
 }
 
 func (r *filterReader) nested(open, closed string) (*expression, bool) {
@@ -255,20 +263,25 @@ func (r *filterReader) comparison(attribute string) (*expression, bool) {
 	if e.op == opPr {
 		return e, true
 	}
+	return e, r.value(e)
+}
+
+// value reads the value of a comparison.
+func (r *filterReader) value(e *expression) bool {
 	value := r.next()
 	r.rest = r.rest[len(value):]
 	switch lower := strings.ToLower(value); {
 	case comparisons[e.op] == nil || value == "":
-		return nil, false
+		return false
 	case value[0] == '"':
 		ended := r.rest == "" || strings.ContainsRune(" )]", rune(r.rest[0]))
-		return e, ended && json.Unmarshal([]byte(value), &e.text) == nil
+		return ended && json.Unmarshal([]byte(value), &e.text) == nil
 	case slices.Contains([]string{"true", "false"}, lower):
 		e.text, e.isBool = lower, true
 	default:
 		e.isNull = lower == "null"
 	}
-	return e, e.isBool || e.isNull && (e.op == opEq || e.op == opNe)
+	return e.isBool || e.isNull && (e.op == opEq || e.op == opNe)
 }
 
 // endOfText returns where the JSON text ends with which s begins, or -1.

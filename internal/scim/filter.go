@@ -4,6 +4,7 @@
 package scim
 
 import (
+	"cmp"
 	"iter"
 	"strings"
 )
@@ -88,6 +89,10 @@ func (f Filter) ID() (string, bool) { return f.value(attrID) }
 // one.
 func (f Filter) ExternalID() (string, bool) { return f.value(attrExternalID) }
 
+// UserName returns the userName that all users have that match, in any case, if the filter
+// names one.
+func (f Filter) UserName() (string, bool) { return f.value(attrUserName) }
+
 func (f Filter) value(attribute string) (string, bool) {
 	for _, t := range f.root.terms() {
 		if t.attribute == attribute {
@@ -134,16 +139,17 @@ func (u *User) fields(attribute string) iter.Seq[field] {
 		}
 		return oneField(field{text: text, isBool: true})
 	}
+	return readProfile(u.Profile).fields(attribute)
+}
+
+// fields returns the values of an attribute of a profile.
+func (p profile) fields(attribute string) iter.Seq[field] {
 	name, sub, _ := strings.Cut(attribute, ".")
-	p := readProfile(u.Profile)
 	switch {
-	case name == attrEmails && sub == "":
-		sub = "value"
-		fallthrough
 	case name == attrEmails:
 		return func(yield func(field) bool) {
 			for _, part := range p.emails {
-				for f := range partOf(part).fields(sub) {
+				for f := range partOf(part).fields(cmp.Or(sub, "value")) {
 					if !yield(f) {
 						return
 					}

@@ -98,19 +98,10 @@ func (p *profile) encode() string {
 	return string(jsondoc.EncodeExact(all))
 }
 
-// changeEmails changes the addresses that the path chooses. Where it chooses none, one is added
-// that it would choose, as Microsoft Entra expects.
+// changeEmails changes all addresses, or those that the path chooses.
 func (p *profile) changeEmails(o operation) {
 	if o.path.filter == nil && o.path.sub == "" {
-		if o.op != opAdd {
-			p.emails = nil
-		}
-		for _, item := range itemsOf(o.value) {
-			if part := changePart(nil, operation{op: opAdd, path: path{attribute: attrEmails}, value: item}); o.op != opRemove && len(part) > 0 {
-				p.emails = append(p.emails, part)
-			}
-		}
-		p.emails = p.emails[:min(len(p.emails), maxEmails)]
+		p.replaceEmails(o)
 		return
 	}
 	found := false
@@ -119,19 +110,42 @@ func (p *profile) changeEmails(o operation) {
 			found, p.emails[i] = true, changePart(p.emails[i], o)
 		}
 	}
+	if !found && o.op != opRemove {
+		p.addEmail(o)
+	}
 	p.emails = slices.DeleteFunc(p.emails, func(part map[string]any) bool { return len(part) == 0 })
-	if found || o.op == opRemove || len(p.emails) == maxEmails || o.path.filter != nil && len(o.path.filter.terms()) == 0 {
+}
+
+// replaceEmails removes all addresses unless some are added, and adds those of the value.
+func (p *profile) replaceEmails(o operation) {
+	if o.op != opAdd {
+		p.emails = nil
+	}
+	if o.op == opRemove {
+		return
+	}
+	for _, item := range itemsOf(o.value) {
+		part := changePart(nil, operation{op: opAdd, path: path{attribute: attrEmails}, value: item})
+		if len(part) > 0 && len(p.emails) < maxEmails {
+			p.emails = append(p.emails, part)
+		}
+	}
+}
+
+// addEmail adds an address that the path would choose, as Microsoft Entra expects where it
+// chooses none. A path that does not say what it would be adds none.
+func (p *profile) addEmail(o operation) {
+	terms := o.path.filter.terms()
+	if len(p.emails) == maxEmails || o.path.filter != nil && len(terms) == 0 {
 		return
 	}
 	part := map[string]any{}
-	for _, t := range o.path.filter.terms() {
+	for _, t := range terms {
 		if name := partName(attrEmails, t.attribute); name != "" && !t.isBool {
 			part[name] = t.text
 		}
 	}
-	if part = changePart(part, o); len(part) > 0 {
-		p.emails = append(p.emails, part)
-	}
+	p.emails = append(p.emails, changePart(part, o))
 }
 
 // changePart sets or removes one sub-attribute of an object, or all that the value has.

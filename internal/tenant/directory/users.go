@@ -106,9 +106,15 @@ func (s *userStore) Users(ctx context.Context, d *scim.Directory, f scim.Filter)
 	if err != nil {
 		return nil, fmt.Errorf("list users: %w", err)
 	}
+	return usersIn(persons, d, f), nil
+}
+
+// usersIn returns the users among persons that match, the oldest first.
+func usersIn(persons []v1alpha1.BridgePerson, d *scim.Directory, f scim.Filter) []scim.User {
 	var found []scim.User
+	userName, named := f.UserName()
 	for i := range persons {
-		if !isOf(&persons[i], d) {
+		if !isOf(&persons[i], d) || named && !scim.SameName(persons[i].Spec.Directory.UserName, userName) {
 			continue
 		}
 		if u := userOf(&persons[i]); f.User(&u) {
@@ -116,7 +122,7 @@ func (s *userStore) Users(ctx context.Context, d *scim.Directory, f scim.Filter)
 		}
 	}
 	slices.SortFunc(found, func(a, b scim.User) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
-	return found, nil
+	return found
 }
 
 // one returns the list of a resource if it is there and matches.
