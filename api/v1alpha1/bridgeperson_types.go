@@ -121,6 +121,13 @@ type PersonDirectory struct {
 	// +kubebuilder:validation:MaxLength=256
 	DisplayName string `json:"displayName,omitempty"`
 
+	// profile is what else the directory says of the person, as a JSON object of standard
+	// attributes of SCIM: name, emails, title and languages. It has no effect, goes back to the
+	// directory, and is removed when the directory deletes the person.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Profile string `json:"profile,omitempty"`
+
 	// active is whether the person is active in the directory.
 	// +required
 	Active bool `json:"active"`

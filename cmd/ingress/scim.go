@@ -50,7 +50,13 @@ func scimFeature(c *core, o *options) (httpapi.Feature, error) {
 	if err != nil {
 		return httpapi.Feature{}, fmt.Errorf("scim: %w", err)
 	}
-	f := scimapi.Feature(scimapi.Options{Store: store, Directories: scim.NewDirectories(list), URL: strings.TrimSuffix(o.Catalog.URL, "/")})
+	metrics, err := scimapi.NewMetrics(c.metrics)
+	if err != nil {
+		return httpapi.Feature{}, err
+	}
+	f := scimapi.Feature(scimapi.Options{
+		Store: store, Directories: scim.NewDirectories(list), Metrics: metrics, Log: c.log, URL: strings.TrimSuffix(o.Catalog.URL, "/"),
+	})
 	f.Run = func(ctx context.Context) error { return store.Run(ctx, list) }
 	return f, nil
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -202,6 +203,145 @@ func TestADirectoryProvisionsPeople(t *testing.T) {
 	}
 }
 
+// TestOktasSuiteOfTheSpecificationPasses asks and judges what the suite does that Okta has every
+// integration pass: 16 assertions.
+func TestOktasSuiteOfTheSpecificationPasses(t *testing.T) {
+	t.Parallel()
+	d := startDirectory(t, "")
+	type resource struct {
+		Schemas             []string
+		ID, UserName        string
+		Name                struct{ GivenName, FamilyName string }
+		Emails              []struct{ Value string }
+		Active              bool
+		Detail              string
+		TotalResults        int
+		ItemsPerPage, Start int
+		Resources           []json.RawMessage
+	}
+	read := func(text string) (r resource) { must.Succeed(t, json.Unmarshal([]byte(text), &r)); return r }
+	check := func(what string, ok bool, body string) {
+		t.Helper()
+		if !ok {
+			t.Errorf("%s: %s", what, body)
+		}
+	}
+	isPerson := func(r resource, userName string) bool {
+		return r.ID != "" && r.UserName == userName && r.Name.GivenName == "Runa" && r.Name.FamilyName == "Scope" && len(r.Emails) == 1 && r.Emails[0].Value == userName && r.Active
+	}
+	const body = `{"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"userName":"%[1]s","name":{"givenName":"Runa","familyName":"Scope"},"emails":[{"primary":true,"value":"%[1]s","type":"work"}],"displayName":"Runa Scope","active":true}`
+	d.must(http.StatusCreated, "POST", "/scim/v2/Users", fmt.Sprintf(body, "first@example.com"))
+	d.await("the first user is known", func() bool {
+		return d.must(http.StatusOK, "GET", "/scim/v2/Users?count=1&startIndex=1", "").TotalResults == 1
+	})
+
+	list := d.must(http.StatusOK, "GET", "/scim/v2/Users?count=1&startIndex=1", "")
+	page := read(list.body)
+	check("a page of users", page.ItemsPerPage == 1 && page.TotalResults == 1 && slices.Contains(page.Schemas, "urn:ietf:params:scim:api:messages:2.0:ListResponse"), list.body)
+	first := read(string(page.Resources[0]))
+	check("its user", isPerson(first, "first@example.com"), list.body)
+	one := d.must(http.StatusOK, "GET", "/scim/v2/Users/"+first.ID, "")
+	check("one user", isPerson(read(one.body), "first@example.com"), one.body)
+	none := d.must(http.StatusOK, "GET", "/scim/v2/Users?filter=userName%20eq%20%22nobody@example.com%22", "")
+	check("no user", read(none.body).TotalResults == 0, none.body)
+	missing := d.must(http.StatusNotFound, "GET", "/scim/v2/Users/010101001010101011001010101011", "")
+	check("an id of no user", missing.Detail != "" && strings.Contains(missing.body, "api:messages:2.0:Error"), missing.body)
+
+	made := d.must(http.StatusCreated, "POST", "/scim/v2/Users", fmt.Sprintf(body, "second@example.com"))
+	check("a new user", isPerson(read(made.body), "second@example.com"), made.body)
+	again := d.must(http.StatusOK, "GET", "/scim/v2/Users/"+made.ID, "")
+	check("the new user", isPerson(read(again.body), "second@example.com"), again.body)
+	d.await("the new user is known", func() bool {
+		return d.must(http.StatusOK, "GET", "/scim/v2/Users?filter=userName%20eq%20%22SECOND@EXAMPLE.COM%22", "").TotalResults == 1
+	})
+	d.must(http.StatusConflict, "POST", "/scim/v2/Users", fmt.Sprintf(body, "second@example.com"))
+	d.must(http.StatusOK, "GET", "/scim/v2/Groups", "")
+
+	// The suite goes no further: no login is theirs, and nothing of a profile outlives them.
+	if got := d.must(http.StatusBadRequest, "PATCH", "/scim/v2/Users/"+made.ID, `{"Operations":[{"op":"add","path":"externalId","value":"x"}]}`); got.SCIMType != "mutability" {
+		t.Errorf("an externalId that comes later: %s", got.body)
+	}
+	d.must(http.StatusNoContent, "DELETE", "/scim/v2/Users/"+made.ID, "")
+	var persons v1alpha1.BridgePersonList
+	must.Succeed(t, d.client.List(t.Context(), &persons, client.InNamespace(d.options.Namespace)))
+	for _, p := range persons.Items {
+		if !strings.HasPrefix(p.Spec.Subject, scim.NoExternalID) || p.Spec.Directory.Deleted == (p.Spec.Directory.Profile != "") {
+			t.Errorf("the person is %+v of %+v", p.Spec, p.Spec.Directory)
+		}
+	}
+	if revived := d.must(http.StatusCreated, "POST", "/scim/v2/Users", fmt.Sprintf(body, "second@example.com")); revived.ID == made.ID {
+		t.Error("a user who is created again has the id of the deleted one")
+	}
+}
+
+// TestADirectoryFindsPeopleByItsOwnFilters has filters of Okta, Microsoft Entra and RFC 7644, by
+// query and by search.
+func TestADirectoryFindsPeopleByItsOwnFilters(t *testing.T) {
+	t.Parallel()
+	d := startDirectory(t, "")
+	anna := d.must(http.StatusCreated, "POST", "/scim/v2/Users/", `{"userName":"anna","externalId":"anna","emails":[{"type":"work","value":"anna@b.example"}],"name":{"familyName":"B"}}`)
+	d.must(http.StatusCreated, "POST", "/scim/v2/Users", `{"userName":"bert","externalId":"bert","active":"False"}`)
+	d.await("both are known", func() bool { return d.must(http.StatusOK, "GET", "/scim/v2/Users/", "").TotalResults == 2 })
+	for filter, want := range map[string]int{
+		`(userName eq "ANNA")`:                             1,
+		`userName eq "anna" or userName eq "bert"`:         2,
+		`not (active eq "true")`:                           1,
+		`emails[type eq "work"].value eq "ANNA@b.example"`: 1,
+		`name.familyName sw "b" and (externalId co "n")`:   1,
+		`externalId eq "anna" and active eq false`:         0,
+		`id eq "` + anna.ID + `" and manager eq "x"`:       0,
+		`id eq "` + anna.ID + `" or externalId eq "bert"`:  2,
+	} {
+		if got := d.must(http.StatusOK, "GET", "/scim/v2/Users?filter="+url.QueryEscape(filter), ""); got.TotalResults != want {
+			t.Errorf("%s: %s", filter, got.body)
+		}
+		body := string(must.Value(json.Marshal(map[string]any{"filter": filter, "count": 1, "attributes": []string{"userName", "emails"}}))(t))
+		if got := d.must(http.StatusOK, "POST", "/scim/v2/Users/.search", body); got.TotalResults != want || strings.Contains(got.body, "externalId") {
+			t.Errorf("search %s: %s", filter, got.body)
+		}
+	}
+	group := d.must(http.StatusCreated, "POST", "/scim/v2/Groups", `{"displayName":"team","members":[{"value":"`+anna.ID+`"}]}`)
+	d.await("the group is found", func() bool {
+		got := d.must(http.StatusOK, "POST", "/scim/v2/Groups/.search", `{"filter":"members[value eq \"`+anna.ID+`\"]"}`)
+		return got.TotalResults == 1 && strings.Contains(got.body, group.ID)
+	})
+}
+
+// TestADirectoryTakesAccessAwayWhateverElseItSends also has what the store alone knows: a name
+// that another user has, and a member who was deleted.
+func TestADirectoryTakesAccessAwayWhateverElseItSends(t *testing.T) {
+	t.Parallel()
+	d := startDirectory(t, "")
+	anna := d.must(http.StatusCreated, "POST", "/scim/v2/Users", `{"userName":"anna","externalId":"anna"}`)
+	bert := d.must(http.StatusCreated, "POST", "/scim/v2/Users", `{"userName":"bert","externalId":"bert"}`)
+	d.await("both are known", func() bool { return d.must(http.StatusOK, "GET", "/scim/v2/Users", "").TotalResults == 2 })
+	body := `{"Operations":[{"op":"Replace","path":"active","value":"False"},{"op":"Add","path":"urn:ietf:params:scim:schemas:extension:CustomExtensionName:2.0:User:tag","value":"1"},` +
+		`{"op":"replace","value":{"userName":"bert","displayName":"Anna ","externalId":"other"}}]}`
+	for range 2 { // The directory sends it again.
+		if got := d.must(http.StatusOK, "PATCH", "/scim/v2/Users/"+anna.ID, body); got.Active || got.UserName != "anna" {
+			t.Errorf("the answer is %s", got.body)
+		}
+	}
+	if p := d.person("anna"); p.Spec.Access != v1alpha1.AccessOffboarded {
+		t.Errorf("the access is %s", p.Spec.Access)
+	}
+	if got := d.log.String(); !strings.Contains(got, "had no effect") || strings.Contains(got, "CustomExtensionName") {
+		t.Errorf("the log is %s", got)
+	}
+	group := d.must(http.StatusCreated, "POST", "/scim/v2/Groups", `{"displayName":"team"}`)
+	d.must(http.StatusNoContent, "DELETE", "/scim/v2/Users/"+anna.ID, "")
+	add := `{"Operations":[{"op":"Add","path":"members","value":[{"value":"` + anna.ID + `"},{"value":"` + group.ID + `","type":"Group"},{"value":"00u1"},{"$ref":"../Users/` + bert.ID + `"}]}]}`
+	d.must(http.StatusNoContent, "PATCH", "/scim/v2/Groups/"+group.ID, add)
+	got := d.must(http.StatusOK, "GET", "/scim/v2/Groups/"+group.ID, "")
+	if !slices.ContainsFunc(got.Members, func(m struct{ Value string }) bool { return m.Value == bert.ID }) {
+		t.Errorf("the group is %s", got.body)
+	}
+	want := []string{"users.create", "users.create", "users.deactivate", "groups.create", "users.delete", "groups.update", "groups.members.add"}
+	if acts := d.acts(); !slices.Equal(acts, want) {
+		t.Errorf("the acts are %q, want %q", acts, want)
+	}
+}
+
 func TestADirectoryIsTriedOutWithoutEffect(t *testing.T) {
 	t.Parallel()
 	d := startDirectory(t, ", dryRun: true")
@@ -231,13 +371,15 @@ func TestWhatADirectoryMayNotAsk(t *testing.T) {
 		"another token":             {"GET", "/scim/v2/Users", "", []string{"Authorization", "Bearer " + other}, 401, ""},
 		"a user's key":              {"GET", "/scim/v2/Users", "", []string{"Authorization", "Bearer " + key}, 401, ""},
 		"no token":                  {"GET", "/scim/v2/ServiceProviderConfig", "", []string{"Authorization", ""}, 401, ""},
-		"another path":              {"GET", "/scim/v2/Bulk", "", nil, 404, ""},
+		"another path":              {"GET", "/scim/v2/Devices", "", nil, 404, ""},
+		"bulk requests":             {"POST", "/scim/v2/Bulk", `{"Operations":[]}`, nil, 501, ""},
+		"the user of the token":     {"GET", "/scim/v2/Me", "", nil, 501, ""},
 		"another method":            {"POST", "/scim/v2/Schemas", "{}", nil, 405, ""},
 		"a user that there is not":  {"GET", "/scim/v2/Users/d-aaaaaaaaaaaaaaaaaaaaaaaaaa-1", "", nil, 404, ""},
 		"an id of another form":     {"PATCH", "/scim/v2/Users/anna", `{"Operations":[{"op":"add","path":"active","value":true}]}`, nil, 404, ""},
 		"a group that there is not": {"PUT", "/scim/v2/Groups/x", `{"displayName":"x"}`, nil, 404, ""},
-		"no externalId":             {"POST", "/scim/v2/Users", `{"userName":"a"}`, nil, 400, "invalidValue"},
-		"another filter":            {"GET", "/scim/v2/Users?filter=userName%20co%20%22a%22", "", nil, 400, "invalidFilter"},
+		"no userName":               {"POST", "/scim/v2/Users", `{"externalId":"a"}`, nil, 400, "invalidValue"},
+		"another filter":            {"GET", "/scim/v2/Users?filter=userName%20gt%20%22a%22", "", nil, 400, "invalidFilter"},
 		"a query with two readings": {"GET", "/scim/v2/Users?filter=a;count=1", "", nil, 400, ""},
 		"another type of body":      {"POST", "/scim/v2/Users", "{}", []string{"Content-Type", "text/plain"}, 415, ""},
 		"no body":                   {"POST", "/scim/v2/Users", "", nil, 400, "invalidSyntax"},

@@ -42,6 +42,34 @@ func TestAPersonWithoutAccessCannotLogInNorRefresh(t *testing.T) {
 	w.logIn(c, "alice")
 }
 
+// TestAFirstRefreshOfSomebodyWhoLostTheirAccessEndsTheGrant is about the minute in which a
+// replica may not know a bridge that was made for the login.
+func TestAFirstRefreshOfSomebodyWhoLostTheirAccessEndsTheGrant(t *testing.T) {
+	for name, take := range map[string]func(*world){
+		"taken away":             func(w *world) { w.users.closed = map[string]bool{"nora": true} },
+		"taken and given back":   func(w *world) { w.users.ended = map[string]time.Time{"nora": w.now()} },
+		"the bridge is not seen": func(w *world) { w.users.bridges["nora"] = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.users.welcome["nora"] = "u-nora"
+			c := deskFor(everyone)
+			_, refresh := w.logIn(c, "nora")
+			made := w.users.bridges["nora"]
+			w.users.change(func() { take(w) })
+			if w.users.bridges["nora"] == nil {
+				refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusServiceUnavailable, codeUnavailable)
+			} else {
+				refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
+			}
+			w.users.change(func() { w.users.closed, w.users.ended, w.users.bridges["nora"] = nil, nil, made })
+			if again := w.program(pathToken, c.refreshes(refresh)); (again.status == http.StatusOK) != (name == "the bridge is not seen") {
+				t.Errorf("with access again: %d", again.status)
+			}
+		})
+	}
+}
+
 func TestALoginFromBeforeLoginsEndedDoesNotComeBack(t *testing.T) {
 	w := newWorld(t)
 	c := deskFor(alices)

@@ -321,6 +321,12 @@ func (u *fakeUsers) Closed(_ context.Context, who flow.Identity) (bool, error) {
 	return u.closed[who.Subject], nil
 }
 
+func (u *fakeUsers) MayCome(_ context.Context, who flow.Identity, user v1alpha1.UserID) (bool, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return !u.closed[who.Subject] && who.Since.After(u.ended[who.Subject]) && !slices.Contains(u.bridges[who.Subject], user), nil
+}
+
 func (u *fakeUsers) Bridges(_ context.Context, who flow.Identity) (bridges []flow.Bridge, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -267,7 +268,13 @@ func (s *tokenHandler) checkBridge(ctx context.Context, g *grant.Stored, refusal
 		b, ok = admission.Agreed(bridges, g.Bridge, g.Who.User)
 	}
 	if !ok && g.Offered && s.Now().Before(g.CodeEnds) {
-		return errUnavailable // This replica has not seen yet the bridge that was made a moment ago.
+		comes, err := s.Users.MayCome(ctx, who, cmp.Or(user, g.User))
+		if err != nil {
+			return fmt.Errorf("look up access: %w", err)
+		}
+		if comes {
+			return errUnavailable // This replica has not seen yet the bridge that was made a moment ago.
+		}
 	}
 	if !ok {
 		return s.end(ctx, *g, refusal)

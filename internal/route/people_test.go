@@ -111,7 +111,9 @@ func TestALoginFromBeforeLoginsEndedDoesNotCount(t *testing.T) {
 	table := x.Snapshot()
 	for _, subject := range []string{"alice", "bob"} {
 		user := v1alpha1.UserID(map[string]string{"alice": "own", "bob": "team"}[subject])
-		for since, want := range map[time.Time]bool{{}: true, ended.Add(-time.Second): false, ended: false, ended.Add(time.Second): true} {
+		for since, want := range map[time.Time]bool{{}: true, ended.Add(-time.Second): false, ended: false, ended.Add(time.Second): true,
+			// The end is stored as a whole second: what began in it may be from before.
+			ended.Add(999 * time.Millisecond): false} {
 			p := Person{Subject: oauth.KeyOf(idp, subject), Since: since}
 			if got := table.MayUse(p, user); got != want {
 				t.Errorf("%s, who logged in at %s, may use %s: %t", subject, since, user, got)

@@ -42,10 +42,11 @@ func (t *Table) isOpenFor(p Person, b Backend) bool {
 	return t.IsOpen(p) && !b.Closed && p.isAfter(b.LoginsEnded)
 }
 
-// isAfter reports whether p's login began after logins were ended. Times of tokens have
-// seconds.
+// isAfter reports whether p's login began in a later second than logins were ended. Neither
+// times of tokens nor those of BridgePersons have parts of a second, so a login of the same
+// second may be from before.
 func (p Person) isAfter(ended time.Time) bool {
-	return p.Since.IsZero() || ended.IsZero() || p.Since.After(ended)
+	return p.Since.IsZero() || ended.IsZero() || p.Since.Truncate(time.Second).After(ended.Truncate(time.Second))
 }
 
 // BridgesOf returns the bridges that p may use where their users are named, in

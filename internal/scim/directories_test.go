@@ -59,13 +59,14 @@ func TestOktaProvisionsAUser(t *testing.T) {
 	u := must.Value(NewUser(sent(t, "okta/create-user")))(t)
 	u = as(u)
 	expectJSON(t, "okta/created-user", writer.User(u, Selection{}))
-	changed, err := PutUser(u, sent(t, "okta/put-user"))
+	changed, _, err := PutUser(u, sent(t, "okta/put-user"))
 	want := u
 	want.DisplayName = "Another User"
+	want.Profile = `{"emails":[{"display":"test.user@okta.local","primary":true,"type":"work","value":"test.user@okta.local"}],"name":{"familyName":"User","givenName":"Another"}}`
 	if diff := cmp.Diff(want, changed); diff != "" || err != nil {
 		t.Errorf("PUT: %v\n%s", err, diff)
 	}
-	changed, err = PatchUser(u, sent(t, "okta/deactivate-user"))
+	changed, _, err = PatchUser(u, sent(t, "okta/deactivate-user"))
 	want = u
 	want.Active = false
 	if diff := cmp.Diff(want, changed); diff != "" || err != nil {
@@ -82,18 +83,18 @@ func TestOktaProvisionsAUser(t *testing.T) {
 
 // TestOktaPushesAGroup sends what Okta documents, in its order.
 func TestOktaPushesAGroup(t *testing.T) {
-	g, err := NewGroup(sent(t, "okta/create-group"), isID)
+	g, _, err := NewGroup(sent(t, "okta/create-group"), isID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.ID, g.Version, g.Created, g.Members = teamID, `W/"7"`, created, []string{annaID}
-	changed := must.Value(PatchGroup(g, sent(t, "okta/change-members"), isID))(t)
+	changed, _ := must.Values(PatchGroup(g, sent(t, "okta/change-members"), isID))(t)
 	expectJSON(t, "okta/group", writer.Group(changed, Selection{}))
-	changed, err = PatchGroup(g, sent(t, "okta/replace-members"), isID)
+	changed, _, err = PatchGroup(g, sent(t, "okta/replace-members"), isID)
 	if diff := cmp.Diff([]string{bertID, caroID}, changed.Members); diff != "" || err != nil {
 		t.Errorf("members: %v\n%s", err, diff)
 	}
-	changed, err = PatchGroup(g, sent(t, "okta/rename-group"), isID)
+	changed, _, err = PatchGroup(g, sent(t, "okta/rename-group"), isID)
 	if changed.DisplayName != "Test SCIMv2 renamed" || err != nil {
 		t.Errorf("rename: %q, %v", changed.DisplayName, err)
 	}
@@ -104,15 +105,20 @@ func TestEntraProvisionsAUser(t *testing.T) {
 	u := must.Value(NewUser(sent(t, "entra/create-user")))(t)
 	u = as(u)
 	for name, change := range map[string]func(*User){
-		"entra/change-user":         func(u *User) { u.DisplayName = "updated Name" },
-		"entra/rename-user":         func(u *User) { u.UserName = "5b50642d-79fc-4410-9e90-4c077cdd1a59@testuser.com" },
-		"entra/disable-user":        func(u *User) { u.Active = false },
-		"entra/disable-user-object": func(u *User) { u.Active, u.DisplayName = false, "x" },
+		"entra/change-user": func(u *User) {
+			u.DisplayName = "updated Name"
+			u.Profile = `{"emails":[{"primary":true,"type":"work","value":"updatedEmail@microsoft.com"}],"name":{"familyName":"updatedFamilyName","formatted":"givenName familyName","givenName":"givenName"}}`
+		},
+		"entra/rename-user":  func(u *User) { u.UserName = "5b50642d-79fc-4410-9e90-4c077cdd1a59@testuser.com" },
+		"entra/disable-user": func(u *User) { u.Active = false },
+		"entra/disable-user-object": func(u *User) {
+			u.Active, u.DisplayName, u.Profile = false, "x", strings.Replace(u.Profile, `"givenName":"givenName"`, `"givenName":"y"`, 1)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := u
 			change(&want)
-			got, err := PatchUser(u, sent(t, name))
+			got, _, err := PatchUser(u, sent(t, name))
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%v\n%s", err, diff)
 			}
@@ -124,17 +130,17 @@ func TestEntraProvisionsAUser(t *testing.T) {
 
 // TestEntraProvisionsAGroup sends what Microsoft documents for Entra.
 func TestEntraProvisionsAGroup(t *testing.T) {
-	g := must.Value(NewGroup(sent(t, "entra/create-group"), isID))(t)
+	g, _ := must.Values(NewGroup(sent(t, "entra/create-group"), isID))(t)
 	g.ID, g.Version, g.Created, g.Members = teamID, `W/"7"`, created, []string{annaID}
-	changed, err := PatchGroup(g, sent(t, "entra/add-member"), isID)
+	changed, _, err := PatchGroup(g, sent(t, "entra/add-member"), isID)
 	if diff := cmp.Diff([]string{annaID, bertID}, changed.Members); diff != "" || err != nil {
 		t.Errorf("add: %v\n%s", err, diff)
 	}
-	changed, err = PatchGroup(g, sent(t, "entra/remove-member"), isID)
+	changed, _, err = PatchGroup(g, sent(t, "entra/remove-member"), isID)
 	if len(changed.Members) != 0 || err != nil {
 		t.Errorf("remove: %v, %v", changed.Members, err)
 	}
-	changed, err = PatchGroup(g, sent(t, "entra/rename-group"), isID)
+	changed, _, err = PatchGroup(g, sent(t, "entra/rename-group"), isID)
 	if !strings.HasSuffix(changed.DisplayName, "updatedDisplayName") || err != nil {
 		t.Errorf("rename: %q, %v", changed.DisplayName, err)
 	}

@@ -6,6 +6,8 @@ package scim
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
@@ -43,19 +45,19 @@ type attribute struct {
 
 // attributes returns the attributes of a body that are stored, and its id, in the order of
 // the body. A body may have anything else too.
-func (k *kind) attributes(doc jsondoc.Value) ([]attribute, error) {
-	var found []attribute
+func (k *kind) attributes(doc jsondoc.Value) (found []attribute, err error) {
 	for _, m := range doc.Members {
 		name, ok := attributeName(m.Name, k.schema)
-		if !ok || !k.stored[name] && name != attrID {
+		if !ok || !k.stored[name] && name != attrID && (k != users || profileNames[name] == "") {
 			continue
 		}
 		if slices.ContainsFunc(found, func(a attribute) bool { return a.name == name }) {
-			return nil, errTwice
+			err = errTwice
+			continue
 		}
 		found = append(found, attribute{name, m.Value})
 	}
-	return found, nil
+	return found, err
 }
 
 // single returns the value itself, or that of {"value": …} where a directory sends a list of
@@ -82,6 +84,31 @@ func textOf(v jsondoc.Value, attribute string, most int) (string, error) {
 	return v.Text, nil
 }
 
+// nameOf reads a name that is shown to people and decides nothing. Spaces around it and
+// characters that cannot be seen are left out, and it is cut to maxText characters.
+func nameOf(v jsondoc.Value, attribute string) (string, error) {
+	v = single(v)
+	if v.Kind != jsondoc.Null && v.Kind != jsondoc.String {
+		return "", invalid(invalidValue, "%s must be a text.", attribute)
+	}
+	return shownText(v.Text), nil
+}
+
+// shownText returns a text as nameOf reads it.
+func shownText(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, s)
+	runes := []rune(strings.TrimSpace(s))
+	return strings.TrimSpace(string(runes[:min(len(runes), maxText)]))
+}
+
 // boolOf reads a boolean. Microsoft Entra sends it as the text "False".
 func boolOf(v jsondoc.Value, attribute string) (bool, error) {
 	v = single(v)
@@ -96,8 +123,8 @@ func boolOf(v jsondoc.Value, attribute string) (bool, error) {
 type IsUserID func(string) bool
 
 // membersOf reads the ids of members, which come as a list of {"value": …}, or as one of
-// them.
-func membersOf(v jsondoc.Value, isID IsUserID) ([]string, error) {
+// them. It leaves out groups and those that are no user's.
+func membersOf(v jsondoc.Value, isID IsUserID, left LeftOut) ([]string, error) {
 	items := v.Items
 	switch v.Kind {
 	case jsondoc.Null:
@@ -113,22 +140,44 @@ func membersOf(v jsondoc.Value, isID IsUserID) ([]string, error) {
 	}
 	ids := make([]string, 0, len(items))
 	for _, item := range items {
-		attributes, err := members(item)
-		if err != nil {
+		id, isGroup, err := memberOf(item)
+		switch {
+		case err != nil:
 			return nil, err
+		case isGroup:
+			left.add(nestedGroup)
+		case !isID(id):
+			left.add(unknownMember)
+		default:
+			ids = append(ids, id)
 		}
-		id, ok := attributes["value"]
-		if !ok || id.Kind != jsondoc.String || !isID(id.Text) {
-			return nil, errMembers
-		}
-		ids = append(ids, id.Text)
 	}
 	return ids, nil
 }
 
+// memberOf returns the id of a member, by its value or else the end of its $ref.
+func memberOf(item jsondoc.Value) (id string, isGroup bool, err error) {
+	attributes, err := members(item)
+	if err != nil {
+		return "", false, err
+	}
+	value, ref := attributes["value"], attributes["$ref"]
+	within, last := "", ref.Text
+	if i := strings.LastIndexByte(ref.Text, '/'); i >= 0 {
+		within, last = ref.Text[:i], ref.Text[i+1:]
+	}
+	if id = value.Text; value.Kind == jsondoc.Null {
+		id = last
+	}
+	if id == "" {
+		return "", false, errMembers
+	}
+	return id, strings.EqualFold(attributes["type"].Text, groups.name) || strings.HasSuffix(within, "/"+groups.plural), nil
+}
+
 var (
 	errTwice          = httpapi.New(badRequest, invalidSyntax, "An attribute stands twice in one object.")
-	errMembers        = httpapi.New(badRequest, invalidValue, "members must be a list of objects whose value is the id of a user.")
+	errMembers        = httpapi.New(badRequest, invalidValue, "members must be a list of objects, each with the id of a user as its value, or its URL as $ref.")
 	errTooManyMembers = httpapi.New(badRequest, invalidValue, "A group has at most 10000 members.")
 )
 

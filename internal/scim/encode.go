@@ -5,6 +5,7 @@ package scim
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
@@ -64,7 +65,16 @@ func (w Writer) User(u User, s Selection) json.RawMessage {
 	if s.Has("meta") {
 		b.Meta = w.meta(users, u.ID, u.Version, u.Created)
 	}
-	return jsondoc.EncodeExact(b)
+	if u.Profile == "" {
+		return jsondoc.EncodeExact(b)
+	}
+	doc := parsed(jsondoc.EncodeExact(b))
+	for _, m := range parsed([]byte(u.Profile)).Members {
+		if s.Has(strings.ToLower(m.Name)) {
+			doc = doc.With(m.Name, m.Value)
+		}
+	}
+	return jsondoc.EncodeExact(doc)
 }
 
 // member is a member of a group.

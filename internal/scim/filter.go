@@ -4,96 +4,10 @@
 package scim
 
 import (
-	"encoding/json"
-	"slices"
+	"cmp"
+	"iter"
 	"strings"
 )
-
-const (
-	// maxFilter is how long a filter may be, in bytes, and maxTerms how many comparisons it
-	// may have.
-	maxFilter = 2048
-	maxTerms  = 8
-)
-
-// term is a comparison of an attribute with a text or a boolean.
-type term struct {
-	// attribute is in lower case, without a schema, and may have a sub-attribute after a dot.
-	attribute string
-	text      string
-	isBool    bool
-}
-
-// parseTerms reads comparisons by eq that are joined by and. schema may stand before the
-// names of attributes.
-func parseTerms(filter, schema string) ([]term, bool) {
-	if len(filter) > maxFilter {
-		return nil, false
-	}
-	var terms []term
-	for rest := filter; len(terms) < maxTerms; {
-		var t term
-		var ok bool
-		if t, rest, ok = parseTerm(rest, schema); !ok {
-			return nil, false
-		}
-		terms = append(terms, t)
-		if strings.Trim(rest, " ") == "" {
-			return terms, true
-		}
-		var operator string
-		if operator, rest = word(rest); !strings.EqualFold(operator, "and") || rest == "" {
-			return nil, false
-		}
-	}
-	return nil, false
-}
-
-// parseTerm reads one comparison, and returns what stands after it.
-func parseTerm(filter, schema string) (t term, rest string, ok bool) {
-	attribute, rest := word(filter)
-	operator, rest := word(rest)
-	if !strings.EqualFold(operator, "eq") {
-		return t, "", false
-	}
-	if t.attribute, ok = attributeName(attribute, schema); !ok {
-		return t, "", false
-	}
-	rest = strings.TrimLeft(rest, " ")
-	if strings.HasPrefix(rest, `"`) {
-		end := endOfText(rest)
-		if end < 0 || json.Unmarshal([]byte(rest[:end]), &t.text) != nil {
-			return t, "", false
-		}
-		rest = rest[end:]
-		return t, rest, rest == "" || rest[0] == ' '
-	}
-	value, rest := word(rest)
-	t.text, t.isBool = strings.ToLower(value), true
-	return t, rest, t.text == "true" || t.text == "false"
-}
-
-// word returns the text up to a space, and what stands from there on.
-func word(s string) (first, rest string) {
-	s = strings.TrimLeft(s, " ")
-	if end := strings.IndexByte(s, ' '); end >= 0 {
-		return s[:end], s[end:]
-	}
-	return s, ""
-}
-
-// endOfText returns where the JSON text ends with which s begins, or -1.
-func endOfText(s string) int {
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return -1
-}
 
 // attributeName returns the name of an attribute in lower case, without the schema that may
 // stand before it.
@@ -122,40 +36,33 @@ func isName(s string) bool {
 }
 
 // Filter says which resources are asked for. The zero value is all.
-type Filter struct{ terms []term }
+type Filter struct{ root *expression }
 
-// filterable are the attributes that a filter may have: those of texts, and active.
-var (
-	filterableUser  = []string{attrID, attrExternalID, attrUserName, attrDisplayName, attrActive}
-	filterableGroup = []string{attrID, attrExternalID, attrDisplayName, attrMembers}
-)
+// The attributes of the enterprise extension, which directories ask for also without its schema.
+// No user has them here.
+var enterpriseNames = setOf("employeenumber", "costcenter", "organization", "division", "department", "manager")
 
 // UserFilter reads a filter of users. Empty is all of them.
-func UserFilter(filter string) (Filter, error) { return parseFilter(filter, coreUser, filterableUser) }
+func UserFilter(filter string) (Filter, error) { return users.filter(filter) }
 
 // GroupFilter reads a filter of groups. Empty is all of them.
-func GroupFilter(filter string) (Filter, error) {
-	return parseFilter(filter, coreGroup, filterableGroup)
-}
+func GroupFilter(filter string) (Filter, error) { return groups.filter(filter) }
 
-func parseFilter(filter, schema string, known []string) (Filter, error) {
+func (k *kind) filter(filter string) (Filter, error) {
 	if strings.Trim(filter, " ") == "" {
 		return Filter{}, nil
 	}
-	terms, ok := parseTerms(filter, schema)
-	if ok {
-		for i := range terms {
-			if terms[i].attribute == attrMembers+".value" {
-				terms[i].attribute = attrMembers
-			}
-			t := &terms[i]
-			ok = ok && slices.Contains(known, t.attribute) && t.isBool == (t.attribute == attrActive)
+	root, ok := parseFilter(filter, k.schema)
+	if !ok {
+		return Filter{}, invalid(invalidFilter, "The filter must have the form of RFC 7644, section 3.4.2.2, with eq, ne, co, sw, ew, pr, and, or, not, at most %d bytes, %d comparisons and %d levels.", maxFilter, maxComparisons, maxLevels)
+	}
+	for e := range root.all() {
+		name, _, _ := strings.Cut(e.attribute, ".")
+		if name != "" && !k.knows(name) && (k != users || !enterpriseNames[name]) {
+			return Filter{}, invalid(invalidFilter, "The filter names an attribute that a %s does not have.", k.name)
 		}
 	}
-	if !ok {
-		return Filter{}, invalid(invalidFilter, "A filter compares attributes by eq, joined by and; the attributes are %s.", strings.Join(names(known), ", "))
-	}
-	return Filter{terms}, nil
+	return Filter{root}, nil
 }
 
 // names returns attributes as RFC 7643 writes them.
@@ -182,8 +89,12 @@ func (f Filter) ID() (string, bool) { return f.value(attrID) }
 // one.
 func (f Filter) ExternalID() (string, bool) { return f.value(attrExternalID) }
 
+// UserName returns the userName that all users have that match, in any case, if the filter
+// names one.
+func (f Filter) UserName() (string, bool) { return f.value(attrUserName) }
+
 func (f Filter) value(attribute string) (string, bool) {
-	for _, t := range f.terms {
+	for _, t := range f.root.terms() {
 		if t.attribute == attribute {
 			return t.text, true
 		}
@@ -193,46 +104,125 @@ func (f Filter) value(attribute string) (string, bool) {
 
 // User reports whether a user matches.
 func (f Filter) User(u *User) bool {
-	for _, t := range f.terms {
-		var matches bool
-		switch t.attribute {
-		case attrID:
-			matches = t.text == u.ID
-		case attrExternalID:
-			matches = t.text == u.ExternalID
-		case attrUserName:
-			matches = SameName(t.text, u.UserName)
-		case attrDisplayName:
-			matches = SameName(t.text, u.DisplayName)
-		case attrActive:
-			matches = (t.text == "true") == u.Active
+	return f.root.matches(resource{
+		fields: func(attribute string) iter.Seq[field] { return u.fields(attribute) },
+		items: func(attribute string) iter.Seq[resource] {
+			return func(yield func(resource) bool) {
+				if attribute != attrEmails {
+					return
+				}
+				for _, part := range readProfile(u.Profile).emails {
+					if !yield(partOf(part)) {
+						return
+					}
+				}
+			}
+		},
+	})
+}
+
+// fields returns the values of an attribute of a user.
+func (u *User) fields(attribute string) iter.Seq[field] {
+	switch attribute {
+	case attrID:
+		return oneField(field{text: u.ID, exact: true})
+	case attrExternalID:
+		return oneField(field{text: u.ExternalID, exact: true})
+	case attrUserName:
+		return oneField(field{text: u.UserName})
+	case attrDisplayName:
+		return oneField(field{text: u.DisplayName})
+	case attrActive:
+		text := "false"
+		if u.Active {
+			text = "true"
 		}
-		if !matches {
-			return false
-		}
+		return oneField(field{text: text, isBool: true})
 	}
-	return true
+	return readProfile(u.Profile).fields(attribute)
+}
+
+// fields returns the values of an attribute of a profile.
+func (p profile) fields(attribute string) iter.Seq[field] {
+	name, sub, _ := strings.Cut(attribute, ".")
+	switch {
+	case name == attrEmails:
+		return func(yield func(field) bool) {
+			for _, part := range p.emails {
+				for f := range partOf(part).fields(cmp.Or(sub, "value")) {
+					if !yield(f) {
+						return
+					}
+				}
+			}
+		}
+	case name == attrName && sub == "":
+		return oneField(field{text: strings.Repeat("-", len(p.name))}) // Present, if anything is.
+	case name == attrName:
+		return partOf(p.name).fields(sub)
+	}
+	return oneField(field{text: p.texts[attribute]})
+}
+
+// partOf returns a part of a profile as a resource.
+func partOf(part map[string]any) resource {
+	return resource{fields: func(attribute string) iter.Seq[field] {
+		for name, value := range part {
+			if !strings.EqualFold(name, attribute) {
+				continue
+			}
+			switch value := value.(type) {
+			case string:
+				return oneField(field{text: value})
+			case bool:
+				return oneField(field{text: map[bool]string{true: "true", false: "false"}[value], isBool: true})
+			}
+		}
+		return oneField(field{})
+	}}
 }
 
 // Group reports whether a group matches.
 func (f Filter) Group(g *Group) bool {
-	for _, t := range f.terms {
-		var matches bool
-		switch t.attribute {
-		case attrID:
-			matches = t.text == g.ID
-		case attrExternalID:
-			matches = t.text == g.ExternalID
-		case attrDisplayName:
-			matches = SameName(t.text, g.DisplayName)
-		case attrMembers:
-			_, matches = slices.BinarySearch(g.Members, t.text)
+	return f.root.matches(resource{fields: g.fields, items: func(attribute string) iter.Seq[resource] {
+		return func(yield func(resource) bool) {
+			if attribute != attrMembers {
+				return
+			}
+			for _, id := range g.Members {
+				item := func(sub string) iter.Seq[field] {
+					if sub != "value" {
+						return oneField(field{})
+					}
+					return oneField(field{text: id, exact: true})
+				}
+				if !yield(resource{fields: item}) {
+					return
+				}
+			}
 		}
-		if !matches {
-			return false
+	}})
+}
+
+// fields returns the values of an attribute of a group.
+func (g *Group) fields(attribute string) iter.Seq[field] {
+	switch attribute {
+	case attrID:
+		return oneField(field{text: g.ID, exact: true})
+	case attrExternalID:
+		return oneField(field{text: g.ExternalID, exact: true})
+	case attrDisplayName:
+		return oneField(field{text: g.DisplayName})
+	case attrMembers, attrMembers + ".value":
+		return func(yield func(field) bool) {
+			for _, id := range g.Members {
+				if !yield(field{text: id, exact: true}) {
+					return
+				}
+			}
 		}
 	}
-	return true
+	return oneField(field{})
 }
 
 // SameName reports whether two names are the same: RFC 7643 compares userName and

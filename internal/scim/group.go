@@ -9,34 +9,35 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// NewGroup reads the body that creates a group.
-func NewGroup(body []byte, isID IsUserID) (Group, error) {
+// NewGroup reads the body that creates a group, and returns what of it has no effect.
+func NewGroup(body []byte, isID IsUserID) (Group, LeftOut, error) {
 	return PutGroup(Group{}, body, isID)
 }
 
-// PutGroup reads the body that replaces a group. Without members the group has none.
-func PutGroup(g Group, body []byte, isID IsUserID) (Group, error) {
+// PutGroup is NewGroup for the body that replaces a group. Without members the group has none.
+func PutGroup(g Group, body []byte, isID IsUserID) (Group, LeftOut, error) {
 	doc, err := parseObject(body)
 	if err != nil {
-		return Group{}, err
+		return Group{}, nil, err
 	}
 	attributes, err := groups.attributes(doc)
 	if err != nil {
-		return Group{}, err
+		return Group{}, nil, err
 	}
+	left := LeftOut{}
 	g.DisplayName, g.Members = "", nil
 	for _, a := range attributes {
 		if a.name == attrMembers {
-			g.Members, err = membersOf(a.value, isID)
+			g.Members, err = membersOf(a.value, isID, left)
 		} else {
 			err = g.set(a.name, a.value)
 		}
 		if err != nil {
-			return Group{}, err
+			return Group{}, nil, err
 		}
 	}
 	g.Members = sorted(g.Members)
-	return g, g.validate()
+	return g, left, g.validate()
 }
 
 // set stores one attribute other than the members.

@@ -28,10 +28,12 @@ type operation struct {
 	// value is that of the operation, which remove may have too.
 	value    jsondoc.Value
 	hasValue bool
+	// err is why the operation cannot be done.
+	err error
 }
 
-// operations reads the operations of a body. One whose value is an object, and that has no
-// path, is as many as the object has members.
+// operations reads the operations of a body, also those that cannot be done. One whose value
+// is an object, and that has no path, is as many as the object has members.
 func (k *kind) operations(body []byte) ([]operation, error) {
 	doc, err := parseObject(body)
 	if err != nil {
@@ -49,7 +51,7 @@ func (k *kind) operations(body []byte) ([]operation, error) {
 	for _, item := range list.Items {
 		read, err := k.operation(item)
 		if err != nil {
-			return nil, err
+			read = []operation{{err: err}}
 		}
 		all = append(all, read...)
 	}
@@ -89,45 +91,50 @@ func (k *kind) spread(o operation) ([]operation, error) {
 	if o.value.Kind != jsondoc.Object {
 		return nil, invalid(invalidValue, "Without a path, the value must be an object.")
 	}
-	if _, err := members(o.value); err != nil {
-		return nil, err
-	}
 	var all []operation
+	seen := map[string]bool{}
 	for _, m := range o.value.Members {
-		at, err := k.parsePath(m.Name)
-		if err != nil {
-			return nil, err
+		one := operation{op: o.op, value: m.Value, hasValue: true}
+		if one.path, one.err = k.parsePath(m.Name); seen[strings.ToLower(m.Name)] {
+			one.err = errTwice
 		}
-		all = append(all, operation{op: o.op, path: at, value: m.Value, hasValue: true})
+		seen[strings.ToLower(m.Name)] = true
+		all = append(all, one)
 	}
 	return all, nil
 }
 
-// PatchUser returns a user as a PATCH changes them: all of it, or none if there is an error.
-func PatchUser(u User, body []byte) (User, error) {
+// PatchUser returns a user as a PATCH changes them, and what of it has no effect.
+func PatchUser(u User, body []byte) (User, LeftOut, error) {
 	all, err := users.operations(body)
 	if err != nil {
-		return User{}, err
+		return User{}, nil, err
 	}
+	c := changedUser{User: u, left: LeftOut{}}
 	for _, o := range all {
-		if err := u.apply(o); err != nil {
-			return User{}, err
+		if c.note(c.apply(o)); o.err == nil && !users.knows(o.path.attribute) {
+			c.left.add(unknownAttribute)
 		}
 	}
-	return u, u.validate()
+	return c.result(u)
 }
 
-func (u *User) apply(o operation) error {
-	attribute := o.path.attribute
+func (c *changedUser) apply(o operation) error {
+	u, attribute := &c.User, o.path.attribute
 	switch {
+	case o.err != nil:
+		return o.err
 	case attribute == attrID && o.op != opRemove:
 		return isSame(u.ID, o.value)
 	case users.fixed[attribute]:
 		return fixed(o)
+	case profileNames[attribute] != "":
+		u.describe(o)
+		return nil
 	case !users.stored[attribute]:
 		return nil // Accepted, and not stored.
 	case o.op != opRemove:
-		return u.set(attribute, o.value)
+		return c.set(attribute, o.value)
 	case attribute == attrDisplayName:
 		u.DisplayName = ""
 		return nil
@@ -144,23 +151,24 @@ func fixed(o operation) error {
 	return invalid(mutability, "%s is set by the installation.", o.path.attribute)
 }
 
-// PatchGroup returns a group as a PATCH changes it: all of it, or none if there is an error.
-func PatchGroup(g Group, body []byte, isID IsUserID) (Group, error) {
+// PatchGroup returns a group as a PATCH changes it, all of it or none if there is an error,
+// and what of it has no effect.
+func PatchGroup(g Group, body []byte, isID IsUserID) (Group, LeftOut, error) {
 	all, err := groups.operations(body)
 	if err != nil {
-		return Group{}, err
+		return Group{}, nil, err
 	}
-	p := patchedGroup{Group: g, members: setOf(g.Members...), isID: isID}
+	p := patchedGroup{Group: g, members: setOf(g.Members...), isID: isID, left: LeftOut{}}
 	for _, o := range all {
 		if err := p.apply(o); err != nil {
-			return Group{}, err
+			return Group{}, nil, err
 		}
 		if len(p.members) > MaxMembers {
-			return Group{}, errTooManyMembers
+			return Group{}, nil, errTooManyMembers
 		}
 	}
 	p.Members = slices.Sorted(maps.Keys(p.members))
-	return p.Group, p.validate()
+	return p.Group, p.left, p.validate()
 }
 
 // patchedGroup is a group that is being changed.
@@ -169,10 +177,16 @@ type patchedGroup struct {
 
 	members map[string]bool
 	isID    IsUserID
+	left    LeftOut
 }
 
 func (p *patchedGroup) apply(o operation) error {
 	switch attribute := o.path.attribute; {
+	case o.err != nil:
+		return o.err
+	case !groups.knows(attribute):
+		p.left.add(unknownAttribute)
+		return nil
 	case attribute == attrMembers && o.op == opRemove:
 		return p.remove(o)
 	case attribute == attrMembers:
@@ -190,10 +204,10 @@ func (p *patchedGroup) apply(o operation) error {
 
 // add adds members, or replaces all of them.
 func (p *patchedGroup) add(o operation) error {
-	if o.path.terms != nil || o.path.sub != "" {
+	if o.path.filter != nil || o.path.sub != "" {
 		return invalid(invalidPath, "Members are added and replaced by the path members.")
 	}
-	ids, err := membersOf(o.value, p.isID)
+	ids, err := membersOf(o.value, p.isID, p.left)
 	if err != nil {
 		return err
 	}
@@ -210,13 +224,14 @@ func (p *patchedGroup) add(o operation) error {
 // has it, or all.
 func (p *patchedGroup) remove(o operation) error {
 	switch {
-	case o.path.terms != nil:
-		if len(o.path.terms) != 1 || o.path.terms[0].attribute != "value" || o.path.terms[0].isBool {
+	case o.path.filter != nil:
+		// A change may have 10,000 operations, so that none looks at each member.
+		if f := o.path.filter; f.op != opEq || f.attribute != "value" || f.isBool || f.isNull {
 			return invalid(invalidFilter, `Members are chosen by members[value eq "id"].`)
 		}
-		delete(p.members, o.path.terms[0].text)
+		delete(p.members, o.path.filter.text)
 	case o.hasValue && o.value.Kind != jsondoc.Null:
-		ids, err := membersOf(o.value, func(string) bool { return true })
+		ids, err := membersOf(o.value, func(string) bool { return true }, LeftOut{})
 		if err != nil {
 			return err
 		}

@@ -12,17 +12,17 @@ const maxPath = 2048
 type path struct {
 	// attribute is in lower case; sub is its sub-attribute, empty for none.
 	attribute, sub string
-	// terms choose some values of the attribute; nil chooses all.
-	terms []term
+	// filter chooses some values of the attribute; nil chooses all.
+	filter *expression
 }
 
 // parsePath reads the path of an operation: the name of an attribute of the kind with, if it
-// has several values, a filter of them, and a sub-attribute. Those of the enterprise
-// extension are the attribute of that name.
+// has several values, a filter of them, and a sub-attribute. What follows the name of an
+// extension is a part of the attribute of that name.
 func (k *kind) parsePath(text string) (path, error) {
 	p, ok := k.readPath(text)
-	if !ok || !k.knows(p) {
-		return path{}, invalid(invalidPath, "The path is not one of an attribute of a %s.", k.name)
+	if !ok || !k.fits(p) {
+		return path{}, invalid(invalidPath, "The path must be the name of an attribute of a %s, in the form of RFC 7644, section 3.10.", k.name)
 	}
 	return p, nil
 }
@@ -31,20 +31,14 @@ func (k *kind) readPath(text string) (p path, ok bool) {
 	if len(text) > maxPath {
 		return p, false
 	}
-	if strings.HasPrefix(strings.ToLower(text), strings.ToLower(enterpriseUser)) {
-		rest := text[len(enterpriseUser):]
-		p.attribute = strings.ToLower(enterpriseUser)
-		if rest == "" {
-			return p, true
-		}
-		rest, found := strings.CutPrefix(rest, ":")
-		p.sub, ok = attributeName(rest, "")
-		return p, ok && found
+	if lower := strings.ToLower(text); strings.HasPrefix(lower, "urn:") && !strings.HasPrefix(lower, strings.ToLower(k.schema)+":") {
+		p.attribute = lower
+		return p, true
 	}
 	name, filtered, hasFilter := strings.Cut(text, "[")
 	if hasFilter {
 		filter, rest, closed := strings.CutLast(filtered, "]")
-		if p.terms, ok = parseTerms(filter, ""); !ok || !closed {
+		if p.filter, ok = parseFilter(filter, ""); !ok || !closed {
 			return p, false
 		}
 		name += rest
@@ -56,15 +50,19 @@ func (k *kind) readPath(text string) (p path, ok bool) {
 	return p, true
 }
 
-// knows reports whether a resource of the kind can have what the path names.
-func (k *kind) knows(p path) bool {
+// fits reports whether a path has the form that the attribute has which it names. The form of
+// those that are not stored does not matter.
+func (k *kind) fits(p path) bool {
 	switch {
+	case !k.stored[p.attribute] && !k.fixed[p.attribute]:
+		return true
 	case p.attribute == attrMembers:
-		return k.stored[attrMembers] && (p.sub == "" || p.sub == "value")
-	case k.stored[p.attribute], k.fixed[p.attribute]:
-		return p.terms == nil && (p.sub == "" || p.attribute == "meta")
-	case p.attribute == strings.ToLower(enterpriseUser):
-		return k == users
+		return p.sub == "" || p.sub == "value"
 	}
-	return k.dropped[p.attribute]
+	return p.filter == nil && (p.sub == "" || p.attribute == "meta")
+}
+
+// knows reports whether an attribute is one of a resource of the kind, stored or not.
+func (k *kind) knows(attribute string) bool {
+	return k.stored[attribute] || k.fixed[attribute] || k.dropped[attribute] || k == users && strings.HasPrefix(attribute, strings.ToLower(enterpriseUser))
 }

@@ -19,6 +19,7 @@ const (
 	conflict           = 409
 	preconditionFailed = 412
 	tooManyRequests    = 429
+	notImplemented     = 501
 	unavailable        = 503
 )
 
@@ -43,6 +44,10 @@ var (
 	ErrVersion  = httpapi.New(preconditionFailed, "version_changed", "The resource has another version than If-Match names: read it again.")
 	ErrBusy     = httpapi.New(unavailable, "cluster_unavailable", "The API server did not answer. A change may have been made or not: send the request again.")
 )
+
+// ErrNotServed is about what RFC 7644 describes and is not served: bulk requests, and the user of
+// a token, which is a directory's.
+var ErrNotServed = httpapi.New(notImplemented, "not_implemented", "This is not served. /ServiceProviderConfig and /ResourceTypes describe what is.")
 
 // ErrTooFast says that a directory adds more in a short time than it may.
 var ErrTooFast = httpapi.New(tooManyRequests, "too_many_changes", "The directory adds people or members faster than it may. Send the request again later.")

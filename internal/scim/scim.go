@@ -3,7 +3,7 @@
 
 // Package scim reads and writes what a directory sends and asks by SCIM 2.0 (RFC 7643 and
 // RFC 7644): users, groups, filters, changes and lists. What directories say beyond what the
-// installation stores is accepted and dropped, as far as it is a standard attribute.
+// installation stores is accepted and dropped.
 //
 // The package is pure.
 package scim
@@ -33,11 +33,13 @@ const (
 
 // User is a person in a directory.
 type User struct {
-	// ID is the installation's name of the person, and ExternalID the directory's. Neither
-	// changes.
+	// ID is the installation's name of the person, and ExternalID the directory's, empty for
+	// none. Neither changes.
 	ID, ExternalID        string
 	UserName, DisplayName string
-	Active                bool
+	// Profile is what else is kept of the person, as JSON, empty for nothing.
+	Profile string
+	Active  bool
 	// Version changes with each write.
 	Version string
 	Created time.Time

@@ -38,7 +38,33 @@ func ParseQuery(query string) (Query, error) {
 			return Query{}, invalid(invalidSyntax, "A parameter of the query stands twice.")
 		}
 	}
-	q := Query{Filter: values.Get("filter")}
+	return queryOf(values)
+}
+
+// ParseSearch reads the body of a search, which asks what a query can (RFC 7644, section 3.4.3).
+func ParseSearch(body []byte) (Query, error) {
+	doc, err := parseObject(body)
+	if err != nil {
+		return Query{}, err
+	}
+	asked, err := members(doc)
+	if err != nil {
+		return Query{}, err
+	}
+	values := url.Values{}
+	for _, name := range []string{"filter", "startIndex", "count", "attributes", "excludedAttributes"} {
+		v := asked[strings.ToLower(name)]
+		texts := []string{v.Text}
+		for _, item := range v.Items {
+			texts = append(texts, item.Text)
+		}
+		values.Set(name, strings.Trim(strings.Join(texts, ","), ","))
+	}
+	return queryOf(values)
+}
+
+func queryOf(values url.Values) (q Query, err error) {
+	q.Filter = values.Get("filter")
 	if q.StartIndex, err = numberOf(values, "startIndex", 1); err != nil {
 		return Query{}, err
 	}

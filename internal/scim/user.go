@@ -4,6 +4,8 @@
 package scim
 
 import (
+	"strings"
+
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
@@ -20,19 +22,69 @@ func NewUser(body []byte) (User, error) {
 	return u, u.validate()
 }
 
-// PutUser reads the body that replaces a user. What identifies them stays, and so does
-// active if the body does not name it: nobody gets access back by a body that is not about
-// access.
-func PutUser(u User, body []byte) (User, error) {
+// PutUser reads the body that replaces a user, and returns what of it has no effect. What
+// identifies them stays, and so does active if the body does not name it: nobody gets access
+// back by a body that is not about access.
+func PutUser(u User, body []byte) (User, LeftOut, error) {
 	doc, err := parseObject(body)
 	if err != nil {
-		return User{}, err
+		return User{}, nil, err
 	}
-	u.UserName, u.DisplayName = "", ""
-	if err := u.read(doc); err != nil {
-		return User{}, err
+	c := changedUser{User: u, left: LeftOut{}}
+	c.UserName, c.DisplayName, c.Profile = "", "", ""
+	attributes, err := users.attributes(doc)
+	c.note(err)
+	for _, a := range attributes {
+		c.note(c.set(a.name, a.value))
 	}
-	return u, u.validate()
+	return c.result(u)
+}
+
+// changedUser is a user while a request changes them.
+type changedUser struct {
+	User
+
+	left LeftOut
+	// deactivates is whether the request says that the user is not active. Such a request is
+	// never refused: what cannot be done of it is left out.
+	deactivates bool
+	// err is the first that refuses the request otherwise.
+	err error
+}
+
+func (c *changedUser) note(err error) {
+	if err == nil {
+		return
+	}
+	c.left.addError(err)
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// set stores one attribute, or leaves it as it is if there is an error.
+func (c *changedUser) set(attribute string, v jsondoc.Value) error {
+	next := c.User
+	if err := next.set(attribute, v); err != nil {
+		return err
+	}
+	c.User = next
+	if attribute == attrActive {
+		c.deactivates = !c.Active
+	}
+	return nil
+}
+
+// result returns the user as the request changes them.
+func (c *changedUser) result(before User) (User, LeftOut, error) {
+	c.note(c.validate())
+	if c.err != nil && !c.deactivates {
+		return User{}, nil, c.err
+	}
+	if c.UserName == "" {
+		c.UserName = before.UserName
+	}
+	return c.User, c.left, nil
 }
 
 // read stores the attributes of an object.
@@ -56,16 +108,38 @@ func (u *User) set(attribute string, v jsondoc.Value) error {
 	case attrUserName:
 		u.UserName, err = textOf(v, "userName", maxText)
 	case attrDisplayName:
-		u.DisplayName, err = textOf(v, "displayName", maxText)
+		u.DisplayName, err = nameOf(v, "displayName")
 	case attrActive:
 		u.Active, err = boolOf(v, "active")
 	case attrExternalID:
-		err = setOnce(&u.ExternalID, v, "externalId", maxExternalID)
+		err = u.setExternalID(v)
 	case attrID:
 		err = isSame(u.ID, v)
+	default:
+		u.describe(operation{op: opReplace, path: path{attribute: attribute}, value: v})
 	}
 	return err
 }
+
+// setExternalID stores the externalId of a user who is created. A login joins the record by it,
+// so that one who was created without it does not get one.
+func (u *User) setExternalID(v jsondoc.Value) error {
+	former := u.ExternalID
+	if err := setOnce(&u.ExternalID, v, "externalId", maxExternalID); err != nil {
+		return err
+	}
+	switch {
+	case u.ID != "" && former != u.ExternalID:
+		return invalid(mutability, "The user was created without externalId: delete the user, and create it again with one.")
+	case strings.HasPrefix(u.ExternalID, NoExternalID):
+		return invalid(invalidValue, "externalId must not begin with %q.", NoExternalID)
+	}
+	return nil
+}
+
+// NoExternalID begins the subjects under which users without externalId are stored. No identity
+// provider has such a sub, so that no login is theirs.
+const NoExternalID = "no externalId: "
 
 // setOnce stores a text that does not change once it is there.
 func setOnce(into *string, v jsondoc.Value, attribute string, most int) error {
@@ -92,11 +166,8 @@ func isSame(id string, v jsondoc.Value) error {
 }
 
 func (u *User) validate() error {
-	switch {
-	case u.UserName == "":
+	if u.UserName == "" {
 		return invalid(invalidValue, "userName is required.")
-	case u.ExternalID == "":
-		return invalid(invalidValue, "externalId is required: map it to what the identity provider names the person by in a login, such as sub, or oid of Microsoft Entra.")
 	}
 	return nil
 }

@@ -174,6 +174,10 @@ type Invited struct {
 type Users interface {
 	// Closed reports whether the person's access was taken away.
 	Closed(ctx context.Context, who Identity) (bool, error)
+	// MayCome reports whether a bridge of a user, which the person got a moment ago, may be
+	// one that is not known here yet: the person has access, and no bridge of that user is
+	// known.
+	MayCome(ctx context.Context, who Identity, user v1alpha1.UserID) (bool, error)
 	// Bridges returns them, sorted by their users; none is no error.
 	Bridges(ctx context.Context, who Identity) ([]Bridge, error)
 	// Offer returns the user of the bridge that Onboard would make for a person

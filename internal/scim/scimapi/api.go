@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"time"
@@ -39,6 +40,8 @@ type Store interface {
 type Options struct {
 	Store       Store
 	Directories *scim.Directories
+	Metrics     *Metrics
+	Log         *slog.Logger
 	// URL is the installation's, without a slash at its end.
 	URL string
 }
@@ -63,6 +66,8 @@ type api struct {
 	store       Store
 	directories *scim.Directories
 	writer      scim.Writer
+	log         *slog.Logger
+	metrics     *Metrics
 }
 
 // maxAnswer is the memory for an answer while it is built, in bytes: twice the largest group.
@@ -70,7 +75,7 @@ const maxAnswer = 1 << 20
 
 // Feature returns SCIM as a feature of the surface.
 func Feature(o Options) httpapi.Feature {
-	a := &api{store: o.Store, directories: o.Directories, writer: scim.Writer{URL: o.URL}}
+	a := &api{store: o.Store, directories: o.Directories, writer: scim.Writer{URL: o.URL}, log: o.Log, metrics: o.Metrics}
 	f := httpapi.Feature{
 		Name: "scim", Target: target, MaxPath: maxPath, MaxQuery: maxQuery,
 		HolderRate: perSecond, TooManyOfHolder: tooMany, EncodeProblem: scim.EncodeProblem,
@@ -85,14 +90,22 @@ func Feature(o Options) httpapi.Feature {
 	for path, handle := range discovery {
 		add(http.MethodGet, path, handle)
 	}
-	add(http.MethodGet, "/Users", listUsers)
-	add(http.MethodPost, "/Users", createUser)
+	for _, slash := range []string{"", "/"} { // Some directories end the path of a list with a slash.
+		add(http.MethodGet, "/Users"+slash, listUsers)
+		add(http.MethodPost, "/Users"+slash, createUser)
+		add(http.MethodGet, "/Groups"+slash, listGroups)
+		add(http.MethodPost, "/Groups"+slash, createGroup)
+	}
+	add(http.MethodPost, "/Users/.search", searchUsers)
+	add(http.MethodPost, "/Groups/.search", searchGroups)
+	add(http.MethodPost, "/Bulk", notServed)
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		add(method, "/Me", notServed)
+	}
 	add(http.MethodGet, "/Users/:id", getUser)
 	add(http.MethodPut, "/Users/:id", changeUser(scim.PutUser))
 	add(http.MethodPatch, "/Users/:id", changeUser(scim.PatchUser))
 	add(http.MethodDelete, "/Users/:id", deleteUser)
-	add(http.MethodGet, "/Groups", listGroups)
-	add(http.MethodPost, "/Groups", createGroup)
 	add(http.MethodGet, "/Groups/:id", getGroup)
 	add(http.MethodPut, "/Groups/:id", changeGroup(scim.PutGroup))
 	add(http.MethodPatch, "/Groups/:id", changeGroup(scim.PatchGroup))
@@ -104,7 +117,7 @@ func Feature(o Options) httpapi.Feature {
 // errors are SCIM's; none needs decoding. A query passes if no two readers could split it
 // differently; the quotes, spaces and brackets of filters are encoded.
 var (
-	pathForm  = regexp.MustCompile(`^` + scim.Base + `(/[A-Za-z0-9][A-Za-z0-9:._-]*)+$`)
+	pathForm  = regexp.MustCompile(`^` + scim.Base + `((/[A-Za-z0-9][A-Za-z0-9:._-]*)+|/(Users|Groups)/(\.search)?)$`)
 	queryForm = regexp.MustCompile(`^` + parameter + `(&` + parameter + `)*$`)
 )
 
@@ -141,6 +154,20 @@ func (a *api) admit(handle func(*exchange) error) func(httpapi.Call) error {
 		return handle(&exchange{api: a, call: c, directory: d, keyID: keyID, query: q})
 	}
 }
+
+// search answers what a list answers, to the query in the body.
+func (x *exchange) search(list func(*exchange) error) error {
+	body, err := x.call.Body()
+	if err != nil {
+		return err
+	}
+	if x.query, err = scim.ParseSearch(body); err != nil {
+		return err
+	}
+	return list(x)
+}
+
+func notServed(*exchange) error { return scim.ErrNotServed }
 
 // act returns the context of a change: it is not given up when the directory is gone.
 func (x *exchange) act() (context.Context, context.CancelFunc) {

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
@@ -103,7 +105,9 @@ func do(t *testing.T, store Store, method, path, body string, auditErr error) (*
 		request: httptest.NewRequestWithContext(t.Context(), method, scim.Base+strings.ReplaceAll(path, ":id", "d-x-1"), nil),
 		writer:  httptest.NewRecorder(), token: token, body: body, auditErr: auditErr,
 	}
-	for _, r := range Feature(Options{Store: store, Directories: scim.NewDirectories(list)}).Routes {
+	metrics := must.Value(NewMetrics(prometheus.NewRegistry()))(t)
+	f := Feature(Options{Store: store, Directories: scim.NewDirectories(list), Metrics: metrics, Log: slog.New(slog.DiscardHandler)})
+	for _, r := range f.Routes {
 		if r.Method == method && r.Path == scim.Base+path {
 			err := r.Handle(c)
 			for i := range c.acts {
@@ -175,7 +179,7 @@ func TestAnActThatCannotBeNotedIsNotAnswered(t *testing.T) {
 func TestPathsAndQueriesThatPass(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/scim/v2/Users": true, "/scim/v2/Users/d-abc-1": true, "/scim/v2/Schemas/urn:ietf:params:scim:schemas:core:2.0:User": true, "/scim/v2/Bulk": true,
-		"/scim/v2": false, "/scim/v2/": false, "/scim/v2/Users/": false, "/scim/v2/Users/..": false, "/scim/v2/../admin": false, "/scim/v2/Users//x": false, "/scim/v2/Users/%2e": false,
+		"/scim/v2": false, "/scim/v2/": false, "/scim/v2/Users/": true, "/scim/v2/Groups/.search": true, "/scim/v2/Me/": false, "/scim/v2/.search": false, "/scim/v2/Users/x/": false, "/scim/v2/Users/.x": false, "/scim/v2/Users/..": false, "/scim/v2/../admin": false, "/scim/v2/Users//x": false, "/scim/v2/Users/%2e": false,
 		"/scim/v2/Users/a;b": false, "/scim/v1/Users": false, "/scim/v2x/Users": false,
 	} {
 		if _, ok := target(path); ok != want {

@@ -24,6 +24,8 @@ func listGroups(x *exchange) error {
 	return x.answer(http.StatusOK, x.writer.Groups(found, x.query))
 }
 
+func searchGroups(x *exchange) error { return x.search(listGroups) }
+
 func getGroup(x *exchange) error {
 	g, err := x.store.Group(x.call.Request().Context(), x.directory, x.call.Param("id"))
 	if err != nil {
@@ -37,16 +39,19 @@ func createGroup(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	g, err := scim.NewGroup(body, x.store.IsUserID)
+	g, left, err := scim.NewGroup(body, x.store.IsUserID)
 	if err != nil {
 		return err
 	}
+	asked := len(g.Members)
 	ctx, cancel := x.act()
 	defer cancel()
 	const act = "groups.create"
 	if g, err = x.store.CreateGroup(ctx, x.directory, g); err != nil {
 		return x.failed(act, "", err)
 	}
+	left.NoteMembers(asked - len(g.Members))
+	x.leftOut(g.ID, left)
 	if err := x.audit(act, g.ID, false); err != nil {
 		return err
 	}
@@ -61,7 +66,7 @@ func createGroup(x *exchange) error {
 
 // changeGroup answers a PUT, or a PATCH: that without the group, which may have 10,000
 // members, unless the directory asks for attributes of it.
-func changeGroup(change func(scim.Group, []byte, scim.IsUserID) (scim.Group, error)) func(*exchange) error {
+func changeGroup(change func(scim.Group, []byte, scim.IsUserID) (scim.Group, scim.LeftOut, error)) func(*exchange) error {
 	return func(x *exchange) error {
 		body, err := x.call.Body()
 		if err != nil {
@@ -71,15 +76,20 @@ func changeGroup(change func(scim.Group, []byte, scim.IsUserID) (scim.Group, err
 		defer cancel()
 		const act = "groups.update"
 		id := x.call.Param("id")
+		var asked scim.Group
+		var left scim.LeftOut
 		before, after, err := x.store.ChangeGroup(ctx, x.directory, id, func(g scim.Group) (scim.Group, error) {
-			if err := x.checkVersion(g.Version); err != nil {
-				return g, err
+			err := x.checkVersion(g.Version)
+			if err == nil {
+				asked, left, err = change(g, body, x.store.IsUserID)
 			}
-			return change(g, body, x.store.IsUserID)
+			return asked, err
 		})
 		if err != nil {
 			return x.failed(act, id, err)
 		}
+		left.NoteMembers(len(asked.Members) - len(after.Members))
+		x.leftOut(id, left)
 		if before.Version != after.Version {
 			if err := x.audit(act, id, false); err != nil {
 				return err

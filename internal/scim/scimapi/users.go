@@ -22,6 +22,8 @@ func listUsers(x *exchange) error {
 	return x.answer(http.StatusOK, x.writer.Users(found, x.query))
 }
 
+func searchUsers(x *exchange) error { return x.search(listUsers) }
+
 func getUser(x *exchange) error {
 	u, err := x.store.User(x.call.Request().Context(), x.directory, x.call.Param("id"))
 	if err != nil {
@@ -48,6 +50,9 @@ func createUser(x *exchange) error {
 	if err := x.audit(act, u.ID, false); err != nil {
 		return err
 	}
+	left := scim.LeftOut{}
+	left.NoteUser(u)
+	x.leftOut(u.ID, left)
 	h := x.call.Writer().Header()
 	h.Set("Location", x.writer.UserLocation(u.ID))
 	h.Set("ETag", u.Version)
@@ -55,7 +60,7 @@ func createUser(x *exchange) error {
 }
 
 // changeUser answers a PUT or a PATCH.
-func changeUser(change func(scim.User, []byte) (scim.User, error)) func(*exchange) error {
+func changeUser(change func(scim.User, []byte) (scim.User, scim.LeftOut, error)) func(*exchange) error {
 	return func(x *exchange) error {
 		body, err := x.call.Body()
 		if err != nil {
@@ -64,15 +69,22 @@ func changeUser(change func(scim.User, []byte) (scim.User, error)) func(*exchang
 		ctx, cancel := x.act()
 		defer cancel()
 		id := x.call.Param("id")
+		var asked scim.User
+		var left scim.LeftOut
 		before, after, err := x.store.ChangeUser(ctx, x.directory, id, func(u scim.User) (scim.User, error) {
-			if err := x.checkVersion(u.Version); err != nil {
-				return u, err
+			err := x.checkVersion(u.Version)
+			if err == nil {
+				asked, left, err = change(u, body)
 			}
-			return change(u, body)
+			return asked, err
 		})
 		if err != nil {
 			return x.failed("users.update", id, err)
 		}
+		if asked.UserName != after.UserName {
+			left.NoteTaken()
+		}
+		x.leftOut(id, left)
 		if before != after {
 			if err := x.audit(actOf(before, after), id, false); err != nil {
 				return err

@@ -165,14 +165,7 @@ func (s *groupStore) CreateGroup(ctx context.Context, d *scim.Directory, g scim.
 	if err != nil {
 		return scim.Group{}, err
 	}
-	all, err := s.all(ctx, d)
-	if err != nil {
-		return scim.Group{}, err
-	}
-	if err := checkValue(all, d, value, ""); err != nil {
-		return scim.Group{}, err
-	}
-	if err := checkGroups(all, d, "", len(g.Members)); err != nil {
+	if err := s.admit(ctx, d, value, &g); err != nil {
 		return scim.Group{}, err
 	}
 	for i := range maxNames {
@@ -199,6 +192,23 @@ func (s *groupStore) CreateGroup(ctx context.Context, d *scim.Directory, g scim.
 		}
 	}
 	return scim.Group{}, scim.Taken(attribute)
+}
+
+// admit returns why there cannot be a group with a value. It leaves out members who were deleted.
+func (s *groupStore) admit(ctx context.Context, d *scim.Directory, value string, g *scim.Group) error {
+	all, err := s.all(ctx, d)
+	if err != nil {
+		return err
+	}
+	if err := checkValue(all, d, value, ""); err != nil {
+		return err
+	}
+	gone, err := s.gone(ctx, d.Issuer)
+	if err != nil {
+		return err
+	}
+	g.Members = slices.DeleteFunc(g.Members, gone)
+	return checkGroups(all, d, "", len(g.Members))
 }
 
 // groupName returns the name to try for a group after so many others. No value has a line
@@ -229,13 +239,16 @@ func (s *groupStore) ChangeGroup(ctx context.Context, d *scim.Directory, id stri
 		if err != nil {
 			return err
 		}
-		if before, err = s.groupOf(ctx, stored); err != nil {
+		gone, err := s.gone(ctx, d.Issuer)
+		if err != nil {
 			return err
 		}
+		before = shown(stored, gone)
 		changed, err := change(before)
 		if err != nil {
 			return err
 		}
+		changed.Members = slices.DeleteFunc(changed.Members, gone)
 		next := stored.DeepCopy()
 		if err := s.storeGroup(ctx, d, next, changed); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -63,9 +64,25 @@ func isOf(p *v1alpha1.BridgePerson, d *scim.Directory) bool {
 func userOf(p *v1alpha1.BridgePerson) scim.User {
 	of := p.Spec.Directory
 	return scim.User{
-		ID: access.MemberID(p.Name, of.Incarnation), ExternalID: p.Spec.Subject, UserName: of.UserName, DisplayName: of.DisplayName,
-		Active: of.Active, Version: version(p), Created: p.CreationTimestamp.Time,
+		ID: access.MemberID(p.Name, of.Incarnation), ExternalID: externalIDOf(p.Spec.Subject), UserName: of.UserName, DisplayName: of.DisplayName,
+		Profile: of.Profile, Active: of.Active, Version: version(p), Created: p.CreationTimestamp.Time,
 	}
+}
+
+// subjectOf returns the subject under which a user is stored who is created: the externalId, or
+// without one a text that is made of the userName and is no subject of a login.
+func subjectOf(d *scim.Directory, u scim.User) string {
+	if u.ExternalID != "" {
+		return u.ExternalID
+	}
+	return scim.NoExternalID + nameOf(d, scim.NoExternalID+strings.ToLower(u.UserName))
+}
+
+func externalIDOf(subject string) string {
+	if strings.HasPrefix(subject, scim.NoExternalID) {
+		return ""
+	}
+	return subject
 }
 
 // Users returns the users of a directory that match, the oldest first.
@@ -89,9 +106,15 @@ func (s *userStore) Users(ctx context.Context, d *scim.Directory, f scim.Filter)
 	if err != nil {
 		return nil, fmt.Errorf("list users: %w", err)
 	}
+	return usersIn(persons, d, f), nil
+}
+
+// usersIn returns the users among persons that match, the oldest first.
+func usersIn(persons []v1alpha1.BridgePerson, d *scim.Directory, f scim.Filter) []scim.User {
 	var found []scim.User
+	userName, named := f.UserName()
 	for i := range persons {
-		if !isOf(&persons[i], d) {
+		if !isOf(&persons[i], d) || named && !scim.SameName(persons[i].Spec.Directory.UserName, userName) {
 			continue
 		}
 		if u := userOf(&persons[i]); f.User(&u) {
@@ -99,7 +122,7 @@ func (s *userStore) Users(ctx context.Context, d *scim.Directory, f scim.Filter)
 		}
 	}
 	slices.SortFunc(found, func(a, b scim.User) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
-	return found, nil
+	return found
 }
 
 // one returns the list of a resource if it is there and matches.
@@ -126,7 +149,8 @@ func nameOf(d *scim.Directory, externalID string) string {
 func (s *userStore) CreateUser(ctx context.Context, d *scim.Directory, u scim.User) (scim.User, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	name := nameOf(d, u.ExternalID)
+	subject := subjectOf(d, u)
+	name := nameOf(d, subject)
 	persons, err := s.known.Persons(ctx)
 	if err != nil {
 		return scim.User{}, fmt.Errorf("list users: %w", err)
@@ -139,12 +163,12 @@ func (s *userStore) CreateUser(ctx context.Context, d *scim.Directory, u scim.Us
 	}
 	p := &v1alpha1.BridgePerson{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
-		Spec:       v1alpha1.BridgePersonSpec{Issuer: d.Issuer, Subject: u.ExternalID, Access: v1alpha1.AccessAllowed, Directory: &v1alpha1.PersonDirectory{Incarnation: s.incarnation(0)}},
+		Spec:       v1alpha1.BridgePersonSpec{Issuer: d.Issuer, Subject: subject, Access: v1alpha1.AccessAllowed, Directory: &v1alpha1.PersonDirectory{Incarnation: s.incarnation(0)}},
 	}
 	store(p, d, u)
 	err = s.client.Create(ctx, p, client.FieldOwner(v1alpha1.FieldOwnerIngress))
 	if apierrors.IsAlreadyExists(err) {
-		return s.revive(ctx, d, u)
+		return s.revive(ctx, d, name, u)
 	}
 	if err != nil {
 		return scim.User{}, fmt.Errorf("create BridgePerson: %w", err)
@@ -153,11 +177,11 @@ func (s *userStore) CreateUser(ctx context.Context, d *scim.Directory, u scim.Us
 }
 
 // revive creates a user again who was deleted.
-func (s *userStore) revive(ctx context.Context, d *scim.Directory, u scim.User) (scim.User, error) {
+func (s *userStore) revive(ctx context.Context, d *scim.Directory, name string, u scim.User) (scim.User, error) {
 	var revived scim.User
 	err := retry(ctx, func() error {
 		before := &v1alpha1.BridgePerson{}
-		if err := s.client.Get(ctx, s.key(nameOf(d, u.ExternalID)), before); err != nil {
+		if err := s.client.Get(ctx, s.key(name), before); err != nil {
 			return err
 		}
 		if before.Spec.Directory == nil || !before.Spec.Directory.Deleted || before.Spec.Issuer != d.Issuer {
@@ -179,7 +203,7 @@ func (s *userStore) revive(ctx context.Context, d *scim.Directory, u scim.User) 
 // store stores what a directory says of a user, and what follows for their access.
 func store(p *v1alpha1.BridgePerson, d *scim.Directory, u scim.User) {
 	of := p.Spec.Directory
-	of.UserName, of.DisplayName, of.Active = u.UserName, u.DisplayName, u.Active
+	of.UserName, of.DisplayName, of.Profile, of.Active = u.UserName, u.DisplayName, u.Profile, u.Active
 	settle(p, d)
 }
 
@@ -222,8 +246,11 @@ func (s *userStore) ChangeUser(ctx context.Context, d *scim.Directory, id string
 			if err != nil {
 				return fmt.Errorf("list users: %w", err)
 			}
-			if err := checkUserName(persons, d, changed.UserName, p.Name); err != nil {
+			switch err := checkUserName(persons, d, changed.UserName, p.Name); {
+			case err != nil && changed.Active:
 				return err
+			case err != nil: // A name keeps no directory from taking access away.
+				changed.UserName = before.UserName
 			}
 		}
 		store(p, d, changed)
@@ -239,7 +266,7 @@ func (s *userStore) DeleteUser(ctx context.Context, d *scim.Directory, id string
 		if err := check(userOf(p)); err != nil {
 			return err
 		}
-		p.Spec.Directory.Deleted, p.Spec.Directory.Active = true, false
+		p.Spec.Directory.Deleted, p.Spec.Directory.Active, p.Spec.Directory.Profile = true, false, ""
 		settle(p, d)
 		return nil
 	}, nil)

@@ -46,6 +46,10 @@ type Directory struct {
 	Trusted []string
 }
 
+func personOf(who flow.Identity) route.Person {
+	return route.Person{Subject: oauth.KeyOf(who.Issuer, who.Subject), Ruled: who.User, Since: who.Since}
+}
+
 // Closed implements flow.Users.
 func (l *Directory) Closed(_ context.Context, who flow.Identity) (bool, error) {
 	t := l.Routes.Current()
@@ -53,6 +57,16 @@ func (l *Directory) Closed(_ context.Context, who flow.Identity) (bool, error) {
 		return false, errUnknownRoutes
 	}
 	return t.Standing(oauth.KeyOf(who.Issuer, who.Subject)).Closed, nil
+}
+
+// MayCome implements flow.Users.
+func (l *Directory) MayCome(_ context.Context, who flow.Identity, user v1alpha1.UserID) (bool, error) {
+	t := l.Routes.Current()
+	if t == nil {
+		return false, errUnknownRoutes
+	}
+	_, known := t.Lookup(user)
+	return !known && t.IsOpen(personOf(who)), nil
 }
 
 // checkOpen returns an error that wraps flow.ErrNotInvited for a person whose access was
@@ -72,7 +86,7 @@ func (l *Directory) Bridges(_ context.Context, who flow.Identity) ([]flow.Bridge
 		return nil, errUnknownRoutes
 	}
 	var bridges []flow.Bridge
-	for b := range t.BridgesOf(route.Person{Subject: oauth.KeyOf(who.Issuer, who.Subject), Ruled: who.User, Since: who.Since}) {
+	for b := range t.BridgesOf(personOf(who)) {
 		bridges = append(bridges, l.bridge(b, who))
 	}
 	return bridges, nil

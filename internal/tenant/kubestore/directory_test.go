@@ -183,3 +183,42 @@ func TestWhoIsLetInDependsOnTheMode(t *testing.T) {
 		t.Error("who was let in is not")
 	}
 }
+
+// TestABridgeThatMayComeIsNotOneThatWasTakenAway also has the record of a user, which says
+// nothing of the person.
+func TestABridgeThatMayComeIsNotOneThatWasTakenAway(t *testing.T) {
+	login := time.Date(2026, 1, 2, 3, 4, 5, 300_000_000, time.UTC)
+	who := flow.Identity{Issuer: loginIssuer, Subject: "42", Since: login}
+	closed := func(of v1alpha1.BridgePersonSpec) *v1alpha1.BridgePerson {
+		of.Access = v1alpha1.AccessOffboarded
+		return &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Name: "record"}, Spec: of}
+	}
+	person := v1alpha1.BridgePersonSpec{Issuer: loginIssuer, Subject: "42"}
+	back := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Name: "record"}, Spec: person}
+	back.Status.LoginsEndedTime = new(metav1.NewTime(login.Truncate(time.Second)))
+	for name, test := range map[string]struct {
+		record *v1alpha1.BridgePerson
+		bridge bool
+		want   bool
+	}{
+		"nothing is known":                          {nil, false, true},
+		"the person was offboarded":                 {closed(person), false, false},
+		"the person was offboarded and is back":     {back, false, false},
+		"the user of the bridge was offboarded":     {closed(v1alpha1.BridgePersonSpec{User: "new"}), true, false},
+		"the bridge is known, and not the person's": {nil, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := route.NewIndex()
+			if test.record != nil {
+				x.SetPerson(test.record)
+			}
+			if test.bridge {
+				x.SetBridge(named("people", "new", "42"))
+			}
+			l := &Directory{Routes: tables{x.Snapshot()}}
+			if got, err := l.MayCome(t.Context(), who, "new"); err != nil || got != test.want {
+				t.Errorf("%t, %v; want %t", got, err, test.want)
+			}
+		})
+	}
+}

@@ -915,6 +915,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: incarnation
       type:
         scalar: numeric
+    - name: profile
+      type:
+        scalar: string
     - name: userName
       type:
         scalar: string

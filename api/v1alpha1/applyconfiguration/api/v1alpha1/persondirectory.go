@@ -17,6 +17,10 @@ type PersonDirectoryApplyConfiguration struct {
 	// userName and displayName are the directory's names of the person. They have no effect.
 	UserName    *string `json:"userName,omitempty"`
 	DisplayName *string `json:"displayName,omitempty"`
+	// profile is what else the directory says of the person, as a JSON object of standard
+	// attributes of SCIM: name, emails, title and languages. It has no effect, goes back to the
+	// directory, and is removed when the directory deletes the person.
+	Profile *string `json:"profile,omitempty"`
 	// active is whether the person is active in the directory.
 	Active *bool `json:"active,omitempty"`
 	// deleted says that the directory deleted the person.
@@ -53,6 +57,14 @@ func (b *PersonDirectoryApplyConfiguration) WithUserName(value string) *PersonDi
 // If called multiple times, the DisplayName field is set to the value of the last call.
 func (b *PersonDirectoryApplyConfiguration) WithDisplayName(value string) *PersonDirectoryApplyConfiguration {
 	b.DisplayName = &value
+	return b
+}
+
+// WithProfile sets the Profile field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Profile field is set to the value of the last call.
+func (b *PersonDirectoryApplyConfiguration) WithProfile(value string) *PersonDirectoryApplyConfiguration {
+	b.Profile = &value
 	return b
 }
 
