@@ -179,6 +179,7 @@ func qwenCode(w Window) start {
 	}
 }
 
+// cline has its session in its own process: a daemon would outlive it.
 func cline(w Window) start {
 	program := w.file("@cline/cli-linux-%s/bin/cline", arch())
 	return start{
@@ -187,6 +188,7 @@ func cline(w Window) start {
 		files: map[string]any{".cline/data/settings/cline_mcp_settings.json": object{
 			"mcpServers": object{Server: object{"type": "streamableHttp", "url": w.URL, "headers": w.headers()}},
 		}},
+		env: map[string]string{"CLINE_SESSION_BACKEND_MODE": "local", "CLINE_NO_AUTO_UPDATE": "1"},
 	}
 }
 
