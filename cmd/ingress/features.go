@@ -4,7 +4,9 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
+	"strings"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -29,6 +31,9 @@ type newFeature func(c *core, o *options) (httpapi.Feature, error)
 // the background.
 func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
 	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, programsFeature, catalogFeature}
+	if l.oauth == nil {
+		list = append(list, keysAloneFeature)
+	}
 	if l.server != nil {
 		list = append(list, l.feature)
 	}
@@ -206,6 +211,17 @@ func catalogFeature(c *core, o *options) (httpapi.Feature, error) {
 	f.SourceRate, f.TooManyFromSource = o.Ingress.CatalogReads, problems.TooManyReads
 	f.HolderRate, f.TooManyOfHolder = o.Ingress.CatalogWrites, problems.TooManyWrites
 	f.Run = c.catalog.Run
+	return f, nil
+}
+
+// keysAloneFeature answers clients that look for logins where there are none.
+func keysAloneFeature(_ *core, o *options) (httpapi.Feature, error) {
+	where := "Ask " + cmp.Or(o.Console.Contact, "an administrator") + " for a key"
+	if o.Console.Enabled {
+		where += "; with one you make others at " + strings.TrimSuffix(o.Catalog.URL, "/") + "/keys"
+	}
+	f := management.KeysAlone(where + ".")
+	f.SourceRate, f.TooManyFromSource = o.Ingress.LoginRequests, problems.TooManyLogins
 	return f, nil
 }
 

@@ -47,8 +47,9 @@ func noAdministrators(httpapi.Call, httpapi.Administrator, string) error { retur
 func (noProvider) ID() string { return "idp" }
 
 // allRoutes returns every route that an ingress can serve, in whatever configuration, but
-// for the pages of the two consoles: these are for people with a session. The pages of a
-// login are among the routes, because clients send people to them.
+// for the pages of the two consoles, which are for people with a session, and the refusals of
+// an installation without logins. The pages of a login are among the routes, because clients
+// send people to them.
 func allRoutes(t *testing.T) []httpapi.Route {
 	t.Helper()
 	logins, err := authserver.New(authserver.Options{
@@ -110,6 +111,8 @@ func TestTheFeaturesAreAllThatIsServed(t *testing.T) {
 	}
 	want := []string{
 		"healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, programsFeature, catalogFeature",
+		// Where there are no logins, clients are told so at the paths of logins and others.
+		"keysAloneFeature",
 		"l.feature",
 		"scimFeature",
 		"func(*core, *options) (httpapi.Feature, error) { return management.Shared(*l.shared), nil }",
