@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // connectPage says how apps are set up.
@@ -36,8 +36,8 @@ func (h *serverPages) connect(v *visit) error {
 	p.Local = strings.HasPrefix(p.URL, "http://")
 	if p.Logins {
 		p.Cursor = template.URL("cursor://anysphere.cursor-deeplink/mcp/install?name=" + url.QueryEscape(p.AppName) + "&config=" + //nolint:gosec // All of it is escaped.
-			url.QueryEscape(base64.StdEncoding.EncodeToString(flow.Encode(map[string]string{"url": p.URL}))))
-		p.VSCode = template.URL("vscode:mcp/install?" + url.PathEscape(string(flow.Encode(map[string]string{"name": p.AppName, "type": "http", "url": p.URL})))) //nolint:gosec // As above.
+			url.QueryEscape(base64.StdEncoding.EncodeToString(jsondoc.EncodeExact(map[string]string{"url": p.URL}))))
+		p.VSCode = template.URL("vscode:mcp/install?" + url.PathEscape(string(jsondoc.EncodeExact(map[string]string{"name": p.AppName, "type": "http", "url": p.URL})))) //nolint:gosec // As above.
 	}
 	p.ClaudeCode = "claude mcp add --transport http " + p.AppName + " " + p.URL
 	if !p.Logins {
