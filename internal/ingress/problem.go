@@ -49,7 +49,7 @@ func writeProblem(r *request, err error, body []byte) {
 	h.Set("Cache-Control", "no-store")
 	p.SetHeader(h, "hosted-bridge")
 	if p.Status == http.StatusNotFound {
-		// What is not there has no quota, and looks like what is not the caller's.
+		// What is not there has no quota.
 		h.Del("RateLimit")
 		h.Del("RateLimit-Policy")
 	}
