@@ -120,9 +120,11 @@ type Entry struct {
 	URL    string
 }
 
-// args returns the program's arguments, whose syntax is the same in JSON and TOML.
+// args returns the program's arguments, whose syntax is the same in JSON and TOML. Without a
+// command the program serves over stdio. Claude Code hides arguments wherever they stand in
+// errors: with serve, "server" would read "[redacted]r".
 func (e Entry) args() jsondoc.Value {
-	v := jsondoc.Value{Kind: jsondoc.Array, Items: []jsondoc.Value{jsondoc.Text("serve")}}
+	v := jsondoc.Value{Kind: jsondoc.Array}
 	if e.Config != "" {
 		v.Items = append(v.Items, jsondoc.Text("--config"), jsondoc.Text(e.Config))
 	}

@@ -21,17 +21,17 @@ func TestSnippets(t *testing.T) {
 		entry  Entry
 		want   string // compact; empty for a refusal
 	}{
-		"Claude Code, a program":   {"claude-code", program, `{"mcpServers":{"hosted-bridge":{"type":"stdio","command":"/opt/bridge","args":["serve"]}}}`},
+		"Claude Code, a program":   {"claude-code", program, `{"mcpServers":{"hosted-bridge":{"type":"stdio","command":"/opt/bridge","args":[]}}}`},
 		"Claude Code, a URL":       {"claude-code", remote, `{"mcpServers":{"hosted-bridge":{"type":"http","url":"http://127.0.0.1:3100/mcp"}}}`},
-		"Cursor, a configuration":  {"cursor", Entry{Command: "/opt/bridge", Config: "/x/c.json"}, `{"mcpServers":{"hosted-bridge":{"command":"/opt/bridge","args":["serve","--config","/x/c.json"]}}}`},
-		"Codex, a configuration":   {"codex", Entry{Command: "/opt/bridge", Config: "/x/c.json"}, `[mcp_servers.hosted-bridge]command="/opt/bridge"args=["serve","--config","/x/c.json"]`},
-		"Claude Desktop":           {"claude-desktop", program, `{"mcpServers":{"hosted-bridge":{"command":"/opt/bridge","args":["serve"]}}}`},
+		"Cursor, a configuration":  {"cursor", Entry{Command: "/opt/bridge", Config: "/x/c.json"}, `{"mcpServers":{"hosted-bridge":{"command":"/opt/bridge","args":["--config","/x/c.json"]}}}`},
+		"Codex, a configuration":   {"codex", Entry{Command: "/opt/bridge", Config: "/x/c.json"}, `[mcp_servers.hosted-bridge]command="/opt/bridge"args=["--config","/x/c.json"]`},
+		"Claude Desktop":           {"claude-desktop", program, `{"mcpServers":{"hosted-bridge":{"command":"/opt/bridge","args":[]}}}`},
 		"Claude Desktop, a URL":    {"claude-desktop", remote, ""},
 		"Cursor, a URL":            {"cursor", remote, `{"mcpServers":{"hosted-bridge":{"url":"http://127.0.0.1:3100/mcp"}}}`},
-		"VS Code":                  {"vscode", program, `{"servers":{"hosted-bridge":{"type":"stdio","command":"/opt/bridge","args":["serve"]}}}`},
+		"VS Code":                  {"vscode", program, `{"servers":{"hosted-bridge":{"type":"stdio","command":"/opt/bridge","args":[]}}}`},
 		"Windsurf, a URL":          {"windsurf", remote, `{"mcpServers":{"hosted-bridge":{"serverUrl":"http://127.0.0.1:3100/mcp"}}}`},
 		"Gemini, a URL":            {"gemini", remote, `{"mcpServers":{"hosted-bridge":{"httpUrl":"http://127.0.0.1:3100/mcp"}}}`},
-		"Codex, a program":         {"codex", program, `[mcp_servers.hosted-bridge]command="/opt/bridge"args=["serve"]`},
+		"Codex, a program":         {"codex", program, `[mcp_servers.hosted-bridge]command="/opt/bridge"args=[]`},
 		"Codex, a URL":             {"codex", remote, `[mcp_servers.hosted-bridge]url="http://127.0.0.1:3100/mcp"`},
 		"a client that is unknown": {"notepad", program, ""},
 	}
