@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
@@ -18,7 +19,9 @@ const maxRegistration = 64 << 10
 
 // discovery matches the paths of metadata by which clients look for logins: at the root, and
 // before the path of a bridge (RFC 8414, RFC 9728).
-var discovery = regexp.MustCompile(`^/\.well-known/(oauth-protected-resource|oauth-authorization-server|openid-configuration)(/[a-z0-9/-]*)?$`)
+var discovery = regexp.MustCompile(`^/\.well-known/(` + strings.Join(metadataNames, "|") + `)(/[a-z0-9/-]*)?$`)
+
+var metadataNames = []string{"oauth-protected-resource", "oauth-authorization-server", "openid-configuration"}
 
 // KeysAlone returns the feature of an installation without logins that answers clients that
 // look for them. Where clients find no metadata, they register at /register, and show the
@@ -27,12 +30,13 @@ var discovery = regexp.MustCompile(`^/\.well-known/(oauth-protected-resource|oau
 // where a person gets a key.
 func KeysAlone(where string) httpapi.Feature {
 	// Clients hide what follows "Bearer " and "Authorization: " in errors, since it may be a key.
-	text := "This installation takes API keys, not logins. Send your key in the header X-API-Key, or in Authorization after the word Bearer. " + where
+	text := "This installation takes API keys, not logins. " +
+		"Send your key in the header X-API-Key, or in Authorization after the word Bearer. " + where
 	noMetadata := httpapi.New(http.StatusNotFound, "access_denied", text)
 	// RFC 7591, section 3.2.2 and RFC 6749, section 5.2.
 	noEndpoint := httpapi.New(http.StatusBadRequest, "access_denied", text)
 	f := httpapi.Feature{Name: "login", MaxPath: maxPath, EncodeProblem: oauthError}
-	for _, name := range []string{"oauth-protected-resource", "oauth-authorization-server", "openid-configuration"} {
+	for _, name := range metadataNames {
 		for _, below := range []string{"", "/*resource"} {
 			f.Routes = append(f.Routes, httpapi.Route{
 				Method: http.MethodGet, Path: "/.well-known/" + name + below, Access: httpapi.Public,
