@@ -4,9 +4,7 @@
 package main
 
 import (
-	"cmp"
 	"crypto/rand"
-	"strings"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -31,10 +29,7 @@ type newFeature func(c *core, o *options) (httpapi.Feature, error)
 // the background.
 func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
 	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, programsFeature, catalogFeature}
-	if l.oauth == nil {
-		list = append(list, keysAloneFeature)
-	}
-	if l.server != nil {
+	if l.server != nil || l.oauth == nil {
 		list = append(list, l.feature)
 	}
 	if o.SCIM.File != "" {
@@ -214,20 +209,13 @@ func catalogFeature(c *core, o *options) (httpapi.Feature, error) {
 	return f, nil
 }
 
-// keysAloneFeature answers clients that look for logins where there are none.
-func keysAloneFeature(_ *core, o *options) (httpapi.Feature, error) {
-	where := "Ask " + cmp.Or(o.Console.Contact, "an administrator") + " for a key"
-	if o.Console.Enabled {
-		where += "; with one you make others at " + strings.TrimSuffix(o.Catalog.URL, "/") + "/keys"
-	}
-	f := management.KeysAlone(where + ".")
-	f.SourceRate, f.TooManyFromSource = o.Ingress.LoginRequests, problems.TooManyLogins
-	return f, nil
-}
-
-// feature serves the pages and endpoints of the own authorization server.
+// feature serves the pages and endpoints of the own authorization server. Where no logins are
+// accepted, it says so.
 func (l *logins) feature(_ *core, o *options) (httpapi.Feature, error) {
-	f := l.server.Feature()
+	f := management.KeysAlone(o.Console.WhereKeysAre(o.Catalog.URL))
+	if l.server != nil {
+		f = l.server.Feature()
+	}
 	f.SourceRate, f.TooManyFromSource = o.Ingress.LoginRequests, problems.TooManyLogins
 	return f, nil
 }

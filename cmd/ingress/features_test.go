@@ -20,7 +20,7 @@ func TestAnInstallationWithoutLoginsSaysWhereKeysAre(t *testing.T) {
 		o := defaults()
 		o.Catalog.URL = "https://bridges.example.com"
 		change(&o)
-		f := must.Value(keysAloneFeature(nil, &o))(t)
+		f := must.Value((&logins{}).feature(nil, &o))(t)
 		for _, r := range f.Routes {
 			p, ok := errors.AsType[*httpapi.Problem](r.Handle(nil))
 			if !ok || !strings.HasSuffix(p.Detail, ". "+want) {

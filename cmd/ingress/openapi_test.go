@@ -111,8 +111,6 @@ func TestTheFeaturesAreAllThatIsServed(t *testing.T) {
 	}
 	want := []string{
 		"healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, programsFeature, catalogFeature",
-		// Where there are no logins, clients are told so at the paths of logins and others.
-		"keysAloneFeature",
 		"l.feature",
 		"scimFeature",
 		"func(*core, *options) (httpapi.Feature, error) { return management.Shared(*l.shared), nil }",
