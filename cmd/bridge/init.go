@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hostedbridge/hostedbridge/internal/clientconfig"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
 )
 
@@ -31,10 +32,10 @@ func newInit() *cobra.Command {
 				return err
 			}
 			if client == "" {
-				c.PrintErrf("add servers with bridge add, or in the file; tell a client with bridge init --client (%s)\n", strings.Join(laptop.ClientNames(), ", "))
+				c.PrintErrf("add servers with bridge add, or in the file; tell a client with bridge init --client (%s)\n", strings.Join(clientconfig.Names(), ", "))
 				return nil
 			}
-			found, err := laptop.FindClient(client)
+			found, err := clientconfig.Find(client)
 			if err != nil {
 				return err
 			}
@@ -45,7 +46,7 @@ func newInit() *cobra.Command {
 			if write {
 				return m.register(c, found, entry)
 			}
-			snippet, err := found.Snippet(entry)
+			snippet, err := laptop.Snippet(found, entry)
 			if err != nil {
 				return err
 			}
@@ -55,7 +56,7 @@ func newInit() *cobra.Command {
 		}),
 	}
 	configFlag(c, &path)
-	c.Flags().StringVar(&client, "client", "", "client to configure: "+strings.Join(laptop.ClientNames(), ", "))
+	c.Flags().StringVar(&client, "client", "", "client to configure: "+strings.Join(clientconfig.Names(), ", "))
 	c.Flags().StringVar(&http, "http", "", "port of a running bridge serve --http PORT; without it, each client starts its own bridge")
 	c.Flags().BoolVar(&write, "write", false, "add the entry to the client's configuration file")
 	return c
@@ -99,9 +100,9 @@ func (m *machine) begin(c *cobra.Command) error {
 }
 
 // register puts the bridge into a client's file.
-func (m *machine) register(c *cobra.Command, client laptop.Client, e laptop.Entry) error {
+func (m *machine) register(c *cobra.Command, client clientconfig.Client, e laptop.Entry) error {
 	path := client.File(m.folders.Home, runtime.GOOS)
-	backup, changed, err := client.Write(path, e)
+	backup, changed, err := laptop.Write(client, path, e)
 	switch {
 	case err != nil:
 		return err

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
 )
 
@@ -88,9 +88,7 @@ func (o listOptions) run(c *cobra.Command, m *machine, query url.Values) error {
 		return err
 	}
 	if o.asJSON {
-		e := json.NewEncoder(c.OutOrStdout())
-		e.SetIndent("", "  ")
-		return e.Encode(found)
+		return jsondoc.Print(c.OutOrStdout(), found)
 	}
 	if found.Total == 0 {
 		c.PrintErrln("no recipe is found")

@@ -78,9 +78,7 @@ func newStatus() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				e := json.NewEncoder(c.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(map[string]any{"config": m.path, "format": s.Format, "warnings": s.Warnings, "servers": states})
+				return jsondoc.Print(c.OutOrStdout(), map[string]any{"config": m.path, "format": s.Format, "warnings": s.Warnings, "servers": states})
 			}
 			for _, w := range s.Warnings {
 				c.PrintErrln("note:", w)

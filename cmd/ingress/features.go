@@ -29,7 +29,7 @@ type newFeature func(c *core, o *options) (httpapi.Feature, error)
 // the background.
 func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
 	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, programsFeature, catalogFeature}
-	if l.server != nil {
+	if l.server != nil || l.oauth == nil {
 		list = append(list, l.feature)
 	}
 	if o.SCIM.File != "" {
@@ -209,9 +209,13 @@ func catalogFeature(c *core, o *options) (httpapi.Feature, error) {
 	return f, nil
 }
 
-// feature serves the pages and endpoints of the own authorization server.
+// feature serves the pages and endpoints of the own authorization server. Where no logins are
+// accepted, it says so.
 func (l *logins) feature(_ *core, o *options) (httpapi.Feature, error) {
-	f := l.server.Feature()
+	f := management.KeysAlone(o.Console.WhereKeysAre(o.Catalog.URL))
+	if l.server != nil {
+		f = l.server.Feature()
+	}
 	f.SourceRate, f.TooManyFromSource = o.Ingress.LoginRequests, problems.TooManyLogins
 	return f, nil
 }

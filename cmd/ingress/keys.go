@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
@@ -59,9 +59,7 @@ func runKeys(args []string, random io.Reader, now time.Time, stdout, stderr io.W
 		return err
 	}
 	if k.Output == "json" {
-		encoder := json.NewEncoder(stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(minted)
+		return jsondoc.Print(stdout, minted)
 	}
 	return printKey(stdout, minted)
 }

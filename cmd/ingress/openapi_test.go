@@ -48,8 +48,9 @@ func (noProvider) ID() string          { return "idp" }
 func (noProvider) Limits() flow.Limits { return flow.Limits{} }
 
 // allRoutes returns every route that an ingress can serve, in whatever configuration, but
-// for the pages of the two consoles: these are for people with a session. The pages of a
-// login are among the routes, because clients send people to them.
+// for the pages of the two consoles, which are for people with a session, and the refusals of
+// an installation without logins. The pages of a login are among the routes, because clients
+// send people to them.
 func allRoutes(t *testing.T) []httpapi.Route {
 	t.Helper()
 	logins, err := authserver.New(authserver.Options{

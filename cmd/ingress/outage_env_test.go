@@ -206,7 +206,7 @@ func TestARestartWhileTheAPIServerIsAwayLosesNoCall(t *testing.T) {
 	}
 	p.Start()
 	i.await("readiness by the API server", i.ready)
-	if status, _ := i.call("GET", "/u/eve/health", bob.key); status != http.StatusNotFound {
+	if status, _ := i.call("GET", "/u/eve/health", bob.key); status != http.StatusUnauthorized {
 		t.Errorf("another user is answered %d", status)
 	}
 }

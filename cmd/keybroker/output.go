@@ -4,12 +4,13 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // The forms of a command's output.
@@ -51,9 +52,7 @@ func (o *output) print(w io.Writer, report any, text func(io.Writer)) error {
 		text(w)
 		return nil
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(report); err != nil {
+	if err := jsondoc.Print(w, report); err != nil {
 		return fmt.Errorf("print the report: %w", err)
 	}
 	return nil

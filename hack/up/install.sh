@@ -244,7 +244,7 @@ The keys are shown this once. Those of the last $keys_kept runs work on.
 
 EOF
     missing_token
-    snippets "$BASE_URL/u/alice/mcp" "$alice_key"
+    snippets "$BASE_URL" alice "$alice_key"
 }
 
 # missing_token  says which server of the samples is out of service on purpose, as

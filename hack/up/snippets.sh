@@ -2,7 +2,7 @@
 # Copyright 2026 The hosted-bridge Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the user pastes. Sourced; needs nothing.
+# What the user pastes. Sourced from the repository's root.
 
 # The body of a tools/list in the protocol of 2026-07-28, which needs no
 # session and so fits into one curl.
@@ -20,39 +20,16 @@ curl -sS '$1' \\
 EOF
 }
 
-# snippets URL KEY  prints how MCP clients are pointed at the bridge.
+# snippets BASE_URL USER KEY  prints how MCP clients are pointed at the user's bridge.
 snippets() {
-    local url=$1 key=$2
+    local url=$1/u/$2/mcp key=$3
+    go run -buildvcs=false ./hack/up/snippets "$url" <<<"$key"
     cat <<EOF
-Claude Code
-
-claude mcp add --transport http hosted-bridge $url --header "Authorization: Bearer $key"
-
-VS Code, .vscode/mcp.json
-
-{
-  "servers": {
-    "hosted-bridge": {
-      "type": "http",
-      "url": "$url",
-      "headers": { "Authorization": "Bearer $key" }
-    }
-  }
-}
-
-Cursor, ~/.cursor/mcp.json
-
-{
-  "mcpServers": {
-    "hosted-bridge": {
-      "url": "$url",
-      "headers": { "Authorization": "Bearer $key" }
-    }
-  }
-}
-
 curl
 
 $(curl_snippet "$url" "$key")
+
+$1/connect has the text for other clients, such as Codex, Gemini CLI,
+Copilot CLI, opencode, Qwen Code and Cline.
 EOF
 }

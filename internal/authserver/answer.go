@@ -12,6 +12,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // errKeysAway is the problem of whoever asks for the keys meanwhile.
@@ -129,7 +130,7 @@ func sendJSON(c httpapi.Call, status int, body any) {
 	h.Set(headerType, applicationJSON)
 	c.Writer().WriteHeader(status)
 	// Whoever hung up does not read it either.
-	_, _ = c.Writer().Write(flow.Encode(body))
+	_, _ = c.Writer().Write(jsondoc.EncodeExact(body))
 }
 
 // redirect sends the browser on. By 303 it does so with a GET, whatever it sent

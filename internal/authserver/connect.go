@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -249,7 +250,7 @@ func (s *connectHandler) checkUnchanged(ctx context.Context, shown flow.Connecti
 	if err != nil {
 		return fmt.Errorf("find the account of a server: %w", err)
 	}
-	if !bytes.Equal(flow.Encode(found), flow.Encode(shown)) {
+	if !bytes.Equal(jsondoc.EncodeExact(found), jsondoc.EncodeExact(shown)) {
 		return errOver
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -70,7 +71,7 @@ func (s *invitationHandler) invite(c httpapi.Call) error {
 }
 
 func (s *invitationHandler) putInvitation(ctx context.Context, key string, i invitation) error {
-	if err := s.Store.Put(ctx, flow.KindInvitation, key, flow.Encode(i), i.Ends); err != nil {
+	if err := s.Store.Put(ctx, flow.KindInvitation, key, jsondoc.EncodeExact(i), i.Ends); err != nil {
 		return fmt.Errorf("store invitation: %w", err)
 	}
 	return nil

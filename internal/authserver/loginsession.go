@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/seal"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // loginLife is how long a login may take from its first request to its consent: a
@@ -111,7 +112,7 @@ type sealedSession struct {
 // save leaves a login in the browser for its next step, which has the secret.
 func (s *loginSessions) save(c httpapi.Call, p loginSession, secret string) error {
 	hash := flow.Hash(secret)
-	text, err := s.sealKeys.Seal(c.Request().Context(), flow.Encode(sealedSession{hash, p}))
+	text, err := s.sealKeys.Seal(c.Request().Context(), jsondoc.EncodeExact(sealedSession{hash, p}))
 	if err != nil {
 		return fmt.Errorf("seal login: %w", err)
 	}

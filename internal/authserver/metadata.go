@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -50,7 +51,7 @@ func (s *core) newMetadata() []byte {
 	if s.Registration.Enabled {
 		m.Register = s.Issuer + pathRegister
 	}
-	return flow.Encode(m)
+	return jsondoc.EncodeExact(m)
 }
 
 func (s *core) serveMetadata(c httpapi.Call) error {

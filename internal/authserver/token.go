@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -321,7 +322,7 @@ func (s *core) signToken(ctx context.Context, of claims) (string, error) {
 	}
 	now := s.Now()
 	of.Issuer, of.ID, of.Issued, of.Expires = s.Issuer, id, now.Unix(), now.Add(s.AccessToken).Unix()
-	token, err := s.Signer.Sign(ctx, flow.Encode(of))
+	token, err := s.Signer.Sign(ctx, jsondoc.EncodeExact(of))
 	if err != nil {
 		return "", fmt.Errorf("sign access token: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // roomFor waits until there is memory for the body of a request. It returns false after it
@@ -48,13 +49,13 @@ func refuseBusy(w http.ResponseWriter, id json.RawMessage) {
 	if id == nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{
+	_, _ = w.Write(jsondoc.EncodeExact(map[string]any{
 		"jsonrpc": "2.0", "id": id,
 		"error": map[string]any{
 			"code": codeRefused, "message": fault.BusyText,
 			"data": map[string]any{"code": fault.BusyCode, "retryAfterSeconds": seconds},
 		},
-	})
+	}))
 }
 
 // codeRefused is the JSON-RPC code that the ingress also uses for refusals.

@@ -10,6 +10,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
 )
 
@@ -23,7 +24,7 @@ func (d *directory) serveTools(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(d.tools())
+	_, _ = w.Write(jsondoc.EncodeExact(d.tools()))
 }
 
 // tools returns the tools of all servers: those that clients see, those that the

@@ -4,6 +4,7 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -150,11 +151,11 @@ func (h *toolPages) newToolPage(v *visit) (*toolPage, error) {
 }
 
 func schemaText(schema json.RawMessage) string {
-	indented, err := json.MarshalIndent(schema, "", "  ")
-	if err != nil {
+	var indented bytes.Buffer
+	if json.Indent(&indented, schema, "", "  ") != nil {
 		return ""
 	}
-	return web.Visible(string(indented), web.ResultLength)
+	return web.Visible(indented.String(), web.ResultLength)
 }
 
 // runTool calls a tool with what was entered.

@@ -4,11 +4,13 @@
 package httpapi
 
 import (
-	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // ContentType is that of an encoded problem.
@@ -78,20 +80,20 @@ func (p *Problem) Title() string {
 	return "That was not accepted"
 }
 
-// Encode returns the problem as JSON. The members of limit, a pointer to a
+// Encode returns the problem as JSON, which can express what problems hold. The members of limit, a pointer to a
 // struct or nil, are added to it.
 func (p *Problem) Encode(limit any) []byte {
-	b := must(json.Marshal(struct {
+	b := jsondoc.EncodeExact(struct {
 		Title    string `json:"title"`
 		Status   int    `json:"status"`
 		Code     string `json:"code"`
 		Detail   string `json:"detail"`
 		Problems any    `json:"problems,omitempty"`
-	}{http.StatusText(p.Status), p.Status, p.Code, p.Detail, p.Problems}))
+	}{http.StatusText(p.Status), p.Status, p.Code, p.Detail, p.Problems})
 	if limit == nil {
 		return b
 	}
-	more := must(json.Marshal(limit))
+	more := jsondoc.EncodeExact(limit)
 	if len(more) <= len("{}") || more[0] != '{' {
 		return b
 	}
@@ -111,11 +113,17 @@ func (p *Problem) SetHeader(h http.Header, realm string) {
 	}
 }
 
-// must returns what was encoded. Problems hold nothing that JSON cannot
-// express.
-func must(b []byte, err error) []byte {
+// AnswerJSON answers with what nobody may keep.
+func AnswerJSON(c Call, status int, v any) error {
+	body, err := jsondoc.Marshal(v)
 	if err != nil {
-		panic(err)
+		return fmt.Errorf("encode the answer: %w", err)
 	}
-	return b
+	h := c.Writer().Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	c.Writer().WriteHeader(status)
+	_, _ = c.Writer().Write(body) // A failed write is the client's leaving.
+	return nil
 }

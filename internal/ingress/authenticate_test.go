@@ -114,19 +114,20 @@ func TestAcceptedKeys(t *testing.T) {
 	}
 }
 
-func TestForeignAndUnknownUsersAreOneAnswer(t *testing.T) {
+func TestForeignAndUnknownUsersAndUnknownKeysAreOneAnswer(t *testing.T) {
 	w, alice, _ := twoUsers(t)
+	unknown := otherKey(t)
 	w.addUser("dora")
 	w.changeBridge("dora", func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended })
 	for _, method := range []string{"POST", "GET", "DELETE"} {
-		want := withoutChance(w.do(w.request(method, "/u/nobody/mcp", alice, toolCall)))
-		if want.status != http.StatusNotFound {
-			t.Fatalf("%s for an unknown user = %d, want 404", method, want.status)
+		want := withoutChance(w.do(w.request(method, "/u/nobody/mcp", unknown, toolCall)))
+		if want.status != http.StatusUnauthorized {
+			t.Fatalf("%s with an unknown key = %d, want 401", method, want.status)
 		}
-		for _, user := range []string{"bob", "dora", "a", "admin"} {
+		for _, user := range []string{"nobody", "bob", "dora", "a", "admin"} {
 			got := withoutChance(w.do(w.request(method, "/u/"+user+"/mcp", alice, toolCall)))
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(reply{})); diff != "" {
-				t.Errorf("%s for %s differs from an unknown user (-unknown +got):\n%s", method, user, diff)
+				t.Errorf("%s for %s differs from an unknown key (-unknown +got):\n%s", method, user, diff)
 			}
 		}
 	}
@@ -239,7 +240,7 @@ func (w *world) restart() {
 // lists of her key. Each case is tried with the bridges' events in both orders,
 // and with the table that a restart reads from its file.
 func TestACopiedHashOpensNobodyElsesBridge(t *testing.T) {
-	const taken, refused, unknown, ambiguous = "alice", "404 not_found", "401 unauthorized", "403 key_ambiguous"
+	const taken, refused, ambiguous = "alice", "401 unauthorized", "403 key_ambiguous"
 	alice, mallory := holder{user: "alice", created: 1}, holder{user: "mallory", created: 2}
 	bound, copied := holder{user: "alice", created: 1, bound: true}, holder{user: "mallory", created: 2, bound: true}
 	older := func(h holder) holder { h.created = 0; return h }
@@ -254,17 +255,17 @@ func TestACopiedHashOpensNobodyElsesBridge(t *testing.T) {
 		{"a hash of before, not copied", []holder{alice}, taken, refused, taken},
 		{"a hash of before, copied later", []holder{alice, mallory}, taken, "", ambiguous},
 		{"a hash of before, copied into an older bridge", []holder{alice, older(mallory)}, taken, "", ambiguous},
-		{"a hash of before, copied with an expiry that has passed", []holder{alice, expires(mallory, -1)}, taken, unknown, ambiguous},
+		{"a hash of before, copied with an expiry that has passed", []holder{alice, expires(mallory, -1)}, taken, refused, ambiguous},
 		{"a hash of before, copied with an expiry to come", []holder{alice, expires(mallory, 1)}, taken, "", ambiguous},
-		{"a hash of before of a key that has expired", []holder{expires(alice, -1)}, unknown, unknown, unknown},
-		{"a hash of before of a key that has expired, copied without that", []holder{expires(alice, -1), mallory}, unknown, "", ambiguous},
+		{"a hash of before of a key that has expired", []holder{expires(alice, -1)}, refused, refused, refused},
+		{"a hash of before of a key that has expired, copied without that", []holder{expires(alice, -1), mallory}, refused, "", ambiguous},
 		{"a hash of before, copied by two", []holder{alice, mallory, {user: "trudy", created: 3}}, taken, "", ambiguous},
 		{"a bound hash, not copied", []holder{bound}, taken, refused, taken},
 		{"a bound hash, copied later", []holder{bound, copied}, taken, refused, taken},
 		{"a bound hash, copied into an older bridge", []holder{bound, older(copied)}, taken, refused, taken},
 		{"a bound hash, copied with an expiry that has passed", []holder{bound, expires(copied, -1)}, taken, refused, taken},
-		{"a bound hash of a key that has expired, copied without that", []holder{expires(bound, -1), copied}, unknown, unknown, unknown},
-		{"a bound hash, its owner gone", []holder{copied}, unknown, unknown, unknown},
+		{"a bound hash of a key that has expired, copied without that", []holder{expires(bound, -1), copied}, refused, refused, refused},
+		{"a bound hash, its owner gone", []holder{copied}, refused, refused, refused},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ask := func(t *testing.T, w *world, key string) {

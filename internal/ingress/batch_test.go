@@ -168,11 +168,11 @@ func TestRefusalsBeforeTheBodyHaveTheirEntry(t *testing.T) {
 		status                          int
 		want                            []string
 	}{
-		"another user's bridge":  {"POST", "/u/bob/mcp", isJSON, callOf("1", "a"), nil, 404, []string{"unread mcp denied not_found"}},
-		"nobody's":               {"POST", "/u/nobody/mcp", isJSON, callOf("1", "a"), nil, 404, []string{"unread mcp denied not_found"}},
-		"another user's stream":  {"GET", "/u/bob/mcp", "", "", nil, 404, []string{"unread mcp denied not_found"}},
-		"another user's secrets": {"GET", "/u/bob/secrets", "", "", nil, 404, []string{"unread secrets denied not_found"}},
-		"another user's health":  {"GET", "/u/bob/health", "", "", nil, 404, []string{"unread health denied not_found"}},
+		"another user's bridge":  {"POST", "/u/bob/mcp", isJSON, callOf("1", "a"), nil, 401, []string{"unread mcp denied unauthorized"}},
+		"nobody's":               {"POST", "/u/nobody/mcp", isJSON, callOf("1", "a"), nil, 401, []string{"unread mcp denied unauthorized"}},
+		"another user's stream":  {"GET", "/u/bob/mcp", "", "", nil, 401, []string{"unread mcp denied unauthorized"}},
+		"another user's secrets": {"GET", "/u/bob/secrets", "", "", nil, 401, []string{"unread secrets denied unauthorized"}},
+		"another user's health":  {"GET", "/u/bob/health", "", "", nil, 401, []string{"unread health denied unauthorized"}},
 		"a tier that is none": {"POST", "/u/alice/mcp", isJSON, callOf("1", "a"), func(w *world) {
 			w.setTiers(quota.Tiers{"other": quota.Defaults()["free"]})
 		}, 409, []string{"unread mcp denied tier_unknown"}},

@@ -44,7 +44,7 @@ func TestPagesOfConfiguredOriginsMayCall(t *testing.T) {
 		{"a call", "POST", "/u/alice/mcp", alice, app, 200, seen},
 		{"a stream", "GET", "/u/alice/mcp", alice, app, 200, seen},
 		{"a refusal can be read", "POST", "/u/alice/mcp", "", app, 401, seen},
-		{"another user's", "POST", "/u/bob/mcp", alice, app, 404, seen},
+		{"another user's", "POST", "/u/bob/mcp", alice, app, 401, seen},
 		{"another method", "PATCH", "/u/alice/mcp", alice, app, 405, seen},
 		{"another origin", "POST", "/u/alice/mcp", alice, "https://evil.example", 403, hidden},
 		{"the null origin", "POST", "/u/alice/mcp", alice, "null", 403, hidden},

@@ -53,7 +53,7 @@ func TestHealthAnswersFromWhatIsKnown(t *testing.T) {
 	if got := get(""); got.status != 401 || got.header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("without a key: %d %s", got.status, got.body)
 	}
-	if want := `{"title":"Unauthorized","status":401,"code":"unauthorized","detail":"Send a valid API key as Authorization: Bearer \u003ckey\u003e or as X-API-Key."}`; get("").body != want {
+	if want := `{"title":"Unauthorized","status":401,"code":"unauthorized","detail":"Send a valid API key in the header X-API-Key, or in Authorization after the word Bearer."}`; get("").body != want {
 		t.Errorf("problem = %s, want %s", get("").body, want)
 	}
 	if len(w.activity.calls) != 0 {

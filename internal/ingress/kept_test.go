@@ -392,7 +392,7 @@ func TestNobodyIsGivenAKeptAnswerOfAnotherBridgeOrConfiguration(t *testing.T) {
 				if got := ask(); got.status != tt.status || (got.status == 200) != strings.Contains(got.body, "alice_tool") {
 					t.Errorf("got %d %s", got.status, got.body)
 				}
-				if got := k.ask(bob, body, header...); got.status != 404 {
+				if got := k.ask(bob, body, header...); got.status != 401 {
 					t.Errorf("bob at alice's URL: %d %s", got.status, got.body)
 				}
 				if strings.HasPrefix(name, "a store") || strings.HasPrefix(name, "an answer") {

@@ -15,6 +15,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // problemTimeout is how long a refusal may take to be read: it fits into one
@@ -48,7 +49,7 @@ func writeProblem(r *request, err error, body []byte) {
 	h.Set("Cache-Control", "no-store")
 	p.SetHeader(h, "hosted-bridge")
 	if p.Status == http.StatusNotFound {
-		// What is not there has no quota, and looks like what is not the caller's.
+		// What is not there has no quota.
 		h.Del("RateLimit")
 		h.Del("RateLimit-Policy")
 	}
@@ -108,18 +109,9 @@ func encodeRPC(p *httpapi.Problem, id json.RawMessage, limit *limits.LimitData) 
 	case p.Status == http.StatusInternalServerError || p.Status == http.StatusBadGateway:
 		code = rpcInternal
 	}
-	return mustMarshal(struct {
+	return jsondoc.EncodeExact(struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id,omitempty"`
 		Error   rpcError        `json:"error"`
 	}{"2.0", id, rpcError{code, p.Detail, data{p.Code, int(p.RetryAfter.Seconds()), limit}}})
-}
-
-// mustMarshal encodes values whose types cannot fail to encode.
-func mustMarshal(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

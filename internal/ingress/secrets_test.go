@@ -190,7 +190,6 @@ func TestAValueIsClearedWhenItsCallHasEnded(t *testing.T) {
 
 func TestWhatTheKeybrokerSaysBecomesAProblem(t *testing.T) {
 	w, alice, _ := secretsWorld(t, defaults())
-	unknown := withoutChance(w.do(w.request("GET", "/u/nobody/secrets", alice, "")))
 	refusal := func(status int, code, detail string) error {
 		return fmt.Errorf("set secret: %w", &client.Refusal{Status: status, Code: code, Detail: detail})
 	}
@@ -244,11 +243,6 @@ func TestWhatTheKeybrokerSaysBecomesAProblem(t *testing.T) {
 				}
 				if !strings.Contains(got.body, tt.detail) || strings.Contains(got.body, "x-detail") || strings.Contains(got.body, `"detail":""`) {
 					t.Errorf("body %s, want the detail %q", got.body, tt.detail)
-				}
-				if tt.code == "not_found" {
-					if diff := cmp.Diff(unknown, withoutChance(got), cmp.AllowUnexported(reply{})); diff != "" {
-						t.Errorf("differs from an unknown user (-unknown +got):\n%s", diff)
-					}
 				}
 			})
 		}
@@ -337,7 +331,7 @@ func TestSecretsAreTheirUsersAlone(t *testing.T) {
 					return
 				}
 				unknown := ask("nobody", alice)
-				if unknown.status != 404 || unknown.code(t) != "not_found" {
+				if unknown.status != 401 || unknown.code(t) != "unauthorized" {
 					t.Errorf("an unknown user: %d %s", unknown.status, unknown.body)
 				}
 				if diff := cmp.Diff(unknown, ask("bob", alice), cmp.AllowUnexported(reply{})); diff != "" {

@@ -519,7 +519,7 @@ func TestOthersOfEachRouteSeeTheSameAsOfNobody(t *testing.T) {
 			return got
 		}
 		theirs, nobodys := of("alice", bob), of("nobody", bob)
-		if theirs.status != http.StatusNotFound || theirs.body != nobodys.body || cmp.Diff(theirs.header, nobodys.header) != "" {
+		if theirs.status != http.StatusUnauthorized || theirs.body != nobodys.body || cmp.Diff(theirs.header, nobodys.header) != "" {
 			t.Errorf("%s: alice's is %d %s, nobody's is %d %s", route, theirs.status, theirs.body, nobodys.status, nobodys.body)
 		}
 		if got := of("alice", ""); got.status != http.StatusUnauthorized {

@@ -160,7 +160,7 @@ func TestAccessLogTellsWhoAndWhatAndNoSecret(t *testing.T) {
 		}
 	}
 	// The principal, not the user whose path was tried.
-	if records[1]["user"] != "bob" || records[1]["code"] != "not_found" {
+	if records[1]["user"] != "bob" || records[1]["code"] != "unauthorized" {
 		t.Errorf("refused: %v", records[1])
 	}
 	if records[2]["route"] != "other" || records[2]["user"] != nil {

@@ -85,7 +85,7 @@ func TestTheOldTransportIsGuardedLikeTheNewOne(t *testing.T) {
 	}{
 		{"no key", post("/u/alice/sse?sessionid=a", "", plain), 401, "unauthorized"},
 		{"a key as the session", post("/u/alice/sse?sessionid="+alice, "", plain), 401, "unauthorized"},
-		{"somebody else's key", post("/u/alice/sse?sessionid=a", bob, plain), 404, "not_found"},
+		{"somebody else's key", post("/u/alice/sse?sessionid=a", bob, plain), 401, "unauthorized"},
 		{"another origin", post("/u/alice/sse?sessionid=a", alice, func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }), 403, "origin_not_allowed"},
 		{"no session", post("/u/alice/sse", alice, plain), 405, "method_not_allowed"},
 		{"a session and more", post("/u/alice/sse?sessionid=a&b=c", alice, plain), 400, "session_invalid"},

@@ -136,7 +136,7 @@ func TestOnlyWhoMayCallWakes(t *testing.T) {
 	w.addUser("alice")
 	bob := w.addUser("bob")
 	w.sleep("alice")
-	for key, status := range map[string]int{bob: 404, "": 401, bob + "x": 401} {
+	for key, status := range map[string]int{bob: 401, "": 401, bob + "x": 401} {
 		if got := w.do(w.request("POST", "/u/alice/mcp", key, toolCall)); got.status != status {
 			t.Errorf("got %d, want %d", got.status, status)
 		}

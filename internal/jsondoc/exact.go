@@ -6,6 +6,7 @@ package jsondoc
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 )
 
 // DecodeExact stores the first value of raw in the value that into points to. A number that is
@@ -16,14 +17,33 @@ func DecodeExact(raw []byte, into any) error {
 	return d.Decode(into)
 }
 
-// EncodeExact returns v as JSON without HTML escapes. It panics if v cannot be encoded: v must
-// come from DecodeExact, or consist of strings and numbers.
-func EncodeExact(v any) json.RawMessage {
+// Marshal returns v as JSON without HTML escapes. What people read is encoded by it: clients show
+// the body of an error as it came, in which \u003c is no sign for anybody, and no page shows
+// JSON without escapes of its own.
+func Marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// EncodeExact is Marshal for a value that can be encoded: one that comes from DecodeExact, or
+// consists of texts, numbers and booleans. It panics otherwise.
+func EncodeExact(v any) json.RawMessage {
+	b, err := Marshal(v)
+	if err != nil {
 		panic(err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return b
+}
+
+// Print writes v for people: as Marshal does, in lines that are indented.
+func Print(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }

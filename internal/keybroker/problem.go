@@ -17,7 +17,7 @@ import (
 // The problems. Their causes are only logged: a cause is added by wrapping,
 // fmt.Errorf("%w: pod gone", errPod).
 var (
-	errTokenMissing       = httpapi.New(http.StatusUnauthorized, "token_missing", "Send the pod's projected token as Authorization: Bearer <token>.")
+	errTokenMissing       = httpapi.New(http.StatusUnauthorized, "token_missing", "Send the pod's projected token in the header Authorization, after the word Bearer.")
 	errTokenRefused       = httpapi.New(http.StatusUnauthorized, "token_refused", "The token is not a current token of a pod for this audience.")
 	errPod                = httpapi.New(http.StatusForbidden, "pod_not_current", "The token's pod does not exist, has ended, or is not the one of the token.")
 	errServiceAccount     = httpapi.New(http.StatusForbidden, "service_account_not_current", "The token's service account is not the one of the token.")

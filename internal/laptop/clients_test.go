@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/internal/clientconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -21,26 +22,31 @@ func TestSnippets(t *testing.T) {
 		entry  Entry
 		want   string // compact; empty for a refusal
 	}{
-		"Claude Code, a program":   {"claude-code", program, `{"mcpServers":{"hosted-bridge":{"type":"stdio","command":"/opt/bridge","args":["serve"]}}}`},
+		"Claude Code, a program":   {"claude-code", program, `{"mcpServers":{"hosted-bridge":{"type":"stdio","command":"/opt/bridge","args":[]}}}`},
 		"Claude Code, a URL":       {"claude-code", remote, `{"mcpServers":{"hosted-bridge":{"type":"http","url":"http://127.0.0.1:3100/mcp"}}}`},
-		"Cursor, a configuration":  {"cursor", Entry{Command: "/opt/bridge", Config: "/x/c.json"}, `{"mcpServers":{"hosted-bridge":{"command":"/opt/bridge","args":["serve","--config","/x/c.json"]}}}`},
-		"Codex, a configuration":   {"codex", Entry{Command: "/opt/bridge", Config: "/x/c.json"}, `[mcp_servers.hosted-bridge]command="/opt/bridge"args=["serve","--config","/x/c.json"]`},
-		"Claude Desktop":           {"claude-desktop", program, `{"mcpServers":{"hosted-bridge":{"command":"/opt/bridge","args":["serve"]}}}`},
+		"Cursor, a configuration":  {"cursor", Entry{Command: "/opt/bridge", Config: "/x/c.json"}, `{"mcpServers":{"hosted-bridge":{"command":"/opt/bridge","args":["--config","/x/c.json"]}}}`},
+		"Codex, a configuration":   {"codex", Entry{Command: "/opt/bridge", Config: "/x/c.json"}, `[mcp_servers.hosted-bridge]command="/opt/bridge"args=["--config","/x/c.json"]`},
+		"Claude Desktop":           {"claude-desktop", program, `{"mcpServers":{"hosted-bridge":{"command":"/opt/bridge","args":[]}}}`},
 		"Claude Desktop, a URL":    {"claude-desktop", remote, ""},
 		"Cursor, a URL":            {"cursor", remote, `{"mcpServers":{"hosted-bridge":{"url":"http://127.0.0.1:3100/mcp"}}}`},
-		"VS Code":                  {"vscode", program, `{"servers":{"hosted-bridge":{"type":"stdio","command":"/opt/bridge","args":["serve"]}}}`},
+		"VS Code":                  {"vscode", program, `{"servers":{"hosted-bridge":{"type":"stdio","command":"/opt/bridge","args":[]}}}`},
 		"Windsurf, a URL":          {"windsurf", remote, `{"mcpServers":{"hosted-bridge":{"serverUrl":"http://127.0.0.1:3100/mcp"}}}`},
 		"Gemini, a URL":            {"gemini", remote, `{"mcpServers":{"hosted-bridge":{"httpUrl":"http://127.0.0.1:3100/mcp"}}}`},
-		"Codex, a program":         {"codex", program, `[mcp_servers.hosted-bridge]command="/opt/bridge"args=["serve"]`},
+		"Codex, a program":         {"codex", program, `[mcp_servers.hosted-bridge]command="/opt/bridge"args=[]`},
 		"Codex, a URL":             {"codex", remote, `[mcp_servers.hosted-bridge]url="http://127.0.0.1:3100/mcp"`},
+		"Copilot CLI, a program":   {"copilot", program, `{"mcpServers":{"hosted-bridge":{"type":"local","command":"/opt/bridge","args":[],"tools":["*"]}}}`},
+		"opencode, a program":      {"opencode", Entry{Command: "/opt/bridge", Config: "/x/c.json"}, `{"mcp":{"hosted-bridge":{"type":"local","command":["/opt/bridge","--config","/x/c.json"]}}}`},
+		"opencode, a URL":          {"opencode", remote, `{"mcp":{"hosted-bridge":{"type":"remote","url":"http://127.0.0.1:3100/mcp"}}}`},
+		"Qwen Code, a URL":         {"qwen", remote, `{"mcpServers":{"hosted-bridge":{"httpUrl":"http://127.0.0.1:3100/mcp"}}}`},
+		"Cline, a URL":             {"cline", remote, `{"mcpServers":{"hosted-bridge":{"type":"streamableHttp","url":"http://127.0.0.1:3100/mcp"}}}`},
 		"a client that is unknown": {"notepad", program, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			client, err := FindClient(tt.client)
+			client, err := clientconfig.Find(tt.client)
 			var b []byte
 			if err == nil {
-				b, err = client.Snippet(tt.entry)
+				b, err = Snippet(client, tt.entry)
 			}
 			if (err == nil) != (tt.want != "") {
 				t.Fatal(err)
@@ -53,12 +59,12 @@ func TestSnippets(t *testing.T) {
 }
 
 func TestAClientsFileKeepsEverythingElse(t *testing.T) {
-	client := must.Value(FindClient("cursor"))(t)
-	codex := must.Value(FindClient("codex"))(t)
+	client := must.Value(clientconfig.Find("cursor"))(t)
+	codex := must.Value(clientconfig.Find("codex"))(t)
 	entry := Entry{URL: "http://127.0.0.1:1/mcp"}
 	ours := "    \"hosted-bridge\": {\n      \"url\": \"http://127.0.0.1:1/mcp\"\n    }\n  }"
 	tests := map[string]struct {
-		client        Client
+		client        clientconfig.Client
 		before, after string // after is empty for a refusal
 	}{
 		"no file":                 {client, "", "{\n  \"mcpServers\": {\n" + ours + "\n}\n"},
@@ -80,7 +86,7 @@ func TestAClientsFileKeepsEverythingElse(t *testing.T) {
 			if tt.before != "" {
 				must.Succeed(t, WriteFile(path, []byte(tt.before)))
 			}
-			backup, changed, err := tt.client.Write(path, entry)
+			backup, changed, err := Write(tt.client, path, entry)
 			if tt.after == "" {
 				if b, _ := os.ReadFile(path); err == nil || string(b) != tt.before {
 					t.Errorf("%s, %v", b, err)
@@ -113,7 +119,7 @@ func TestWhereClientsHaveTheirFiles(t *testing.T) {
 		"/h/.claude.json":                       {"claude-code", "darwin"},
 		"/h/AppData/Roaming/Code/User/mcp.json": {"vscode", "windows"},
 	} {
-		client := must.Value(FindClient(of[0]))(t)
+		client := must.Value(clientconfig.Find(of[0]))(t)
 		if got := client.File("/h", of[1]); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -121,11 +127,11 @@ func TestWhereClientsHaveTheirFiles(t *testing.T) {
 }
 
 func TestTheFileFromBeforeTheBridgeStaysAndSoDoesItsMode(t *testing.T) {
-	client := must.Value(FindClient("cursor"))(t)
+	client := must.Value(clientconfig.Find("cursor"))(t)
 	path := filepath.Join(t.TempDir(), "mcp.json")
 	must.Succeed(t, os.WriteFile(path, []byte("{}"), 0o644))
 	for _, url := range []string{"http://127.0.0.1:1/mcp", "http://127.0.0.1:2/mcp"} {
-		must.Values(client.Write(path, Entry{URL: url}))(t)
+		must.Values(Write(client, path, Entry{URL: url}))(t)
 	}
 	if b, err := os.ReadFile(path + ".bak"); err != nil || string(b) != "{}" {
 		t.Errorf("the first backup is %s, %v", b, err)

@@ -4,8 +4,9 @@
 package oauth
 
 import (
-	"encoding/json"
 	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // metadataPrefix is where RFC 9728, section 3, has the metadata of a resource.
@@ -29,17 +30,13 @@ func MetadataPath(resourcePath string) string {
 // MCP wants at least one; scopes are what a client should ask them for, and are
 // left out if there are none.
 func ProtectedResource(resource, name string, authorizationServers, scopes []string) []byte {
-	b, err := json.Marshal(struct {
+	return jsondoc.EncodeExact(struct {
 		Resource             string   `json:"resource"`
 		AuthorizationServers []string `json:"authorization_servers,omitempty"`
 		Scopes               []string `json:"scopes_supported,omitempty"`
 		Methods              []string `json:"bearer_methods_supported"`
 		Name                 string   `json:"resource_name,omitempty"`
 	}{resource, authorizationServers, scopes, []string{"header"}, name})
-	if err != nil {
-		panic(err) // Strings can always be encoded.
-	}
-	return b
 }
 
 // Challenge returns the WWW-Authenticate header of an answer by RFC 6750, section

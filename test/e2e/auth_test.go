@@ -23,15 +23,12 @@ func TestNobodyLearnsWhoIsAUser(t *testing.T) {
 	trent := newTenant(t, "trent", "everything")
 	oscar := newTenant(t, "oscar", "everything")
 	unknown := mint(t).secret
-	credentials := []struct {
-		name, key string
-		status    int
-	}{
-		{"no key", "", http.StatusUnauthorized},
-		{"something that is no key", "open-sesame", http.StatusUnauthorized},
-		{"a mistyped key", trent.key.secret[:len(trent.key.secret)-1] + other(trent.key.secret), http.StatusUnauthorized},
-		{"a well-formed key that nobody has", unknown, http.StatusUnauthorized},
-		{"another user's key", oscar.key.secret, http.StatusNotFound},
+	credentials := []struct{ name, key string }{
+		{"no key", ""},
+		{"something that is no key", "open-sesame"},
+		{"a mistyped key", trent.key.secret[:len(trent.key.secret)-1] + other(trent.key.secret)},
+		{"a well-formed key that nobody has", unknown},
+		{"another user's key", oscar.key.secret},
 	}
 	requests := []struct {
 		name, path string
@@ -57,9 +54,6 @@ func TestNobodyLearnsWhoIsAUser(t *testing.T) {
 				// What was asked for is in the answer, as it was asked for.
 				if diff := cmp.Diff(strings.ReplaceAll(absent.bytes(), zelda, "USER"), strings.ReplaceAll(known.bytes(), trent.name, "USER")); diff != "" {
 					t.Errorf("a user is told from no user (-absent +known):\n%s", diff)
-				}
-				if known.status != c.status {
-					t.Errorf("status %d, want %d", known.status, c.status)
 				}
 				if err := isChallenge(known, c.key, trent.url()); err != nil {
 					t.Error(err)
@@ -90,15 +84,8 @@ func TestNobodyLearnsWhoIsAUser(t *testing.T) {
 	})
 }
 
-// isChallenge returns nil where the answer has what RFC 6750 wants beside a 401,
-// and nothing of that beside a 404.
+// isChallenge returns nil where the answer is a 401 with what RFC 6750 wants beside it.
 func isChallenge(a answer, key, resource string) error {
-	if got := a.header.Get("WWW-Authenticate"); a.status != http.StatusUnauthorized {
-		if got != "" {
-			return fmt.Errorf("WWW-Authenticate is %q, want none", got)
-		}
-		return nil
-	}
 	if key == "" {
 		return a.challenged(http.StatusUnauthorized, "", resource)
 	}

@@ -117,8 +117,8 @@ func travel(t *testing.T, n tenant) map[string]string {
 		}
 	}
 	stranger := tenant{name: installed.name("zelda"), key: n.key}
-	if a := askSecrets(t, stranger, http.MethodPut, "/C", values["a refused value of nobody"]); a.status != http.StatusNotFound {
-		t.Errorf("PUT for nobody: status %d, want %d", a.status, http.StatusNotFound)
+	if a := askSecrets(t, stranger, http.MethodPut, "/C", values["a refused value of nobody"]); a.status != http.StatusUnauthorized {
+		t.Errorf("PUT for nobody: status %d, want %d", a.status, http.StatusUnauthorized)
 	}
 	awaitPresented(t, n, left, values["a secret in use"])
 	maps.Copy(values, publishersKeys(t))

@@ -228,7 +228,7 @@ func TestUsersManageTheirOwnKeysAndNobodyElses(t *testing.T) {
 		nobody.name = installed.name("nobody")
 		status, _, theirs := ask[any](t, n, other.key.secret, r[0], r[1], "")
 		_, _, nobodys := ask[any](t, nobody, other.key.secret, r[0], r[1], "")
-		if status != http.StatusNotFound || theirs != nobodys {
+		if status != http.StatusUnauthorized || theirs != nobodys {
 			t.Errorf("%s %s of another user: %d %s, and of nobody: %s", r[0], r[1], status, theirs, nobodys)
 		}
 	}

@@ -39,7 +39,7 @@ func TestNoByteOfAnotherUserReachesAnybody(t *testing.T) {
 	if misled == 0 {
 		t.Error("no route ever led to another user's bridge, so nothing was tried")
 	}
-	if result.others["404"] == 0 || result.others["200"] > 0 {
+	if result.others["401"] == 0 || result.others["200"] > 0 {
 		t.Errorf("no call of another user's path was refused, or one was answered: %v", result.others)
 	}
 	if result.alien > 0 {

@@ -5,7 +5,6 @@
 package scimtoken
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 const usage = `Make a token for a directory, which sends people and groups by SCIM.
@@ -63,9 +63,7 @@ func (r *request) print(random io.Reader, stdout io.Writer) error {
 	}
 	hash := apikey.HashOf(token).String()
 	if r.output == "json" {
-		encoder := json.NewEncoder(stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(struct {
+		return jsondoc.Print(stdout, struct {
 			Token string `json:"token"`
 			ID    string `json:"id"`
 			Hash  string `json:"hash"`

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -45,6 +46,15 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Name, "console-name", o.Name, "name of the installation on its pages (default: that of the logins, or hosted-bridge)")
 	fs.StringVar(&o.Contact, "console-contact", o.Contact, "whom users are told to ask: a name, an e-mail address or an https URL (default: an administrator)")
 	fs.StringVar(&o.LogoFile, "console-logo-file", o.LogoFile, "logo of the console's pages, PNG or SVG of at most 64 KiB")
+}
+
+// WhereKeysAre says where a person gets a key of the installation at a URL, which may be empty.
+func (o *Options) WhereKeysAre(baseURL string) string {
+	ask := "Ask " + cmp.Or(o.Contact, "an administrator") + " for a key"
+	if !o.Enabled {
+		return ask + "."
+	}
+	return ask + "; with one you make others at " + strings.TrimSuffix(baseURL, "/") + "/keys."
 }
 
 // ServesAdministrators reports whether there is a console for administrators.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // registeredPrefix begins the ids of clients that registered themselves.
@@ -205,7 +206,7 @@ func (r *Registry) Use(ctx context.Context, id string) error {
 		return nil
 	}
 	c.Renewed = now
-	err = r.Store.Swap(ctx, flow.KindClient, id, c.value, flow.Encode(c), now.Add(r.Registration.Lifetime))
+	err = r.Store.Swap(ctx, flow.KindClient, id, c.value, jsondoc.EncodeExact(c), now.Add(r.Registration.Lifetime))
 	if err != nil && !errors.Is(err, flow.ErrNotFound) { // Another request may have done so.
 		return fmt.Errorf("renew client: %w", err)
 	}
@@ -216,7 +217,7 @@ func (r *Registry) Use(ctx context.Context, id string) error {
 // registrations do not remove it.
 func (r *Registry) allow(ctx context.Context, c registeredClient, now time.Time) error {
 	c.Renewed = now
-	err := r.Store.Put(ctx, flow.KindClient, c.ID, flow.Encode(c), now.Add(r.Registration.Lifetime))
+	err := r.Store.Put(ctx, flow.KindClient, c.ID, jsondoc.EncodeExact(c), now.Add(r.Registration.Lifetime))
 	if err != nil && !errors.Is(err, flow.ErrExists) { // Another request may have done so.
 		return fmt.Errorf("keep client: %w", err)
 	}
@@ -238,7 +239,7 @@ func (r *Registry) Register(ctx context.Context, name string, uris []string) (id
 	id, at = registeredPrefix+secret, r.Now()
 	c := registeredClient{Client: flow.Client{ID: id, Name: name, RedirectURIs: uris}}
 	life := min(unusedLife, r.Registration.Lifetime)
-	if err := r.Store.Put(ctx, flow.KindUnused, id, flow.Encode(c), at.Add(life)); err != nil {
+	if err := r.Store.Put(ctx, flow.KindUnused, id, jsondoc.EncodeExact(c), at.Add(life)); err != nil {
 		return "", time.Time{}, fmt.Errorf("store client: %w", err)
 	}
 	if err := r.Store.Trim(ctx, flow.KindUnused, r.Registration.MaxClients); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // cutoffLife is how long a cutoff is kept: longer than a grant can last, for which at
@@ -34,7 +35,7 @@ type cutoff struct {
 // EndAll ends all grants for a user's bridge.
 func (s *Grants) EndAll(ctx context.Context, user v1alpha1.UserID) error {
 	at := s.Now()
-	value, ends := flow.Encode(cutoff{at}), at.Add(cutoffLife)
+	value, ends := jsondoc.EncodeExact(cutoff{at}), at.Add(cutoffLife)
 	for range cutoffTries {
 		err := s.Store.Put(ctx, flow.KindCutoff, string(user), value, ends)
 		if errors.Is(err, flow.ErrExists) {

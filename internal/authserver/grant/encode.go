@@ -12,7 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // encode returns what the store has of a grant with this id.
@@ -26,7 +26,7 @@ func encode(id string, g Grant) ([]byte, error) {
 		sealed := sealer.Seal(nil, nil, []byte(token), nil) //nolint:gosec // The sealer adds a random nonce itself.
 		g.Who.RefreshToken, g.Upstream = "", base64.RawURLEncoding.EncodeToString(sealed)
 	}
-	return flow.Encode(g), nil
+	return jsondoc.EncodeExact(g), nil
 }
 
 // decode returns the grant of this id that the store has.

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
@@ -356,11 +357,7 @@ func TooManyQuestions(most int) error {
 
 // NewHops refuses a request because of the bridges it has passed.
 func NewHops(code, message string) error {
-	data, err := json.Marshal(map[string]string{"code": code})
-	if err != nil {
-		panic(err) // strings always encode
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: message, Data: data}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: message, Data: jsondoc.EncodeExact(map[string]string{"code": code})}
 }
 
 // RefusedHops returns the message of err if this bridge or a bridge behind it refused the request
@@ -382,11 +379,7 @@ func RefusedHops(err error) string {
 
 // NewState tells a client that its answer to a question is not accepted.
 func NewState(code, message string) error {
-	data, err := json.Marshal(map[string]string{"code": code})
-	if err != nil {
-		panic(err) // strings always encode
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message, Data: data}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message, Data: jsondoc.EncodeExact(map[string]string{"code": code})}
 }
 
 // Unanswered is the error of a call without an answer from the server.

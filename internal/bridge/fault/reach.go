@@ -5,7 +5,6 @@ package fault
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // ErrTimeout says that a call took longer than the configured time.
@@ -119,11 +120,7 @@ func (e *Starting) rpc() error {
 
 // NewUpstream is the answer to a call that the server did not answer.
 func NewUpstream(message string, data map[string]any) error {
-	b, err := json.Marshal(data)
-	if err != nil {
-		panic(err) // strings and numbers always encode
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message, Data: b}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message, Data: jsondoc.EncodeExact(data)}
 }
 
 // The code and the text of a message for which the bridge has no memory.

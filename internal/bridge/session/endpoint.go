@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // Host has the functions of the bridge that client sessions use.
@@ -82,5 +83,5 @@ func missingSession(w http.ResponseWriter, id json.RawMessage) {
 	if len(id) > 0 {
 		answer["id"] = id
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	_, _ = w.Write(jsondoc.EncodeExact(answer))
 }

@@ -6,7 +6,6 @@ package stateless
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"encoding/json/jsontext"
 	"errors"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // answer is the answer to one request: an event stream with notifications before the result, or
@@ -69,7 +70,7 @@ type notification struct {
 
 // notify sends a notification before the result.
 func (a *answer) notify(method string, params mcp.Params) error {
-	event, err := encode(notification{"2.0", method, params})
+	event, err := jsondoc.Marshal(notification{"2.0", method, params})
 	if err != nil {
 		return err
 	}
@@ -119,10 +120,10 @@ func (a *answer) end(result mcp.Result, failed error) error {
 	if large, ok := result.(largeResult); ok && large.Size() > minLarge {
 		return a.endLarge(large)
 	}
-	message, err := encode(response{"2.0", a.id, result, fault})
+	message, err := jsondoc.Marshal(response{"2.0", a.id, result, fault})
 	if err != nil {
 		fault = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result could not be encoded"}
-		if message, err = encode(response{"2.0", a.id, nil, fault}); err != nil {
+		if message, err = jsondoc.Marshal(response{"2.0", a.id, nil, fault}); err != nil {
 			return err
 		}
 	}
@@ -213,17 +214,6 @@ func statusOf(fault *jsonrpc.Error) int {
 	return http.StatusOK
 }
 
-// encode returns v as JSON on one line, without HTML escapes.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode a message: %w", err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
 // deny answers a request whose headers do not match its body.
 func deny(w http.ResponseWriter, m message, err error) {
 	fault, ok := errors.AsType[*jsonrpc.Error](err)
@@ -235,7 +225,7 @@ func deny(w http.ResponseWriter, m message, err error) {
 
 // write writes an answer that is not an event.
 func write(w http.ResponseWriter, status int, m response) {
-	content, err := encode(m)
+	content, err := jsondoc.Marshal(m)
 	if err != nil {
 		panic(err) // an id and an error always encode
 	}

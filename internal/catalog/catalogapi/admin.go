@@ -52,7 +52,7 @@ func (a *adminHandler) setQuality(c httpapi.Call) error {
 			status = http.StatusCreated
 		}
 	}
-	return answer(c, status, overlaid{Name: name, Revision: e.Revision, Quality: e.Quality, DryRun: tried, Served: e.Accepted})
+	return httpapi.AnswerJSON(c, status, overlaid{Name: name, Revision: e.Revision, Quality: e.Quality, DryRun: tried, Served: e.Accepted})
 }
 
 // readOverlay reads an overlay. If it is verified and has no time, the time is
@@ -185,7 +185,7 @@ func (a *adminHandler) setOwner(c httpapi.Call) error {
 	}
 	e = a.settled(ctx, e, func(now catalog.Entry, there bool) bool { return there && now.Owner == asked.Owner })
 	tagged(c, e.Revision)
-	return answer(c, http.StatusOK, struct {
+	return httpapi.AnswerJSON(c, http.StatusOK, struct {
 		Name     string `json:"name"`
 		Owner    string `json:"owner"`
 		Revision string `json:"revision"`
@@ -213,7 +213,7 @@ func (a *adminHandler) seed(c httpapi.Call) error {
 	if err := tell(c, httpapi.Act{Name: "seed", Target: report.Source}, err, tried, seedRefused); err != nil {
 		return err
 	}
-	return answer(c, http.StatusOK, report)
+	return httpapi.AnswerJSON(c, http.StatusOK, report)
 }
 
 // seedRefused is refused for a seed. A failed seed may have written a part.

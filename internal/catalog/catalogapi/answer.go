@@ -4,7 +4,6 @@
 package catalogapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -94,22 +93,6 @@ func splitTags(field string) []string {
 // tagged sets the answer's ETag to the revision of its subject.
 func tagged(c httpapi.Call, revision string) {
 	c.Writer().Header().Set("ETag", `"`+revision+`"`)
-}
-
-// answer answers an act, or a read that is not public.
-func answer(c httpapi.Call, status int, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	w := c.Writer()
-	h := w.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Type", ours)
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	w.WriteHeader(status)
-	_, _ = w.Write(b)
-	return nil
 }
 
 // done answers an act without content.

@@ -4,11 +4,11 @@
 package catalogapi
 
 import (
-	"encoding/json"
 	"sync"
 
 	official "github.com/hostedbridge/hostedbridge/internal/catalog/registry"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // encodings has the entries of a snapshot in the form of the official registry. Each is
@@ -39,7 +39,7 @@ func (e *encodings) entry(of *search.Snapshot, item *search.Item, version int) (
 	if b, ok := e.entries[key]; ok {
 		return b, nil
 	}
-	b, err := json.Marshal(official.Of(item, version, e.namespace))
+	b, err := jsondoc.Marshal(official.Of(item, version, e.namespace))
 	if err != nil {
 		return nil, err
 	}

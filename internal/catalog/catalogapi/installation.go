@@ -4,12 +4,12 @@
 package catalogapi
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
 
 	official "github.com/hostedbridge/hostedbridge/internal/catalog/registry"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
@@ -33,7 +33,7 @@ func newInstallation(url, namespace string, at time.Time) (*installation, error)
 	}
 	i := &installation{name: namespace + "/" + installationName, version: strings.TrimPrefix(version.String(), "v"), at: at}
 	var err error
-	i.entry, err = json.Marshal(official.Installation(i.name, strings.TrimSuffix(url, "/")+"/mcp", i.version, at))
+	i.entry, err = jsondoc.Marshal(official.Installation(i.name, strings.TrimSuffix(url, "/")+"/mcp", i.version, at))
 	return i, err
 }
 

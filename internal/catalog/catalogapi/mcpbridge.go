@@ -4,13 +4,13 @@
 package catalogapi
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // mcpBridgeItem is a recipe in the lists of mcp-bridge, whose client installs
@@ -52,7 +52,7 @@ func mcpBridgeItemOf(i *search.Item) []byte {
 	if s.Badge != "" {
 		o.Badges = append(o.Badges, s.Badge)
 	}
-	b, err := json.Marshal(o)
+	b, err := jsondoc.Marshal(o)
 	if err != nil {
 		return []byte("{}") // Texts, numbers and booleans alone.
 	}
@@ -99,7 +99,7 @@ func (a *readHandler) catalogKey(c httpapi.Call) error {
 		return errNoCatalogKey
 	}
 	key := a.signer.PublicKey()
-	b, err := json.Marshal(struct {
+	b, err := jsondoc.Marshal(struct {
 		PublisherID string `json:"publisherId"`
 		PublicKey   string `json:"publicKey"`
 	}{recipe.InstallationPublisher, key})

@@ -50,7 +50,7 @@ func (a *publisherHandler) listPublishers(c httpapi.Call) error {
 	if all == nil {
 		all = []catalog.Publisher{}
 	}
-	return answer(c, http.StatusOK, struct {
+	return httpapi.AnswerJSON(c, http.StatusOK, struct {
 		Publishers []catalog.Publisher `json:"publishers"`
 	}{all})
 }
@@ -68,7 +68,7 @@ func (a *publisherHandler) getPublisher(c httpapi.Call) error {
 		return err
 	}
 	tagged(c, p.Revision)
-	return answer(c, http.StatusOK, p)
+	return httpapi.AnswerJSON(c, http.StatusOK, p)
 }
 
 // createPublisher creates a publisher with a key, and answers with the key,
@@ -101,7 +101,7 @@ func (a *publisherHandler) createPublisher(c httpapi.Call) error {
 	a.awaitKey(ctx, p.ID, keyID, true)
 	c.Writer().Header().Set("Location", "/admin/publishers/"+p.ID)
 	tagged(c, p.Revision)
-	return answer(c, http.StatusCreated, createdKey{key, keyID, p})
+	return httpapi.AnswerJSON(c, http.StatusCreated, createdKey{key, keyID, p})
 }
 
 // updatePublisher replaces a publisher's description, and does not change their
@@ -133,7 +133,7 @@ func (a *publisherHandler) updatePublisher(c httpapi.Call) error {
 		return err
 	}
 	tagged(c, p.Revision)
-	return answer(c, http.StatusOK, p)
+	return httpapi.AnswerJSON(c, http.StatusOK, p)
 }
 
 // addKey creates another key for a publisher, and answers with it, once.
@@ -161,7 +161,7 @@ func (a *publisherHandler) addKey(c httpapi.Call) error {
 		return err
 	}
 	a.awaitKey(ctx, id, keyID, true)
-	return answer(c, http.StatusCreated, createdKey{key, keyID, p})
+	return httpapi.AnswerJSON(c, http.StatusCreated, createdKey{key, keyID, p})
 }
 
 // revokeKey withdraws a publisher's key.

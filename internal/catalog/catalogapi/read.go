@@ -4,7 +4,6 @@
 package catalogapi
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // readHandler answers readers of recipes.
@@ -143,7 +143,7 @@ func (a *readHandler) versions(c httpapi.Call) error {
 	for i, v := range item.Entry.Versions {
 		all[i] = listedVersion{v.Version, v.Digest, v.At.UTC(), i == 0, v.Recipe.Signature != nil, v.Withdrawn}
 	}
-	b, err := json.Marshal(struct {
+	b, err := jsondoc.Marshal(struct {
 		Name     string          `json:"name"`
 		Versions []listedVersion `json:"versions"`
 	}{item.Entry.Name, all})
@@ -191,7 +191,7 @@ func (a *readHandler) programOf(c httpapi.Call) error {
 	if p == nil {
 		return errNoProgram
 	}
-	b, err := json.Marshal(p)
+	b, err := jsondoc.Marshal(p)
 	if err != nil {
 		return err
 	}

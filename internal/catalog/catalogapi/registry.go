@@ -4,7 +4,6 @@
 package catalogapi
 
 import (
-	"encoding/json"
 	"errors"
 	"regexp"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	official "github.com/hostedbridge/hostedbridge/internal/catalog/registry"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // DefaultNamespace is the default prefix of the names of recipes in the
@@ -109,7 +109,7 @@ func (a *registryHandler) registryList(c httpapi.Call) error {
 
 // listOf answers with a list of entries.
 func listOf(c httpapi.Call, entries [][]byte, next, etag string) error {
-	metadata, err := json.Marshal(official.Metadata{NextCursor: next, Count: len(entries)})
+	metadata, err := jsondoc.Marshal(official.Metadata{NextCursor: next, Count: len(entries)})
 	if err != nil {
 		return err
 	}

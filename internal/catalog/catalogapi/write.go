@@ -285,7 +285,7 @@ func (p publication) report(status int, e catalog.Entry, d catalog.Draft, warnin
 		w.State, w.Reason = stateOf(e, d)
 		tagged(p.Call, e.Revision)
 	}
-	return answer(p.Call, status, w)
+	return httpapi.AnswerJSON(p.Call, status, w)
 }
 
 func fileOf(d catalog.Draft) string {

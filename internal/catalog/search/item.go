@@ -5,11 +5,11 @@ package search
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // Item is a recipe as it is served. It is built once and never changed.
@@ -90,7 +90,7 @@ func NewItem(e catalog.Entry) *Item {
 }
 
 func encode(v any) []byte {
-	b, err := json.Marshal(v)
+	b, err := jsondoc.Marshal(v)
 	if err != nil {
 		return []byte("{}") // Entries hold nothing that JSON cannot express.
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 const (
@@ -194,7 +195,7 @@ func (k *Keeper) Issue(ctx context.Context, s Session) (token string, life time.
 	if err != nil {
 		return "", 0, err
 	}
-	token, err = k.Signer.Sign(ctx, flow.Encode(claims{
+	token, err = k.Signer.Sign(ctx, jsondoc.EncodeExact(claims{
 		Issuer: k.Issuer, Subject: subject, Audience: []string{k.audience()}, ID: id,
 		Issued: now.Unix(), Expires: now.Add(life).Unix(), Session: s,
 	}))

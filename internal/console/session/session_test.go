@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
@@ -101,7 +102,7 @@ func TestASessionOfAnotherIsNone(t *testing.T) {
 	here, _, _ := newKeeper(t, issuer, 1)
 	elsewhere, _, _ := newKeeper(t, "https://other.example.com", 1)
 	stranger, _, _ := newKeeper(t, issuer, 2)
-	access, err := here.Signer.Sign(context.Background(), flow.Encode(map[string]any{
+	access, err := here.Signer.Sign(context.Background(), jsondoc.EncodeExact(map[string]any{
 		"iss": issuer, "sub": "console", "aud": []string{issuer + "/mcp"}, "jti": "x", "iat": here.Now().Unix(), "exp": here.Now().Add(time.Hour).Unix(),
 	}))
 	if err != nil {

@@ -114,7 +114,7 @@ func fieldOf(name string, p property) Field {
 	switch f.Kind {
 	case KindOneOf:
 		for _, option := range p.Enum {
-			encoded, _ := json.Marshal(option) // It was decoded from JSON.
+			encoded := jsondoc.EncodeExact(option) // It was decoded from JSON.
 			text, isText := option.(string)
 			if !isText {
 				text = string(encoded)
@@ -168,9 +168,7 @@ func (f *Field) accepted(preset any) string {
 		}
 	}
 	if preset != nil {
-		if encoded, err := json.Marshal(preset); err == nil {
-			text += ". If left empty, the server takes " + web.Visible(string(encoded), web.NameLength)
-		}
+		text += ". If left empty, the server takes " + web.Visible(string(jsondoc.EncodeExact(preset)), web.NameLength)
 	}
 	return text + "."
 }
@@ -265,10 +263,7 @@ func (f *Field) readText() (value []byte, why string) {
 }
 
 // quoted returns a text as JSON.
-func quoted(text string) []byte {
-	b, _ := json.Marshal(text) // A text can always be encoded.
-	return b
-}
+func quoted(text string) []byte { return jsondoc.EncodeExact(text) }
 
 func (f *Field) readNumber() (value []byte, why string) {
 	text := strings.TrimSpace(f.Value)

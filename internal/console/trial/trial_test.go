@@ -94,7 +94,7 @@ func TestAFormBecomesArguments(t *testing.T) {
 		},
 		"not whole":        {url.Values{"arg.query": {"q"}, "arg.mode": {"fast"}, "arg.limit": {"1.5"}}, `{"query":"q","mode":"fast"}`, map[string]string{"limit": "Enter a whole number"}},
 		"no JSON number":   {url.Values{"arg.query": {"q"}, "arg.mode": {"fast"}, "arg.limit": {"0x5"}}, `{"query":"q","mode":"fast"}`, map[string]string{"limit": "Enter a whole number"}},
-		"markup is a text": {url.Values{"arg.query": {`"},{"<b>`}, "arg.mode": {"fast"}}, `{"query":"\"},{\"\u003cb\u003e","mode":"fast"}`, nil},
+		"markup is a text": {url.Values{"arg.query": {`"},{"<b>`}, "arg.mode": {"fast"}}, `{"query":"\"},{\"<b>","mode":"fast"}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fields, _ := Fields(json.RawMessage(schema))

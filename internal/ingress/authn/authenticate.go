@@ -86,9 +86,9 @@ func holderFor(holders []route.KeyEntry, asked v1alpha1.UserID, now time.Time) (
 	case len(holders) > 1 && asked == "":
 		return route.KeyEntry{}, problems.KeyAmbiguous
 	case len(holders) > 1:
-		return route.KeyEntry{}, problems.NotFound
+		return route.KeyEntry{}, problems.Unauthorized
 	case asked != "" && asked != holders[0].User:
-		return holders[0], problems.NotFound
+		return holders[0], problems.Unauthorized
 	}
 	return holders[0], nil
 }
@@ -196,9 +196,9 @@ type Attempt struct {
 }
 
 // Authenticate returns who calls, and whether that one is let in: when it is the
-// user of the path, or there is none in it. An unknown user and somebody else's are
-// the same case, because only the principal is looked at. Who asks for another's is
-// returned with the error.
+// user of the path, or there is none in it. An unknown user, another user and an unknown
+// key are the same answer, because only the principal is looked at. A caller who asks for
+// another user's bridge is returned with the error, for the audit trail.
 func (a *Authenticator) Authenticate(ctx context.Context, from Attempt) (p Principal, admitted bool, err error) {
 	t := a.routes.Current()
 	if t == nil {
@@ -211,10 +211,10 @@ func (a *Authenticator) Authenticate(ctx context.Context, from Attempt) (p Princ
 	now := time.Now()
 	p, err = verifyKey(t, presented, from.User, now)
 	switch {
-	case errors.Is(err, problems.Unauthorized):
-		return Principal{}, false, a.Refuse(from.Source, presented, p.KeyID)
+	case errors.Is(err, problems.Unauthorized) && p.User == "":
+		return p, false, a.Refuse(from.Source, presented, p.KeyID)
 	case err != nil:
-		return p, false, err
+		return p, false, err // No attempt: nobody guesses a good key.
 	}
 	a.noteKeyUse(t, p, now)
 	return p, true, nil

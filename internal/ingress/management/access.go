@@ -30,7 +30,7 @@ func (a *Administration) getAccess(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, report)
+	return httpapi.AnswerJSON(c, http.StatusOK, report)
 }
 
 // Access returns what is known of a user's access.
@@ -52,7 +52,7 @@ func (a *Administration) putAccess(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, report)
+	return httpapi.AnswerJSON(c, http.StatusOK, report)
 }
 
 // SetAccess sets a user's access, or with dryRun returns what would follow.

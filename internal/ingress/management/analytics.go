@@ -51,7 +51,7 @@ func (a *Administration) queryAnalytics(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, answer)
+	return httpapi.AnswerJSON(c, http.StatusOK, answer)
 }
 
 // Analytics returns how the installation is used, for a query as the route has it.

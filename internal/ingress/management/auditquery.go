@@ -56,7 +56,7 @@ func (a *Administration) queryAudit(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, page)
+	return httpapi.AnswerJSON(c, http.StatusOK, page)
 }
 
 // AuditEntries returns audit entries, the newest first, for a query as the route has it.

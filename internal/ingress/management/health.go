@@ -22,7 +22,7 @@ func (h *healthAPI) get(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, h.healthOf(c.Request().Context(), b))
+	return httpapi.AnswerJSON(c, http.StatusOK, h.healthOf(c.Request().Context(), b))
 }
 
 // healthOf returns the bridge's report. Of a bridge that does not run, it has the

@@ -53,7 +53,7 @@ func (a *Administration) createKey(c httpapi.Call) error {
 	if err := c.Audit(httpapi.Act{Name: "keys.create", User: c.Param("userId"), Target: minted.ID}); err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusCreated, selfservice.CreatedKeyOf(minted, name, time.Now()))
+	return httpapi.AnswerJSON(c, http.StatusCreated, selfservice.CreatedKeyOf(minted, name, time.Now()))
 }
 
 // listKeys answers with what may be told of a user's keys.
@@ -62,7 +62,7 @@ func (a *Administration) listKeys(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, keys)
+	return httpapi.AnswerJSON(c, http.StatusOK, keys)
 }
 
 // Keys returns what may be told of a user's keys.

@@ -245,7 +245,7 @@ func (r *Requests) listAll(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, struct {
+	return httpapi.AnswerJSON(c, http.StatusOK, struct {
 		Requests []selfservice.UserRequest `json:"requests"`
 	}{list})
 }
@@ -265,7 +265,7 @@ func (r *Requests) decide(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, q)
+	return httpapi.AnswerJSON(c, http.StatusOK, q)
 }
 
 // Decide answers a user's request.

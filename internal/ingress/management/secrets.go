@@ -4,9 +4,7 @@
 package management
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -175,9 +173,9 @@ func (s *secretsAPI) putSecret(c httpapi.Call) error {
 		return err
 	}
 	if created {
-		return answerJSON(c, http.StatusCreated, set)
+		return httpapi.AnswerJSON(c, http.StatusCreated, set)
 	}
-	return answerJSON(c, http.StatusOK, set)
+	return httpapi.AnswerJSON(c, http.StatusOK, set)
 }
 
 // deleteSecret removes a secret.
@@ -209,23 +207,6 @@ func askKeybroker(ctx context.Context, call func(context.Context) error) error {
 		case <-time.After(SecretsPause):
 		}
 	}
-}
-
-// answerJSON answers with what nobody may keep.
-func answerJSON(c httpapi.Call, status int, v any) error {
-	h := c.Writer().Header()
-	h.Set("Cache-Control", "no-store")
-	var body bytes.Buffer
-	e := json.NewEncoder(&body)
-	e.SetEscapeHTML(false) // It would make six bytes of one that a bridge sends. No page is JSON.
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
-	}
-	h.Set("Content-Type", "application/json")
-	c.Writer().WriteHeader(status)
-	// A failed write is the client's leaving.
-	_, _ = c.Writer().Write(bytes.TrimSuffix(body.Bytes(), []byte("\n")))
-	return nil
 }
 
 // secretsProblems are what the caller sees of the keybroker's refusals, by

@@ -82,7 +82,7 @@ func answer[T any](c httpapi.Call, status int, ask func(route.Backend) (T, error
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, status, v)
+	return httpapi.AnswerJSON(c, status, v)
 }
 
 // done does something to the caller's bridge, and answers with nothing.

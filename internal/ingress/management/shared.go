@@ -108,7 +108,7 @@ func (s *sharedAPI) list(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, struct {
+	return httpapi.AnswerJSON(c, http.StatusOK, struct {
 		Secrets []client.SecretInfo `json:"secrets"`
 		Missing []string            `json:"missing"`
 		Origin  string              `json:"origin"`
@@ -142,7 +142,7 @@ func (s *sharedAPI) put(c httpapi.Call) error {
 	if err := of.note(c, "secret.set", name, err); err != nil {
 		return err
 	}
-	return answerJSON(c, status, info)
+	return httpapi.AnswerJSON(c, status, info)
 }
 
 // remove removes a secret.

@@ -37,7 +37,7 @@ func (a *Administration) listUsers(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, page)
+	return httpapi.AnswerJSON(c, http.StatusOK, page)
 }
 
 // Users returns the users that a query asks for, as the route has it.
@@ -59,7 +59,7 @@ func (a *Administration) getUser(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, detail)
+	return httpapi.AnswerJSON(c, http.StatusOK, detail)
 }
 
 // User returns one user.
@@ -82,7 +82,7 @@ func (a *Administration) listProblems(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, found)
+	return httpapi.AnswerJSON(c, http.StatusOK, found)
 }
 
 // Problems returns what keeps users from their servers.

@@ -25,7 +25,7 @@ func (a *Administration) wakeUser(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, answer)
+	return httpapi.AnswerJSON(c, http.StatusOK, answer)
 }
 
 // Wake starts a user's bridge if it sleeps and somebody may use it.

@@ -20,7 +20,7 @@ const RetrySoon = 5 * time.Second
 // answers cannot differ: an unknown key and an expired one, an unknown user
 // and somebody else's.
 var (
-	Unauthorized     = httpapi.New(http.StatusUnauthorized, "unauthorized", "Send a valid API key as Authorization: Bearer <key> or as X-API-Key.")
+	Unauthorized     = httpapi.New(http.StatusUnauthorized, "unauthorized", "Send a valid API key in the header X-API-Key, or in Authorization after the word Bearer.")
 	TooManyAttempts  = httpapi.New(http.StatusTooManyRequests, "too_many_attempts", "There were too many requests with keys that open nothing. A valid key is never refused for that.").After(time.Second)
 	AdminDisabled    = httpapi.New(http.StatusServiceUnavailable, "admin_disabled", "This installation has no admin key, so that nobody can administer it here.")
 	OriginNotAllowed = httpapi.New(http.StatusForbidden, "origin_not_allowed", "Requests from this Origin are not allowed.")
@@ -40,9 +40,9 @@ var (
 	Insufficient     = httpapi.New(http.StatusForbidden, "insufficient_scope", "The access token does not allow this; WWW-Authenticate names the scopes that do.")
 	ManageNeeded     = httpapi.New(http.StatusForbidden, "insufficient_scope", "Send an API key, or an access token with the scope bridge:manage.")
 	RoleNeeded       = httpapi.New(http.StatusForbidden, "role_needed", "None of your roles allows this.")
-	SeveralBridges   = httpapi.New(http.StatusForbidden, "several_bridges", "This login opens several bridges. Use the URL of one of them, which ends with /u/<user>/mcp.")
-	BridgeNotNamed   = httpapi.New(http.StatusForbidden, "bridge_not_named", "No bridge of this login is for this URL. Use the URL of one of its bridges, which ends with /u/<user>/mcp.")
-	KeyAmbiguous     = httpapi.New(http.StatusForbidden, "key_ambiguous", "Several users' bridges have this key's hash, so that it opens none here. Use the URL that ends with /u/<user>/mcp, or a new key, of `ingress keys create --user=<user>`.")
+	SeveralBridges   = httpapi.New(http.StatusForbidden, "several_bridges", "This login opens several bridges. Use the URL of one of them, which ends with /u/USER/mcp.")
+	BridgeNotNamed   = httpapi.New(http.StatusForbidden, "bridge_not_named", "No bridge of this login is for this URL. Use the URL of one of its bridges, which ends with /u/USER/mcp.")
+	KeyAmbiguous     = httpapi.New(http.StatusForbidden, "key_ambiguous", "Several users' bridges have this key's hash, so that it opens none here. Use the URL that ends with /u/USER/mcp, or a new key, of `ingress keys create --user=USER`.")
 	LoginAway        = httpapi.New(http.StatusServiceUnavailable, "login_unavailable", "Access tokens cannot be checked at the moment: the keys of their issuer are not known. API keys work.").After(RetrySoon)
 	Internal         = httpapi.New(http.StatusInternalServerError, "internal", "Internal error.")
 	BridgeFailed     = httpapi.New(http.StatusBadGateway, "bridge_failed", "The bridge broke the connection before it answered; the call may have run.")
@@ -102,12 +102,12 @@ var (
 	ActNotAudited      = httpapi.New(http.StatusServiceUnavailable, "audit_unavailable", "The act was done or may have been, and could not be written to the audit trail.").After(RetrySoon)
 
 	BridgeUnknown    = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server has not told this replica yet what the bridge has. Its tools can be called.").After(RetrySoon)
-	ServerNotFound   = httpapi.New(http.StatusNotFound, "server_not_found", "The bridge has no server of this name, and no profile offers one. GET /u/<userID>/servers has the names.")
+	ServerNotFound   = httpapi.New(http.StatusNotFound, "server_not_found", "The bridge has no server of this name, and no profile offers one. GET /u/USER/servers has the names.")
 	ChoiceRequest    = httpapi.New(http.StatusUnprocessableEntity, "choice_invalid", `Send {"use": "On"}; use is On or Off, and "deny": ["delete_file"] takes tools away.`)
 	ChoiceTooLarge   = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A choice is limited to 64 KiB.")
 	ChoiceRefused    = httpapi.New(http.StatusConflict, "choice_not_permitted", "The profile does not permit the choice.")
 	ChoiceManaged    = httpapi.New(http.StatusConflict, "choice_managed", "A manifest holds the choice; change spec.choices there.")
-	ConnectionNone   = httpapi.New(http.StatusNotFound, "connection_not_found", "No account is connected for a server of this name. GET /u/<userID>/connections has the names.")
+	ConnectionNone   = httpapi.New(http.StatusNotFound, "connection_not_found", "No account is connected for a server of this name. GET /u/USER/connections has the names.")
 	ToolsQuery       = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for tools.")
 	UsageQuery       = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for usage.")
 	ActivityQuery    = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for activity.")

@@ -8,7 +8,6 @@ package programsapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -322,7 +321,7 @@ func (p *Programs) list(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, page)
+	return httpapi.AnswerJSON(c, http.StatusOK, page)
 }
 
 func (p *Programs) get(c httpapi.Call) error {
@@ -330,7 +329,7 @@ func (p *Programs) get(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, d)
+	return httpapi.AnswerJSON(c, http.StatusOK, d)
 }
 
 func (p *Programs) compare(c httpapi.Call) error {
@@ -342,7 +341,7 @@ func (p *Programs) compare(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, changes)
+	return httpapi.AnswerJSON(c, http.StatusOK, changes)
 }
 
 func (p *Programs) serve(file func(httpapi.Call, string) (programs.File, error)) func(httpapi.Call) error {
@@ -356,26 +355,13 @@ func (p *Programs) serve(file func(httpapi.Call, string) (programs.File, error))
 	}
 }
 
-func answerJSON(c httpapi.Call, status int, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
-	}
-	h := c.Writer().Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Type", "application/json")
-	c.Writer().WriteHeader(status)
-	_, _ = c.Writer().Write(body) // A failed write is the client's leaving.
-	return nil
-}
-
 // reinstall answers 202: the operator makes the ProgramBundle later.
 func (p *Programs) reinstall(c httpapi.Call) error {
 	name := c.Param("program")
 	if err := p.Reinstall(c, name, ""); err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusAccepted, struct {
+	return httpapi.AnswerJSON(c, http.StatusAccepted, struct {
 		Name string `json:"name"`
 	}{name})
 }
