@@ -72,18 +72,26 @@ type logins struct {
 	run []func(context.Context) error
 }
 
+// readConfig reads the file that a flag names.
+func readConfig[T any](flag, file string, parse func([]byte) (T, error)) (found T, err error) {
+	content, err := os.ReadFile(file) //nolint:gosec // A flag names the file.
+	if err != nil {
+		return found, fmt.Errorf("%s: %w", flag, err)
+	}
+	if found, err = parse(content); err != nil {
+		return found, fmt.Errorf("%s %s: %w", flag, file, err)
+	}
+	return found, nil
+}
+
 // read returns the configuration, nil for none.
 func (o *loginOptions) read() (*settings.Settings, error) {
 	if o.File == "" {
 		return nil, nil
 	}
-	content, err := os.ReadFile(o.File) //nolint:gosec // A flag names the file.
+	found, err := readConfig("--oauth-config", o.File, settings.Parse)
 	if err != nil {
-		return nil, fmt.Errorf("--oauth-config: %w", err)
-	}
-	found, err := settings.Parse(content)
-	if err != nil {
-		return nil, fmt.Errorf("--oauth-config %s: %w", o.File, err)
+		return nil, err
 	}
 	if of := found.Server; of != nil && store.Embedded(of.Store) && o.Replicas > 1 {
 		return nil, fmt.Errorf("--oauth-config %s: server.store is sqlite, a file of one ingress, but --replicas is %d: the other replicas would not know a login; set server.store to postgres:FILE, or --replicas to 1",

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -27,22 +26,9 @@ func (o *scimOptions) registerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.File, "scim-config", o.File, "YAML file with the directories that may send people and groups by SCIM 2.0, at /scim/v2 (default: none)")
 }
 
-// read returns the directories.
-func (o *scimOptions) read() ([]scim.Directory, error) {
-	content, err := os.ReadFile(o.File) //nolint:gosec // A flag names the file.
-	if err != nil {
-		return nil, fmt.Errorf("--scim-config: %w", err)
-	}
-	list, err := scim.ParseDirectories(content)
-	if err != nil {
-		return nil, fmt.Errorf("--scim-config %s: %w", o.File, err)
-	}
-	return list, nil
-}
-
 // scimFeature serves SCIM to the directories.
 func scimFeature(c *core, o *options) (httpapi.Feature, error) {
-	list, err := o.SCIM.read()
+	list, err := readConfig("--scim-config", o.SCIM.File, scim.ParseDirectories)
 	if err != nil {
 		return httpapi.Feature{}, err
 	}
