@@ -235,15 +235,16 @@ func whereTheChallengeSays(t *testing.T, m *met) {
 }
 
 // whereAClientLooksFirst has a client find all of it without a challenge, which is
-// lost where a proxy leaves it out. Of the two documents about a server it looks
-// for the first one before it looks for OpenID's, which must not be another.
+// lost where a proxy leaves it out. Of the two documents about a server some clients
+// look for OpenID's alone, which must not be another.
 func whereAClientLooksFirst(t *testing.T, m *met) {
 	for _, resource := range m.urls() {
 		var metadata resourceMetadata
 		found(t, wellKnown(t, resource), &metadata)
 		same(t, "the resource", metadata.Resource, resource)
 	}
-	same(t, "the status of OpenID's document", get(t, m.server.Issuer+"/.well-known/openid-configuration").status, http.StatusNotFound)
+	oauth, openID := get(t, m.server.Issuer+"/.well-known/oauth-authorization-server"), get(t, m.server.Issuer+"/.well-known/openid-configuration")
+	same(t, "OpenID's document", string(openID.body), string(oauth.body))
 }
 
 // nothingAtTheRoot keeps a client from metadata that is for another URL. The
