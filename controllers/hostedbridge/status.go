@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -97,7 +96,7 @@ func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBr
 
 // sameStatus reports whether the operator's part of two statuses is the same.
 func sameStatus(a, b *v1alpha1.HostedBridgeStatus) bool {
-	return a.ObservedGeneration == b.ObservedGeneration && a.Phase == b.Phase && a.UserID == b.UserID && ptr.Equal(a.DefaultToolNameLength, b.DefaultToolNameLength) && a.URL == b.URL &&
+	return a.ObservedGeneration == b.ObservedGeneration && a.Phase == b.Phase && a.UserID == b.UserID && a.URL == b.URL &&
 		a.PodName == b.PodName && a.IdleSince.Equal(b.IdleSince) && a.Tier == b.Tier && plan.SamePeople(a, b) &&
 		plan.SameConfiguration(a, b) && plan.SameTerminations(a, b) && sameConditions(a.Conditions, b.Conditions)
 }

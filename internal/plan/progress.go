@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -55,7 +56,8 @@ func sameButProgress(before, after *v1alpha1.HostedBridgeStatus) bool {
 
 // SameConfiguration reports whether two statuses say the same about what the bridge runs by.
 func SameConfiguration(before, after *v1alpha1.HostedBridgeStatus) bool {
-	return before.Configuration == after.Configuration && equality.Semantic.DeepEqual(before.Recipes, after.Recipes)
+	return before.Configuration == after.Configuration && ptr.Equal(before.DefaultToolNameLength, after.DefaultToolNameLength) &&
+		equality.Semantic.DeepEqual(before.Recipes, after.Recipes)
 }
 
 // SameTerminations reports whether two statuses say the same about the ends of

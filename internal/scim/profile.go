@@ -5,6 +5,7 @@ package scim
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -157,9 +158,7 @@ func changePart(part map[string]any, o operation) map[string]any {
 		}
 	}
 	next := map[string]any{}
-	for name, value := range part {
-		next[name] = value
-	}
+	maps.Copy(next, part)
 	for _, m := range values {
 		name := partName(o.path.attribute, m.Name)
 		if name == "" {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha512"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/oauth/jwks"
 )
 
 // algorithmsOf returns the algorithms that a provider names in its discovery document. Those
@@ -57,9 +57,9 @@ type faultOf struct{}
 
 // VerifySignature implements oidc.KeySet. The caller has checked the algorithm.
 func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
-	signed, err := jose.ParseSigned(token, oauth.Algorithms())
-	if err != nil || len(signed.Signatures) != 1 {
-		return nil, errors.New("it is not signed once by a known algorithm")
+	signed, err := jose.ParseSignedCompact(token, oauth.Algorithms())
+	if err != nil {
+		return nil, errors.New("it is not signed by a known algorithm")
 	}
 	s.mu.Lock()
 	keys := s.keys
@@ -99,27 +99,9 @@ func verifiedBy(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, 
 func (s *keySet) read(ctx context.Context) ([]jose.JSONWebKey, error) {
 	// It is for all who wait, and not for one who may leave.
 	got, err, _ := s.looking.Do("", func() (any, error) {
-		request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, s.url, nil)
+		keys, err := jwks.Fetch(context.WithoutCancel(ctx), s.client, s.url)
 		if err != nil {
 			return nil, err
-		}
-		resp, err := s.client.Do(request)
-		if err != nil {
-			return nil, err
-		}
-		defer resp.Body.Close()
-		var set struct {
-			Keys []json.RawMessage `json:"keys"`
-		}
-		if err := json.NewDecoder(resp.Body).Decode(&set); err != nil {
-			return nil, errors.New("the answer is no set of keys") // The decoder's error would quote it.
-		}
-		var keys []jose.JSONWebKey
-		for _, raw := range set.Keys {
-			var key jose.JSONWebKey
-			if json.Unmarshal(raw, &key) == nil && key.IsPublic() {
-				keys = append(keys, key)
-			}
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -127,6 +127,12 @@ func (g getter) keysURL(ctx context.Context, issuer, place string) (string, erro
 	return metadata.Keys, nil
 }
 
+// Fetch returns the keys at a URL with which tokens can be verified. The client bounds the time.
+func Fetch(ctx context.Context, client *http.Client, place string) ([]jose.JSONWebKey, error) {
+	set, err := getter{client}.keys(ctx, place)
+	return usable(set), err
+}
+
 // keys gets the keys at a URL.
 func (g getter) keys(ctx context.Context, place string) (jose.JSONWebKeySet, error) {
 	content, err := g.get(ctx, place)

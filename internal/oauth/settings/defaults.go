@@ -67,26 +67,7 @@ func (p *Provider) complete() {
 	}
 	switch p.Type {
 	case OIDC:
-		if len(p.Scopes) == 0 {
-			p.Scopes = []string{"openid", "profile"}
-			if p.User.Claim == claimEmail {
-				p.Scopes = append(p.Scopes, claimEmail)
-			}
-		}
-		if p.Groups.Claim != "" && p.Groups.Recheck == "" {
-			p.Groups.Recheck = RecheckRefresh
-		}
-		if _, set := p.AuthorizationParameters["prompt"]; !set && isEntra(p.Issuer) {
-			// It gives refresh tokens without it, and with it refuses people who may not consent
-			// for themselves.
-			if p.AuthorizationParameters == nil {
-				p.AuthorizationParameters = map[string]string{}
-			}
-			p.AuthorizationParameters["prompt"] = ""
-		}
-		if p.Groups.Recheck == RecheckRefresh && p.Groups.RecheckGrace == 0 {
-			p.Groups.RecheckGrace = time.Hour
-		}
+		p.completeOIDC()
 	case GitHub:
 		if p.URL == "" {
 			p.URL = githubURL
@@ -98,5 +79,28 @@ func (p *Provider) complete() {
 		default: // Where GitHub Enterprise Server has it.
 			p.APIURL = strings.TrimSuffix(p.URL, "/") + "/api/v3"
 		}
+	}
+}
+
+func (p *Provider) completeOIDC() {
+	if len(p.Scopes) == 0 {
+		p.Scopes = []string{"openid", "profile"}
+		if p.User.Claim == claimEmail {
+			p.Scopes = append(p.Scopes, claimEmail)
+		}
+	}
+	if p.Groups.Claim != "" && p.Groups.Recheck == "" {
+		p.Groups.Recheck = RecheckRefresh
+	}
+	if _, set := p.AuthorizationParameters["prompt"]; !set && isEntra(p.Issuer) {
+		// It gives refresh tokens without it, and with it refuses people who may not consent
+		// for themselves.
+		if p.AuthorizationParameters == nil {
+			p.AuthorizationParameters = map[string]string{}
+		}
+		p.AuthorizationParameters["prompt"] = ""
+	}
+	if p.Groups.Recheck == RecheckRefresh && p.Groups.RecheckGrace == 0 {
+		p.Groups.RecheckGrace = time.Hour
 	}
 }
