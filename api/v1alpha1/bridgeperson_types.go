@@ -165,7 +165,8 @@ type BridgePersonStatus struct {
 	Bridges []PersonBridge `json:"bridges,omitempty"`
 
 	// conditions are Stopped, and for a person who is offboarded also SecretsDestroyed,
-	// Deleted and Left. The operator writes them.
+	// Deleted and Left. Reconciling is there while something is left to do but to wait for the
+	// end of the retention time. The operator writes them.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

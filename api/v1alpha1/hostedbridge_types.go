@@ -38,6 +38,7 @@ type HostedBridge struct {
 
 	// status is the last observed state of the bridge.
 	// +optional
+	// +kubebuilder:default={}
 	Status HostedBridgeStatus `json:"status,omitempty"`
 }
 
@@ -427,12 +428,14 @@ const (
 // HostedBridgeStatus is the last observed state of a bridge.
 type HostedBridgeStatus struct {
 	// observedGeneration is the generation of the spec that the operator last
-	// acted on.
+	// acted on. It is -1 before, so that no tool takes a new bridge for a ready one.
 	// +optional
+	// +kubebuilder:default=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions are Accepted, SecretsSealed, WorkloadAvailable, NetworkIsolated and
-	// Ready. Stable is there only if the bridge's process ended repeatedly.
+	// Ready. Stable is there only if the bridge's process ended repeatedly. Stalled is
+	// there if the bridge failed, and Reconciling if it is not Ready yet.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

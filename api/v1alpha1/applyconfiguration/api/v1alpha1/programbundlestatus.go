@@ -15,9 +15,13 @@ import (
 //
 // ProgramBundleStatus is the last observed state of a ProgramBundle.
 type ProgramBundleStatusApplyConfiguration struct {
+	// observedGeneration is the generation of the spec that the operator last acted on. It is
+	// -1 before.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions have Ready, whose reason is Ready, Installing, or what failed. Where the
 	// installation has a registry they have InRegistry too, whose reason is Found, Pushed,
-	// NotFound, Working, or what failed.
+	// NotFound, Working, or what failed. Reconciling is there while the package is installed, and
+	// Stalled after an install that failed.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// digest is the digest of the installed files, as sha256:<64 hexadecimal digits>. It does
 	// not change as long as there is the ProgramBundle.
@@ -53,6 +57,14 @@ type ProgramBundleStatusApplyConfiguration struct {
 // apply.
 func ProgramBundleStatus() *ProgramBundleStatusApplyConfiguration {
 	return &ProgramBundleStatusApplyConfiguration{}
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *ProgramBundleStatusApplyConfiguration) WithObservedGeneration(value int64) *ProgramBundleStatusApplyConfiguration {
+	b.ObservedGeneration = &value
+	return b
 }
 
 // WithConditions adds the given value to the Conditions field in the declarative configuration
