@@ -112,7 +112,8 @@ func (r *Reconciler) applyStatus(ctx context.Context, b *v1alpha1.ProgramBundle,
 	if equality.Semantic.DeepEqual(b.Status, s) {
 		return nil
 	}
-	ac := bridgeac.ProgramBundleStatus().WithObservedGeneration(s.ObservedGeneration).WithBridges(s.Bridges).WithConditions(apply.Conditions(s.Conditions)...)
+	ac := bridgeac.ProgramBundleStatus().WithObservedGeneration(s.ObservedGeneration).WithBridges(s.Bridges).
+		WithConditions(apply.Conditions(s.Conditions)...)
 	ac.UnusedSince, ac.RetryTime = s.UnusedSince, s.RetryTime
 	if s.Attempts > 0 {
 		ac.WithAttempts(s.Attempts)

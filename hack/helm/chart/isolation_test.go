@@ -87,7 +87,9 @@ isolation:
 // description says which.
 func TestEveryPodHasAPolicyAndEveryPolicyAPod(t *testing.T) {
 	for name, values := range map[string]string{
-		"the default": "", "exposed, with bundles": exposed + "bundles: {enabled: true}\n", "without a probe": "isolation: {networkPolicy: {probe: false}}",
+		"the default":           "",
+		"exposed, with bundles": exposed + "bundles: {enabled: true}\n",
+		"without a probe":       "isolation: {networkPolicy: {probe: false}}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods, policies := map[string]labels.Set{}, map[string]networkingv1.NetworkPolicy{}

@@ -58,7 +58,10 @@ func serverStateOf(s v1alpha1.ServerState) state {
 }
 
 // troubles are conditions that are true where something is wrong, or under way.
-var troubles = []string{v1alpha1.ConditionConflicting, v1alpha1.ConditionRecipeDeprecated, v1alpha1.ConditionProgressing, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled}
+var troubles = []string{
+	v1alpha1.ConditionConflicting, v1alpha1.ConditionRecipeDeprecated, v1alpha1.ConditionProgressing,
+	v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
+}
 
 // conditionOf returns the look of a condition.
 func conditionOf(c metav1.Condition) state {
