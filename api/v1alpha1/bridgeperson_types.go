@@ -117,6 +117,7 @@ type PersonDirectory struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	UserName string `json:"userName"`
+	// displayName is the name of the person as people read it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	DisplayName string `json:"displayName,omitempty"`
@@ -234,6 +235,7 @@ type PersonBridge struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace"`
+	// name is the name of the HostedBridge.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`

@@ -297,6 +297,7 @@ type BridgeProfileStatus struct {
 	// have its last accepted revision.
 	// +optional
 	Matched int32 `json:"matched"`
+	// updated is how many of the matched bridges have the last accepted revision.
 	// +optional
 	Updated int32 `json:"updated"`
 

@@ -855,6 +855,7 @@ type RecipeStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
+	// digest is the digest of the version in use.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest,omitempty"`
@@ -864,6 +865,7 @@ type RecipeStatus struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason"`
+	// message explains the reason in a sentence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
@@ -898,6 +900,7 @@ type RecipeStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UID string `json:"uid,omitempty"`
+	// owner is the recipe's owner. The server does not follow another owner's recipe.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Owner string `json:"owner,omitempty"`
@@ -921,6 +924,7 @@ type LastRecipe struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version"`
+	// digest is the digest of the version.
 	// +required
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest"`
@@ -929,6 +933,7 @@ type LastRecipe struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UID string `json:"uid,omitempty"`
+	// owner is the recipe's owner.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Owner string `json:"owner,omitempty"`
@@ -945,6 +950,7 @@ type LastRecipe struct {
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=64
 	Secrets []string `json:"secrets,omitempty"`
+	// tokenSecret is the secret with the tokens of a login.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	TokenSecret string `json:"tokenSecret,omitempty"`

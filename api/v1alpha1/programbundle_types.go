@@ -109,6 +109,7 @@ type ProgramBundleStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Size string `json:"size,omitempty"`
+	// bytes is the size of the files in bytes.
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`
 
@@ -130,6 +131,7 @@ type ProgramBundleStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Programs []BundledProgram `json:"programs,omitempty"`
+	// program is the command that is started if nothing else is said.
 	// +optional
 	// +kubebuilder:validation:MaxLength=214
 	Program string `json:"program,omitempty"`
@@ -146,6 +148,7 @@ type ProgramBundleStatus struct {
 	// row, and retryTime when it is tried again.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
+	// retryTime is when the install, or the upload, is tried again.
 	// +optional
 	RetryTime *metav1.Time `json:"retryTime,omitempty"`
 }

@@ -141,6 +141,8 @@ type SharedServerStatus struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	Set []string `json:"set,omitempty"`
+	// missing are the secrets of spec.secrets that are not set for the origin of the server's
+	// URL.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

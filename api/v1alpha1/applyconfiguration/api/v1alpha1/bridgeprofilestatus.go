@@ -23,6 +23,7 @@ type BridgeProfileStatusApplyConfiguration struct {
 	// matched is how many bridges the profile selects, and updated how many of these
 	// have its last accepted revision.
 	Matched *int32 `json:"matched,omitempty"`
+	// updated is how many of the matched bridges have the last accepted revision.
 	Updated *int32 `json:"updated,omitempty"`
 	// paused means that a change does not reach more bridges, because too many failed
 	// that have it. A change of the spec ends the pause.

@@ -33,8 +33,9 @@ type ProgramBundleStatusApplyConfiguration struct {
 	// image is the image in which the package was installed.
 	Image *string `json:"image,omitempty"`
 	// size is how much the files take, such as 26Mi, and bytes the same as a number.
-	Size  *string `json:"size,omitempty"`
-	Bytes *int64  `json:"bytes,omitempty"`
+	Size *string `json:"size,omitempty"`
+	// bytes is the size of the files in bytes.
+	Bytes *int64 `json:"bytes,omitempty"`
 	// packages is how many packages there are, the program's own among them.
 	Packages *int32 `json:"packages,omitempty"`
 	// scripts are the packages with install scripts, each as name@version. At most 16 are named.
@@ -42,14 +43,16 @@ type ProgramBundleStatusApplyConfiguration struct {
 	// programs are the commands that the package has, and program is the one that is started
 	// if nothing else is said.
 	Programs []BundledProgramApplyConfiguration `json:"programs,omitempty"`
-	Program  *string                            `json:"program,omitempty"`
+	// program is the command that is started if nothing else is said.
+	Program *string `json:"program,omitempty"`
 	// bridges is how many HostedBridges have a server that runs the package.
 	Bridges *int32 `json:"bridges,omitempty"`
 	// unusedSince is since when no HostedBridge has such a server.
 	UnusedSince *metav1.Time `json:"unusedSince,omitempty"`
 	// attempts is how often the install, or then the upload to the registry, has failed in a
 	// row, and retryTime when it is tried again.
-	Attempts  *int32       `json:"attempts,omitempty"`
+	Attempts *int32 `json:"attempts,omitempty"`
+	// retryTime is when the install, or the upload, is tried again.
 	RetryTime *metav1.Time `json:"retryTime,omitempty"`
 }
 

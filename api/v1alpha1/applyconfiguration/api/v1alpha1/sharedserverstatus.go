@@ -22,7 +22,9 @@ type SharedServerStatusApplyConfiguration struct {
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// set are the secrets that are set for the origin of the server's URL, and missing
 	// those of spec.secrets that are not.
-	Set     []string `json:"set,omitempty"`
+	Set []string `json:"set,omitempty"`
+	// missing are the secrets of spec.secrets that are not set for the origin of the server's
+	// URL.
 	Missing []string `json:"missing,omitempty"`
 	// revision changes when a secret is set or removed. It says nothing else of the values.
 	Revision *string `json:"revision,omitempty"`
