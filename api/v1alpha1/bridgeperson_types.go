@@ -117,6 +117,7 @@ type PersonDirectory struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	UserName string `json:"userName"`
+	// displayName is the name of the person as people read it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	DisplayName string `json:"displayName,omitempty"`
@@ -172,7 +173,8 @@ type BridgePersonStatus struct {
 	Bridges []PersonBridge `json:"bridges,omitempty"`
 
 	// conditions are Stopped, and for a person who is offboarded also SecretsDestroyed,
-	// Deleted and Left. The operator writes them.
+	// Deleted and Left. Reconciling is there while something is left to do but to wait for the
+	// end of the retention time. The operator writes them.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -240,6 +242,7 @@ type PersonBridge struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace"`
+	// name is the name of the HostedBridge.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`

@@ -31,6 +31,7 @@ type BridgeProfile struct {
 
 	// status is the last observed state of the profile.
 	// +optional
+	// +kubebuilder:default={}
 	Status BridgeProfileStatus `json:"status,omitempty"`
 }
 
@@ -279,11 +280,14 @@ type ProfileRollout struct {
 
 // BridgeProfileStatus is the last observed state of a profile. The operator writes it.
 type BridgeProfileStatus struct {
-	// observedGeneration is the generation of the spec that the operator last checked.
+	// observedGeneration is the generation of the spec that the operator last checked. It is
+	// -1 before.
 	// +optional
+	// +kubebuilder:default=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Accepted, Conflicting, Progressing and Ready.
+	// conditions are Accepted, Conflicting, Progressing and Ready. Stalled or Reconciling is
+	// there if the profile is not Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -293,6 +297,7 @@ type BridgeProfileStatus struct {
 	// have its last accepted revision.
 	// +optional
 	Matched int32 `json:"matched"`
+	// updated is how many of the matched bridges have the last accepted revision.
 	// +optional
 	Updated int32 `json:"updated"`
 

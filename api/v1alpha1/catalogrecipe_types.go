@@ -36,6 +36,7 @@ type CatalogRecipe struct {
 
 	// status is the last observed state of the recipe.
 	// +optional
+	// +kubebuilder:default={}
 	Status CatalogRecipeStatus `json:"status,omitempty"`
 }
 
@@ -158,15 +159,16 @@ type QualityOverlay struct {
 
 // CatalogRecipeStatus is the last observed state of a recipe.
 type CatalogRecipeStatus struct {
-	// observedGeneration is the generation of the spec that was last checked.
+	// observedGeneration is the generation of the spec that was last checked. It is -1 before.
 	// +optional
+	// +kubebuilder:default=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions hold Accepted: whether the current recipe obeys the rules. Only an
 	// accepted recipe is served. A recipe with an accepted version also has Hostable:
 	// whether bridges of this installation can run it. A recipe that was ever
 	// deprecated also has Deprecated, which says since when it is, or is not,
-	// deprecated.
+	// deprecated. Stalled is there if the recipe is not accepted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

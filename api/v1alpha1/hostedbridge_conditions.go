@@ -34,6 +34,16 @@ const (
 	ConditionServersHealthy = "ServersHealthy"
 )
 
+// Conditions by which kstatus, the library of Flux and of cli-utils, judges an object of any
+// kind. Each is there only while it is True. Its reason and message are those of the condition
+// that it is derived from.
+const (
+	// ConditionStalled means that the object stays as it is until somebody changes something.
+	ConditionStalled = "Stalled"
+	// ConditionReconciling means that the object is on its way to what its spec says.
+	ConditionReconciling = "Reconciling"
+)
+
 // Reasons of the ProfilesApplied condition. NoRoom and ChoiceIgnored, which EffectiveServer
 // has too, are others of them, with the status True.
 const (

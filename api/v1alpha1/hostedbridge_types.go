@@ -38,6 +38,7 @@ type HostedBridge struct {
 
 	// status is the last observed state of the bridge.
 	// +optional
+	// +kubebuilder:default={}
 	Status HostedBridgeStatus `json:"status,omitempty"`
 }
 
@@ -427,12 +428,14 @@ const (
 // HostedBridgeStatus is the last observed state of a bridge.
 type HostedBridgeStatus struct {
 	// observedGeneration is the generation of the spec that the operator last
-	// acted on.
+	// acted on. It is -1 before, so that no tool takes a new bridge for a ready one.
 	// +optional
+	// +kubebuilder:default=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions are Accepted, SecretsSealed, WorkloadAvailable, NetworkIsolated and
-	// Ready. Stable is there only if the bridge's process ended repeatedly.
+	// Ready. Stable is there only if the bridge's process ended repeatedly. Stalled is
+	// there if the bridge failed, and Reconciling if it is not Ready yet.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -852,6 +855,7 @@ type RecipeStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
+	// digest is the digest of the version in use.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest,omitempty"`
@@ -861,6 +865,7 @@ type RecipeStatus struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason"`
+	// message explains the reason in a sentence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
@@ -895,6 +900,7 @@ type RecipeStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UID string `json:"uid,omitempty"`
+	// owner is the recipe's owner. The server does not follow another owner's recipe.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Owner string `json:"owner,omitempty"`
@@ -918,6 +924,7 @@ type LastRecipe struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version"`
+	// digest is the digest of the version.
 	// +required
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest"`
@@ -926,6 +933,7 @@ type LastRecipe struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UID string `json:"uid,omitempty"`
+	// owner is the recipe's owner.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Owner string `json:"owner,omitempty"`
@@ -942,6 +950,7 @@ type LastRecipe struct {
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:items:MaxLength=64
 	Secrets []string `json:"secrets,omitempty"`
+	// tokenSecret is the secret with the tokens of a login.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	TokenSecret string `json:"tokenSecret,omitempty"`

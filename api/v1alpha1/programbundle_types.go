@@ -39,6 +39,7 @@ type ProgramBundle struct {
 
 	// status is the last observed state. The operator writes it.
 	// +optional
+	// +kubebuilder:default={}
 	Status ProgramBundleStatus `json:"status,omitempty"`
 }
 
@@ -71,9 +72,16 @@ type ProgramBundleSpec struct {
 
 // ProgramBundleStatus is the last observed state of a ProgramBundle.
 type ProgramBundleStatus struct {
+	// observedGeneration is the generation of the spec that the operator last acted on. It is
+	// -1 before.
+	// +optional
+	// +kubebuilder:default=-1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// conditions have Ready, whose reason is Ready, Installing, or what failed. Where the
 	// installation has a registry they have InRegistry too, whose reason is Found, Pushed,
-	// NotFound, Working, or what failed.
+	// NotFound, Working, or what failed. Reconciling is there while the package is installed, and
+	// Stalled after an install that failed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -101,6 +109,7 @@ type ProgramBundleStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Size string `json:"size,omitempty"`
+	// bytes is the size of the files in bytes.
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`
 
@@ -122,6 +131,7 @@ type ProgramBundleStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Programs []BundledProgram `json:"programs,omitempty"`
+	// program is the command that is started if nothing else is said.
 	// +optional
 	// +kubebuilder:validation:MaxLength=214
 	Program string `json:"program,omitempty"`
@@ -138,6 +148,7 @@ type ProgramBundleStatus struct {
 	// row, and retryTime when it is tried again.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
+	// retryTime is when the install, or the upload, is tried again.
 	// +optional
 	RetryTime *metav1.Time `json:"retryTime,omitempty"`
 }

@@ -111,6 +111,7 @@ type RecipeTransport struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Command string `json:"command,omitempty"`
+	// args are the arguments of command; they may hold ${VAR}.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -163,6 +164,7 @@ type RecipeTransportAuth struct {
 	// clientId and clientSecret may hold ${VAR}.
 	// +optional
 	ClientID string `json:"clientId,omitempty"`
+	// clientSecret is the secret of the OAuth client; it may hold ${VAR}.
 	// +optional
 	ClientSecret string `json:"clientSecret,omitempty"`
 
@@ -170,8 +172,10 @@ type RecipeTransportAuth struct {
 	// authorization server's endpoints.
 	// +optional
 	AuthorizationURL string `json:"authorizationUrl,omitempty"`
+	// tokenUrl is where the authorization server gives tokens.
 	// +optional
 	TokenURL string `json:"tokenUrl,omitempty"`
+	// deviceAuthorizationUrl is where a device begins a login.
 	// +optional
 	DeviceAuthorizationURL string `json:"deviceAuthorizationUrl,omitempty"`
 
@@ -275,6 +279,7 @@ type RecipeInstall struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Package string `json:"package,omitempty"`
+	// version is the version of the package, or a tag or a commit with git.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
@@ -287,8 +292,10 @@ type RecipeInstall struct {
 	// repository, buildCommand and binary are for servers built from source.
 	// +optional
 	Repository string `json:"repository,omitempty"`
+	// buildCommand builds a server from source.
 	// +optional
 	BuildCommand string `json:"buildCommand,omitempty"`
+	// binary is the program that buildCommand makes.
 	// +optional
 	Binary string `json:"binary,omitempty"`
 
@@ -297,6 +304,8 @@ type RecipeInstall struct {
 	// +optional
 	// +listType=atomic
 	PreInstall []string `json:"preInstall,omitempty"`
+	// postInstall are commands to run after the install. The catalog accepts no recipe that
+	// has any.
 	// +optional
 	// +listType=atomic
 	PostInstall []string `json:"postInstall,omitempty"`
@@ -328,6 +337,8 @@ type RecipeInstall struct {
 	// healthcheck and verifyCommand are commands for people. Nothing runs them.
 	// +optional
 	Healthcheck string `json:"healthcheck,omitempty"`
+	// verifyCommand is a command for people by which they see that the install worked. Nothing
+	// runs it.
 	// +optional
 	VerifyCommand string `json:"verifyCommand,omitempty"`
 }
@@ -351,11 +362,14 @@ type RecipeStorage struct {
 
 // RecipePlatform is what of a transport differs on one operating system.
 type RecipePlatform struct {
+	// command is in place of the command of the transport.
 	// +optional
 	Command string `json:"command,omitempty"`
+	// args are in place of the arguments of the transport.
 	// +optional
 	// +listType=atomic
 	Args []string `json:"args,omitempty"`
+	// env are variables in place of those of the transport.
 	// +optional
 	Env map[string]string `json:"env,omitempty"`
 }
@@ -377,10 +391,13 @@ type RecipeMetadata struct {
 	// homepage, license, author and maintainer are the server's.
 	// +optional
 	Homepage string `json:"homepage,omitempty"`
+	// license is the license of the server, such as MIT.
 	// +optional
 	License string `json:"license,omitempty"`
+	// author is who wrote the server.
 	// +optional
 	Author string `json:"author,omitempty"`
+	// maintainer is who looks after the server.
 	// +optional
 	Maintainer *RecipeMaintainer `json:"maintainer,omitempty"`
 
@@ -389,8 +406,10 @@ type RecipeMetadata struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Tags []string `json:"tags,omitempty"`
+	// category is the kind of server under which catalogs list it.
 	// +optional
 	Category string `json:"category,omitempty"`
+	// subcategory is a part of the category.
 	// +optional
 	Subcategory string `json:"subcategory,omitempty"`
 
@@ -403,9 +422,11 @@ type RecipeMetadata struct {
 	// +optional
 	// +listType=atomic
 	Countries []string `json:"countries,omitempty"`
+	// languages are those of the people for whom the server is.
 	// +optional
 	// +listType=atomic
 	Languages []string `json:"languages,omitempty"`
+	// audience is for whom the server is, as the author describes it.
 	// +optional
 	Audience string `json:"audience,omitempty"`
 
@@ -421,21 +442,25 @@ type RecipeMetadata struct {
 	// pricing and maturity are as the author describes them.
 	// +optional
 	Pricing string `json:"pricing,omitempty"`
+	// maturity is how mature the server is, as the author describes it.
 	// +optional
 	Maturity string `json:"maturity,omitempty"`
 
 	// firstPublished and lastVerified are dates, YYYY-MM-DD.
 	// +optional
 	FirstPublished string `json:"firstPublished,omitempty"`
+	// lastVerified is the date when the recipe was last tried, YYYY-MM-DD.
 	// +optional
 	LastVerified string `json:"lastVerified,omitempty"`
 
 	// toolCount, toolExamples and resourceExamples show what is in it.
 	// +optional
 	ToolCount int32 `json:"toolCount,omitempty"`
+	// toolExamples are some of the server's tools.
 	// +optional
 	// +listType=atomic
 	ToolExamples []RecipeToolExample `json:"toolExamples,omitempty"`
+	// resourceExamples are some of the server's resources.
 	// +optional
 	// +listType=atomic
 	ResourceExamples []RecipeResourceExample `json:"resourceExamples,omitempty"`
@@ -454,6 +479,7 @@ type RecipeMetadata struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)?$')",message="costPerCall must be a decimal number in quotes, such as '0.005'"
 	CostPerCall string `json:"costPerCall,omitempty"`
+	// costCurrency is the currency of costPerCall, such as USD.
 	// +optional
 	CostCurrency string `json:"costCurrency,omitempty"`
 
@@ -478,36 +504,46 @@ type RecipeMetadata struct {
 
 // RecipeToolExample is one of a server's tools.
 type RecipeToolExample struct {
+	// name of the tool.
 	// +required
 	Name string `json:"name"`
+	// description is what the tool does.
 	// +optional
 	Description string `json:"description,omitempty"`
 }
 
 // RecipeResourceExample is one of a server's resources.
 type RecipeResourceExample struct {
+	// uri of the resource.
 	// +required
 	URI string `json:"uri"`
+	// description is what the resource is.
 	// +optional
 	Description string `json:"description,omitempty"`
 }
 
 // RecipeMaintainer is who looks after a server.
 type RecipeMaintainer struct {
+	// name of the maintainer.
 	// +optional
 	Name string `json:"name,omitempty"`
+	// email is the maintainer's address.
 	// +optional
 	Email string `json:"email,omitempty"`
+	// github is the maintainer's name at GitHub.
 	// +optional
 	GitHub string `json:"github,omitempty"`
+	// url is the maintainer's page.
 	// +optional
 	URL string `json:"url,omitempty"`
 }
 
 // RecipeRateLimit is how often to call, by the author's advice.
 type RecipeRateLimit struct {
+	// suggestedDailyLimit is how many calls a day the author advises at most.
 	// +optional
 	SuggestedDailyLimit int64 `json:"suggestedDailyLimit,omitempty"`
+	// suggestedMonthlyLimit is how many calls a month the author advises at most.
 	// +optional
 	SuggestedMonthlyLimit int64 `json:"suggestedMonthlyLimit,omitempty"`
 }
@@ -523,12 +559,16 @@ type RecipeVerification struct {
 	// +optional
 	// +kubebuilder:validation:Enum=pass;skip
 	Tier2 string `json:"tier2,omitempty"`
+	// tier2Tools is how many tools were called with real credentials.
 	// +optional
 	Tier2Tools int32 `json:"tier2Tools,omitempty"`
+	// tier2Date is the date of tier2, YYYY-MM-DD.
 	// +optional
 	Tier2Date string `json:"tier2Date,omitempty"`
+	// tier2Reason is why tier2 was skipped.
 	// +optional
 	Tier2Reason string `json:"tier2Reason,omitempty"`
+	// tier2Note is a remark about tier2.
 	// +optional
 	Tier2Note string `json:"tier2Note,omitempty"`
 
@@ -536,29 +576,37 @@ type RecipeVerification struct {
 	// +optional
 	// +kubebuilder:validation:Enum=clean;has-advisories;not-applicable;skip
 	DepAudit string `json:"depAudit,omitempty"`
+	// depAuditDate is the date of depAudit, YYYY-MM-DD.
 	// +optional
 	DepAuditDate string `json:"depAuditDate,omitempty"`
+	// depAuditNote is a remark about depAudit.
 	// +optional
 	DepAuditNote string `json:"depAuditNote,omitempty"`
 }
 
 // RecipeCapabilities are the parts of the protocol that a server has.
 type RecipeCapabilities struct {
+	// resources says that the server has resources.
 	// +optional
 	Resources bool `json:"resources,omitempty"`
+	// prompts says that the server has prompts.
 	// +optional
 	Prompts bool `json:"prompts,omitempty"`
+	// tools says that the server has tools.
 	// +optional
 	Tools bool `json:"tools,omitempty"`
+	// sampling says that the server asks the client for answers of its model.
 	// +optional
 	Sampling bool `json:"sampling,omitempty"`
 
 	// toolCount, toolNames and sideEffects are of the tools.
 	// +optional
 	ToolCount int32 `json:"toolCount,omitempty"`
+	// toolNames are the names of the tools.
 	// +optional
 	// +listType=atomic
 	ToolNames []string `json:"toolNames,omitempty"`
+	// sideEffects is what the tools can do.
 	// +optional
 	SideEffects string `json:"sideEffects,omitempty"`
 }
@@ -568,6 +616,7 @@ type RecipeSkill struct {
 	// apiVersion and apiVersionNote name the service's API that is meant.
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
+	// apiVersionNote is a remark about apiVersion.
 	// +optional
 	APIVersionNote string `json:"apiVersionNote,omitempty"`
 
@@ -589,10 +638,13 @@ type RecipeSkill struct {
 
 // RecipeGotcha is something that goes wrong with a server.
 type RecipeGotcha struct {
+	// id names what goes wrong.
 	// +required
 	ID string `json:"id"`
+	// summary says what goes wrong, and what to do.
 	// +required
 	Summary string `json:"summary"`
+	// tools are the tools with which it goes wrong.
 	// +optional
 	// +listType=atomic
 	Tools []string `json:"tools,omitempty"`
@@ -600,10 +652,13 @@ type RecipeGotcha struct {
 
 // RecipeWorkflow is a use of several tools in their order.
 type RecipeWorkflow struct {
+	// id names the workflow.
 	// +required
 	ID string `json:"id"`
+	// name is the name of the workflow as people read it.
 	// +required
 	Name string `json:"name"`
+	// steps are what to do, in order.
 	// +optional
 	// +listType=atomic
 	Steps []string `json:"steps,omitempty"`

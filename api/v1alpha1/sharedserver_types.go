@@ -32,6 +32,7 @@ type SharedServer struct {
 
 	// status is the last observed state. The keybroker writes it.
 	// +optional
+	// +kubebuilder:default={}
 	Status SharedServerStatus `json:"status,omitempty"`
 }
 
@@ -121,11 +122,14 @@ type SharedReference struct {
 
 // SharedServerStatus is the last observed state of a SharedServer.
 type SharedServerStatus struct {
-	// observedGeneration is the generation of the spec that the keybroker last acted on.
+	// observedGeneration is the generation of the spec that the keybroker last acted on. It is
+	// -1 before.
 	// +optional
+	// +kubebuilder:default=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Accepted, SecretsSealed and Ready.
+	// conditions are Accepted, SecretsSealed and Ready. Stalled is there if the server is not
+	// Ready: somebody has to change the spec or set a secret.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -137,6 +141,8 @@ type SharedServerStatus struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	Set []string `json:"set,omitempty"`
+	// missing are the secrets of spec.secrets that are not set for the origin of the server's
+	// URL.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

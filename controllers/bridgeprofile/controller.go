@@ -24,6 +24,7 @@ import (
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/kstatus"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
@@ -147,12 +148,20 @@ func setConditions(s *v1alpha1.BridgeProfileStatus, generation int64, refused ve
 	}
 	reason, message := progress(s, c)
 	set(v1alpha1.ConditionProgressing, reason == v1alpha1.ReasonRollingOut, reason, message)
-	switch {
-	case refused.Reason != "":
+	if refused.Reason != "" {
 		set(v1alpha1.ConditionReady, false, refused.Reason, "the spec is not accepted")
-	default:
-		set(v1alpha1.ConditionReady, reason == v1alpha1.ReasonRolloutComplete, reason, message)
+		kstatus.Note(&s.Conditions, v1alpha1.ConditionStalled, meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAccepted))
+		return
 	}
+	set(v1alpha1.ConditionReady, reason == v1alpha1.ReasonRolloutComplete, reason, message)
+	unready := ""
+	switch reason {
+	case v1alpha1.ReasonRolloutPaused:
+		unready = v1alpha1.ConditionStalled
+	case v1alpha1.ReasonRollingOut:
+		unready = v1alpha1.ConditionReconciling
+	}
+	kstatus.Note(&s.Conditions, unready, meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady))
 }
 
 // progress says how far the last accepted revision is.

@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
+	"github.com/hostedbridge/hostedbridge/internal/kstatus"
 	"github.com/hostedbridge/hostedbridge/internal/resolve"
 )
 
@@ -84,15 +85,17 @@ func (r *Reconciler) publicKeys(ctx context.Context, o *v1alpha1.CatalogRecipe) 
 func (r *Reconciler) status(o *v1alpha1.CatalogRecipe, v validate.Verdict) v1alpha1.CatalogRecipeStatus {
 	s := *o.Status.DeepCopy()
 	s.ObservedGeneration, s.Versions = o.Generation, v.Versions
+	unready := v1alpha1.ConditionStalled
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionRecipeAccepted, Status: metav1.ConditionFalse,
 		Reason: v.Reason, Message: v.Message, ObservedGeneration: o.Generation,
 		LastTransitionTime: metav1.NewTime(r.Clock.Now()),
 	}
 	if v.Accepted {
-		condition.Status = metav1.ConditionTrue
+		condition.Status, unready = metav1.ConditionTrue, ""
 	}
 	meta.SetStatusCondition(&s.Conditions, condition)
+	kstatus.Note(&s.Conditions, unready, &condition)
 	r.noteHosting(&s, o)
 	catalog.NoteDeprecation(&s.Conditions, o, r.Clock.Now())
 	return s

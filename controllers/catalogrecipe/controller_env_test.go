@@ -28,6 +28,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/test/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -87,6 +88,11 @@ func expect(t *testing.T, c client.Client, o *v1alpha1.CatalogRecipe, reason str
 		said = condition.Message
 		return condition.Reason == reason && (condition.Status == metav1.ConditionTrue) == (reason == v1alpha1.ReasonRecipeValid)
 	})
+	seen := health.Failed
+	if reason == v1alpha1.ReasonRecipeValid {
+		seen = health.Current
+	}
+	health.Expect(t, o, seen)
 	e, err := catalog.EntryOf(o)
 	if err != nil {
 		t.Fatalf("%v (%s)", err, said)

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeperson"
+	"github.com/hostedbridge/hostedbridge/test/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -79,6 +80,7 @@ func TestABridgeStopsWhileItsPeopleHaveNoAccess(t *testing.T) {
 	if got := f.followPerson(t, user); got != "Stopped=False:PodsEnding" {
 		t.Error(got)
 	}
+	health.Expect(t, user, health.InProgress)
 	f.roll(t, b)
 	f.expect(t, b, v1alpha1.PhaseSuspended, map[string]string{v1alpha1.ConditionReady: "True Suspended"})
 	since := b.Status.Access.Since
@@ -88,6 +90,7 @@ func TestABridgeStopsWhileItsPeopleHaveNoAccess(t *testing.T) {
 	if got := f.followPerson(t, user); got != "Stopped=True:Done" {
 		t.Error(got)
 	}
+	health.Expect(t, user, health.Current)
 
 	f.clock.Step(time.Minute)
 	before := f.versions(t, b)
@@ -135,10 +138,13 @@ func TestAPersonWhoIsOffboardedLeavesStepByStep(t *testing.T) {
 	f.expect(t, shared, v1alpha1.PhaseRunning, nil)
 	f.roll(t, own)
 	f.expect(t, own, v1alpha1.PhaseOffboarded, nil)
+	f.followPerson(t, person)
+	health.Expect(t, person, health.InProgress) // Logins are left to end.
 	f.endLogins(t, person)
 	if got := f.followPerson(t, person); got != "Stopped=True:Done SecretsDestroyed=False:Retained Deleted=False:BridgesExist Left=False:Retained" {
 		t.Error(got)
 	}
+	health.Expect(t, person, health.Current) // The retention time alone is left.
 	end := metav1.NewTime(f.clock.Now().Add(time.Hour).Truncate(time.Second))
 	f.report(t, own, 1, bridgeac.SecretsStatus().WithCount(2).WithRetainedUntil(end))
 	f.followPerson(t, person)

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/test/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -44,6 +45,14 @@ func (f *fixture) follow(t *testing.T, p *v1alpha1.BridgeProfile) {
 	}
 	testenv.ExpectReconciled(t, reconcile.AsReconciler(f.Client, r), p)
 	testenv.ExpectExists(t, f.Client, p)
+	seen := health.Current
+	switch ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); {
+	case ready.Reason == v1alpha1.ReasonRollingOut:
+		seen = health.InProgress
+	case ready.Status != metav1.ConditionTrue:
+		seen = health.Failed
+	}
+	health.Expect(t, p, seen)
 }
 
 // edit changes the profile's spec, and lets the controller see it.

@@ -112,7 +112,8 @@ func (r *Reconciler) applyStatus(ctx context.Context, b *v1alpha1.ProgramBundle,
 	if equality.Semantic.DeepEqual(b.Status, s) {
 		return nil
 	}
-	ac := bridgeac.ProgramBundleStatus().WithBridges(s.Bridges).WithConditions(apply.Conditions(s.Conditions)...)
+	ac := bridgeac.ProgramBundleStatus().WithObservedGeneration(s.ObservedGeneration).WithBridges(s.Bridges).
+		WithConditions(apply.Conditions(s.Conditions)...)
 	ac.UnusedSince, ac.RetryTime = s.UnusedSince, s.RetryTime
 	if s.Attempts > 0 {
 		ac.WithAttempts(s.Attempts)
@@ -143,6 +144,9 @@ func (r *Reconciler) applyStatus(ctx context.Context, b *v1alpha1.ProgramBundle,
 func (r *Reconciler) tell(b *v1alpha1.ProgramBundle, s v1alpha1.ProgramBundleStatus) {
 	for _, c := range s.Conditions {
 		before := meta.FindStatusCondition(b.Status.Conditions, c.Type)
+		if c.Type == v1alpha1.ConditionStalled {
+			continue // It repeats Ready.
+		}
 		silent := c.Reason == v1alpha1.ReasonInstalling || c.Reason == v1alpha1.ReasonWorking || c.Reason == v1alpha1.ReasonNotFound
 		if silent || before != nil && before.Reason == c.Reason && before.Message == c.Message && s.Attempts <= b.Status.Attempts {
 			continue

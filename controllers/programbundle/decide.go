@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/kstatus"
 )
 
 const (
@@ -79,7 +80,22 @@ func decide(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) de
 		step.end(&d, b, s, outcome(o.job, o.pods), now)
 		d.status.Image = cmp.Or(d.status.Image, installedIn(o.job, d.status))
 	}
+	d.status.ObservedGeneration = b.Generation
+	ready := meta.FindStatusCondition(d.status.Conditions, v1alpha1.ConditionReady)
+	kstatus.Note(&d.status.Conditions, unready(ready), ready)
 	return d
+}
+
+// unready returns how kstatus names a bundle that is not Ready. One whose install failed is
+// stalled until the next attempt begins.
+func unready(ready *metav1.Condition) string {
+	switch {
+	case ready == nil || ready.Status == metav1.ConditionTrue:
+		return ""
+	case ready.Reason == v1alpha1.ReasonInstalling:
+		return v1alpha1.ConditionReconciling
+	}
+	return v1alpha1.ConditionStalled
 }
 
 // begin creates the Job of the next attempt, unless it is to wait.

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/test/health"
 )
 
 var (
@@ -106,6 +107,15 @@ func TestWhatIsDoneAboutABundle(t *testing.T) {
 			if got := fmt.Sprintf("%s %s %v", act, reason, d.again); got != tt.want || !strings.Contains(message, tt.says) {
 				t.Errorf("got %q with %q, want %q with %q", got, message, tt.want, tt.says)
 			}
+			seen := health.Current // What is not known yet is in progress by the default of observedGeneration.
+			switch {
+			case reason == v1alpha1.ReasonInstalling:
+				seen = health.InProgress
+			case reason != "" && reason != v1alpha1.ReasonReady:
+				seen = health.Failed
+			}
+			b.Status = d.status
+			health.Expect(t, b, seen)
 			if d.status.Bridges != int32(tt.o.bridges) || (d.status.UnusedSince == nil) != (tt.o.bridges > 0) {
 				t.Errorf("%d bridges, unused since %v", d.status.Bridges, d.status.UnusedSince)
 			}

@@ -28,6 +28,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/sharedserver"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/test/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -127,8 +128,16 @@ func (f *fixture) reconcile(t *testing.T, s *v1alpha1.SharedServer) string {
 	t.Helper()
 	testenv.ExpectReconciled(t, reconcile.AsReconciler(f.WithWatch, f.Reconciler), s)
 	testenv.ExpectExists(t, f.WithWatch, s)
+	seen := health.Failed
+	if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionReady) {
+		seen = health.Current
+	}
+	health.Expect(t, s, seen)
 	var said []string
 	for _, c := range s.Status.Conditions {
+		if c.Type == v1alpha1.ConditionStalled {
+			continue
+		}
 		if strings.Contains(c.Message, canary) || c.ObservedGeneration != s.Generation {
 			t.Errorf("condition %+v", c)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/kstatus"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
@@ -79,6 +80,11 @@ func decide(s *v1alpha1.SharedServer, o observed, now time.Time) v1alpha1.Shared
 		ready = sealed
 	}
 	set(v1alpha1.ConditionReady, ready, v1alpha1.ReasonSharedReady, "bridges of members can use the server")
+	unready := ""
+	if ready.Reason != "" {
+		unready = v1alpha1.ConditionStalled // Each of these reasons needs a person.
+	}
+	kstatus.Note(&after.Conditions, unready, meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady))
 	return after
 }
 

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/kstatus"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -65,6 +66,7 @@ func Leaving(p *v1alpha1.BridgePerson, own []*v1alpha1.HostedBridge, people *Peo
 		for _, kind := range []string{v1alpha1.ConditionSecretsDestroyed, v1alpha1.ConditionDeleted, v1alpha1.ConditionLeft} {
 			meta.RemoveStatusCondition(&s.Conditions, kind)
 		}
+		l.noteProgress(v1alpha1.ConditionStopped)
 		return s
 	}
 	destroyed := l.set(v1alpha1.ConditionSecretsDestroyed, v1alpha1.ReasonLeavingRetained, "no secret of the person is stored", "the retention time runs for the secrets of %s",
@@ -76,6 +78,7 @@ func Leaving(p *v1alpha1.BridgePerson, own []*v1alpha1.HostedBridge, people *Peo
 	deleted := l.set(v1alpha1.ConditionDeleted, v1alpha1.ReasonLeavingBridges, "no bridge is left that a login made"+kept(s.Bridges, onboarded), "to be deleted, as a login made them: %s",
 		func(b v1alpha1.PersonBridge) bool { return !onboarded[b.UID] })
 	l.setLeft(stopped && destroyed && deleted && p.Status.LoginsEndedTime != nil)
+	l.noteProgress(v1alpha1.ConditionLeft)
 	return s
 }
 
@@ -157,6 +160,18 @@ func (l leaving) setLeft(left bool) {
 		message += "; others still use " + named(shared) + ": replace the keys and secrets there that the person may know"
 	}
 	l.put(v1alpha1.ConditionLeft, metav1.ConditionTrue, v1alpha1.ReasonLeavingDone, message)
+}
+
+// noteProgress sets Reconciling unless the condition of a kind is True. It does not set it while
+// only the retention time of secrets runs: that may take a month, and a tool that waits for the
+// person would fail.
+func (l leaving) noteProgress(kind string) {
+	c := meta.FindStatusCondition(l.status.Conditions, kind)
+	unready := v1alpha1.ConditionReconciling
+	if c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonLeavingRetained && l.status.LoginsEndedTime != nil {
+		unready = ""
+	}
+	kstatus.Note(&l.status.Conditions, unready, c)
 }
 
 func (l leaving) firstUndone() string {

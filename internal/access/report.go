@@ -65,6 +65,9 @@ type ReportedCondition struct {
 func ReportOf(user v1alpha1.UserID, record *v1alpha1.BridgePerson, b *v1alpha1.HostedBridge, people *People) Report {
 	r := Report{User: user, Access: record.Spec.Access, Effective: least([]*v1alpha1.BridgePerson{record}), LoginsEndedTime: utc(record.Status.LoginsEndedTime)}
 	for _, c := range record.Status.Conditions {
+		if c.Type == v1alpha1.ConditionReconciling {
+			continue // It repeats what a step says.
+		}
 		r.Conditions = append(r.Conditions, ReportedCondition{c.Type, c.Status, c.Reason, c.Message, c.LastTransitionTime.UTC()})
 	}
 	if b == nil {

@@ -12,10 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/kstatus"
 )
 
 // conditions returns the bridge's conditions, always in the same order: six,
-// Stable if its process ended repeatedly, and ProfilesApplied if a profile selects it.
+// Stable if its process ended repeatedly, ProfilesApplied if a profile selects it, and Stalled
+// or Reconciling if it is not Ready.
 //
 // A suspended bridge is Ready, with the reason Suspended: it is as its spec
 // wants it, and whoever waits for a set of manifests to become ready need not
@@ -30,6 +32,7 @@ func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Conditi
 	if c, ok := profilesApplied(o); ok {
 		list = append(list, c)
 	}
+	kstatus.Note(&list, unready(p, out, list), meta.FindStatusCondition(list, v1alpha1.ConditionReady))
 	for i := range list {
 		list[i].Message = bounded(list[i].Message)
 		list[i].ObservedGeneration = o.Bridge.Generation
@@ -43,6 +46,18 @@ func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Conditi
 		}
 	}
 	return list
+}
+
+// unready returns how kstatus names a bridge that is not Ready. One that is served is none,
+// also if servers of it fail.
+func unready(p Plan, out Outcome, conditions []metav1.Condition) string {
+	switch {
+	case p.failed(out):
+		return v1alpha1.ConditionStalled
+	case !meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady):
+		return v1alpha1.ConditionReconciling
+	}
+	return ""
 }
 
 func isTrue(kind, reason, message string) metav1.Condition {

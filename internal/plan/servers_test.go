@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -229,8 +230,13 @@ func TestConditionsAreAlwaysAllAndInOneOrder(t *testing.T) {
 		"a bridge that is ended": observed(withState(v1alpha1.StateSuspended)),
 	} {
 		t.Run(name, func(t *testing.T) {
+			p := Decide(o, now)
+			want := append(slices.Clone(want), v1alpha1.ConditionReconciling)
+			if p.Rejected != (Finding{}) {
+				want[len(want)-1] = v1alpha1.ConditionStalled
+			}
 			var got []string
-			for _, c := range conditions(o, Decide(o, now), Outcome{}, now) {
+			for _, c := range conditions(o, p, Outcome{}, now) {
 				got = append(got, c.Type)
 				if c.Message == "" || c.Reason == "" || c.Status == "" || len(c.Message) > messageLimit+len("…") {
 					t.Errorf("the condition is %+v", c)

@@ -41,10 +41,11 @@ func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBrid
 
 // generation returns the generation of the spec that was applied. While the
 // workload is held, or waits for its turn, it is the one before, so that a
-// client that waits for a change does not mistake it for done.
+// client that waits for a change does not mistake it for done. The default of the API, which
+// is negative, is no generation that a condition may have.
 func (p Plan) generation(o Observed) int64 {
 	if p.Action == Hold || p.Queued {
-		return o.Bridge.Status.ObservedGeneration
+		return max(0, o.Bridge.Status.ObservedGeneration)
 	}
 	return o.Bridge.Generation
 }
@@ -90,7 +91,7 @@ func (p Plan) OwnsURL() bool { return p.Rejected.Reason != v1alpha1.ReasonUserID
 func phase(o Observed, s v1alpha1.HostedBridgeStatus, p Plan, out Outcome) v1alpha1.Phase {
 	workload := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionWorkloadAvailable)
 	switch {
-	case p.Rejected != (Finding{}), stuck(out.Failed):
+	case p.failed(out):
 		return v1alpha1.PhaseFailed
 	case p.Queued:
 		return v1alpha1.PhaseWaking
@@ -114,7 +115,8 @@ func (o Observed) wakes() bool {
 	return o.Bridge.Asleep() || o.Bridge.Spec.DesiredState == v1alpha1.StateOnDemand && o.Bridge.Status.Phase == v1alpha1.PhaseWaking
 }
 
-// stuck reports whether a failure stays until a person changes something.
-func stuck(f Finding) bool {
-	return f.Reason == v1alpha1.ReasonNotOwned || f.Reason == v1alpha1.ReasonApplyFailed
+// failed reports whether the bridge stays as it is until a person changes something.
+func (p Plan) failed(out Outcome) bool {
+	reason := out.Failed.Reason
+	return p.Rejected != (Finding{}) || reason == v1alpha1.ReasonNotOwned || reason == v1alpha1.ReasonApplyFailed
 }

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/health"
 )
 
 // rolled is a Deployment whose pod is ready.
@@ -83,9 +85,20 @@ func TestStatus(t *testing.T) {
 			want := map[string]string{"Accepted": tt.accepted, "SecretsSealed": "True NothingToSeal", "WorkloadAvailable": tt.workload, "NetworkIsolated": "False NetworkPolicyOff",
 				"ServersHealthy": "True ServersHealthy", "Ready": tt.ready,
 			}
+			seen := health.Current
+			if reason, unready := strings.CutPrefix(tt.ready, "False "); unready {
+				kind := v1alpha1.ConditionReconciling
+				seen = health.InProgress
+				if tt.phase == v1alpha1.PhaseFailed {
+					kind, seen = v1alpha1.ConditionStalled, health.Failed
+				}
+				want[kind] = "True " + reason
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
+			tt.o.Bridge.Status = s
+			health.Expect(t, tt.o.Bridge, seen)
 			if s.Phase != tt.phase || s.PodName != tt.pod || s.UserID != "alice" || s.ObservedGeneration != 3 {
 				t.Errorf("phase %s, pod %q, user %s, generation %d", s.Phase, s.PodName, s.UserID, s.ObservedGeneration)
 			}

@@ -11,7 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -78,6 +80,62 @@ isolation:
 	}
 	if text, has := render(t, "")["isolation-namespaces.yaml"]; has {
 		t.Errorf("without any there is %s", text)
+	}
+}
+
+// TestEveryPodHasAPolicyAndEveryPolicyAPod excepts policies whose pods are made later: their
+// description says which.
+func TestEveryPodHasAPolicyAndEveryPolicyAPod(t *testing.T) {
+	for name, values := range map[string]string{
+		"the default":           "",
+		"exposed, with bundles": exposed + "bundles: {enabled: true}\n",
+		"without a probe":       "isolation: {networkPolicy: {probe: false}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods, policies := map[string]labels.Set{}, map[string]networkingv1.NetworkPolicy{}
+			for template, file := range render(t, values) {
+				if template == "NOTES.txt" {
+					continue
+				}
+				for _, o := range objects(t, file) {
+					where := []string{"spec", "template", "metadata", "labels"}
+					switch o.GetKind() {
+					case "NetworkPolicy":
+						policies[o.GetName()] = as[networkingv1.NetworkPolicy](t, o)
+						continue
+					case "Pod":
+						where = where[2:]
+					}
+					if of, found, _ := unstructured.NestedStringMap(o.Object, where...); found {
+						pods[o.GetKind()+" "+o.GetName()] = of
+					}
+				}
+			}
+			selected := map[string]bool{}
+			for name, p := range policies {
+				selector, err := metav1.LabelSelectorAsSelector(&p.Spec.PodSelector)
+				if err != nil {
+					t.Fatal(err)
+				}
+				isUsed := p.Annotations["kubernetes.io/description"] != ""
+				for pod, of := range pods {
+					if selector.Matches(of) {
+						selected[pod], isUsed = true, true
+					}
+				}
+				if !isUsed {
+					t.Errorf("the policy %s selects no pod, and does not say which pods it is for", name)
+				}
+			}
+			for pod := range pods {
+				if !selected[pod] {
+					t.Errorf("no policy selects the %s", pod)
+				}
+			}
+			if _, found := policies["hosted-bridge-probe"]; found != (name != "without a probe") || len(pods) < 4 {
+				t.Errorf("the policy of the probe is there: %v, and there are %d pods", found, len(pods))
+			}
+		})
 	}
 }
 

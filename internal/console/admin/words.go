@@ -58,7 +58,10 @@ func serverStateOf(s v1alpha1.ServerState) state {
 }
 
 // troubles are conditions that are true where something is wrong, or under way.
-var troubles = []string{v1alpha1.ConditionConflicting, v1alpha1.ConditionRecipeDeprecated, v1alpha1.ConditionProgressing}
+var troubles = []string{
+	v1alpha1.ConditionConflicting, v1alpha1.ConditionRecipeDeprecated, v1alpha1.ConditionProgressing,
+	v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
+}
 
 // conditionOf returns the look of a condition.
 func conditionOf(c metav1.Condition) state {
@@ -68,7 +71,7 @@ func conditionOf(c metav1.Condition) state {
 		return state{"off", "starting", reasonOf(c.Type) + ": not known"}
 	case isGood:
 		return state{"ok", "works", reasonOf(c.Type) + ": " + yesNo(c.Status)}
-	case c.Type == v1alpha1.ConditionProgressing:
+	case c.Type == v1alpha1.ConditionProgressing, c.Type == v1alpha1.ConditionReconciling:
 		return state{"start", "starting", reasonOf(c.Type) + ": " + yesNo(c.Status)}
 	}
 	return state{"warn", "needs", reasonOf(c.Type) + ": " + yesNo(c.Status)}

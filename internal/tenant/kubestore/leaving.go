@@ -127,7 +127,7 @@ func nextStep(p *v1alpha1.BridgePerson) (step string, done time.Time) {
 		return stepLoginsEnded, time.Time{}
 	}
 	for _, c := range p.Status.Conditions {
-		if c.Status == metav1.ConditionTrue && !noted(c.Type) {
+		if c.Type != v1alpha1.ConditionReconciling && c.Status == metav1.ConditionTrue && !noted(c.Type) {
 			return c.Type, c.LastTransitionTime.Time
 		}
 	}

@@ -206,6 +206,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeProfileStatus
+      default: {}
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeProfileSpec
   map:
     fields:
@@ -273,6 +274,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+      default: -1
     - name: paused
       type:
         scalar: boolean
@@ -403,6 +405,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.CatalogRecipeStatus
+      default: {}
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.CatalogRecipeSpec
   map:
     fields:
@@ -438,6 +441,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+      default: -1
     - name: versions
       type:
         list:
@@ -560,6 +564,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.HostedBridgeStatus
+      default: {}
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.HostedBridgeSpec
   map:
     fields:
@@ -697,6 +702,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+      default: -1
     - name: outages
       type:
         list:
@@ -1116,6 +1122,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProgramBundleStatus
+      default: {}
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProgramBundleSpec
   map:
     fields:
@@ -1160,6 +1167,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: image
       type:
         scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
+      default: -1
     - name: packages
       type:
         scalar: numeric
@@ -2181,6 +2192,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SharedServerStatus
+      default: {}
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SharedServerSpec
   map:
     fields:
@@ -2237,6 +2249,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+      default: -1
     - name: revision
       type:
         scalar: string

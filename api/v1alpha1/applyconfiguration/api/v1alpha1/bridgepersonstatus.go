@@ -30,7 +30,8 @@ type BridgePersonStatusApplyConfiguration struct {
 	// away, also those that were deleted since. The operator writes them.
 	Bridges []PersonBridgeApplyConfiguration `json:"bridges,omitempty"`
 	// conditions are Stopped, and for a person who is offboarded also SecretsDestroyed,
-	// Deleted and Left. The operator writes them.
+	// Deleted and Left. Reconciling is there while something is left to do but to wait for the
+	// end of the retention time. The operator writes them.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// audited are the steps of leaving that are in the audit trail. The ingress writes them.
 	Audited []AuditedStepApplyConfiguration `json:"audited,omitempty"`

@@ -14,13 +14,16 @@ import (
 //
 // BridgeProfileStatus is the last observed state of a profile. The operator writes it.
 type BridgeProfileStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that the operator last checked.
+	// observedGeneration is the generation of the spec that the operator last checked. It is
+	// -1 before.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Accepted, Conflicting, Progressing and Ready.
+	// conditions are Accepted, Conflicting, Progressing and Ready. Stalled or Reconciling is
+	// there if the profile is not Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// matched is how many bridges the profile selects, and updated how many of these
 	// have its last accepted revision.
 	Matched *int32 `json:"matched,omitempty"`
+	// updated is how many of the matched bridges have the last accepted revision.
 	Updated *int32 `json:"updated,omitempty"`
 	// paused means that a change does not reach more bridges, because too many failed
 	// that have it. A change of the spec ends the pause.

@@ -14,13 +14,13 @@ import (
 //
 // CatalogRecipeStatus is the last observed state of a recipe.
 type CatalogRecipeStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that was last checked.
+	// observedGeneration is the generation of the spec that was last checked. It is -1 before.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions hold Accepted: whether the current recipe obeys the rules. Only an
 	// accepted recipe is served. A recipe with an accepted version also has Hostable:
 	// whether bridges of this installation can run it. A recipe that was ever
 	// deprecated also has Deprecated, which says since when it is, or is not,
-	// deprecated.
+	// deprecated. Stalled is there if the recipe is not accepted.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// versions are the accepted versions of the recipe, the newest first: at most
 	// ten, and fewer if they are long. The catalog serves the first.

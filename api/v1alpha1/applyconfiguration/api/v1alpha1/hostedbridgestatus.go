@@ -17,10 +17,11 @@ import (
 // HostedBridgeStatus is the last observed state of a bridge.
 type HostedBridgeStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that the operator last
-	// acted on.
+	// acted on. It is -1 before, so that no tool takes a new bridge for a ready one.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Accepted, SecretsSealed, WorkloadAvailable, NetworkIsolated and
-	// Ready. Stable is there only if the bridge's process ended repeatedly.
+	// Ready. Stable is there only if the bridge's process ended repeatedly. Stalled is
+	// there if the bridge failed, and Reconciling if it is not Ready yet.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// phase summarizes the conditions in one word.
 	Phase *apiv1alpha1.Phase `json:"phase,omitempty"`

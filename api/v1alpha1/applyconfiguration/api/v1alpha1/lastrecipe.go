@@ -12,16 +12,19 @@ package v1alpha1
 type LastRecipeApplyConfiguration struct {
 	// version and digest identify the version.
 	Version *string `json:"version,omitempty"`
-	Digest  *string `json:"digest,omitempty"`
+	// digest is the digest of the version.
+	Digest *string `json:"digest,omitempty"`
 	// uid is that of the recipe's object, and owner the recipe's owner.
-	UID   *string `json:"uid,omitempty"`
+	UID *string `json:"uid,omitempty"`
+	// owner is the recipe's owner.
 	Owner *string `json:"owner,omitempty"`
 	// place is where the server was.
 	Place *string `json:"place,omitempty"`
 	// secrets are the names of the user's secrets that the server could use, and
 	// tokenSecret is the secret with the tokens of a login.
-	Secrets     []string `json:"secrets,omitempty"`
-	TokenSecret *string  `json:"tokenSecret,omitempty"`
+	Secrets []string `json:"secrets,omitempty"`
+	// tokenSecret is the secret with the tokens of a login.
+	TokenSecret *string `json:"tokenSecret,omitempty"`
 	// credentialsURL is where the user gets them.
 	CredentialsURL *string `json:"credentialsURL,omitempty"`
 	// source is the recipe's description of the server. It is not set if the server

@@ -18,7 +18,8 @@ type PersonBridgeApplyConfiguration struct {
 	UID *string `json:"uid,omitempty"`
 	// namespace and name are the bridge's.
 	Namespace *string `json:"namespace,omitempty"`
-	Name      *string `json:"name,omitempty"`
+	// name is the name of the HostedBridge.
+	Name *string `json:"name,omitempty"`
 	// shared says that other people may use the bridge. It runs on, without the person.
 	Shared *bool `json:"shared,omitempty"`
 	// stopped says that no pod of the bridge runs.

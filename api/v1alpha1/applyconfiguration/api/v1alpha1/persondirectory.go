@@ -15,7 +15,8 @@ type PersonDirectoryApplyConfiguration struct {
 	// in none.
 	Incarnation *int64 `json:"incarnation,omitempty"`
 	// userName and displayName are the directory's names of the person. They have no effect.
-	UserName    *string `json:"userName,omitempty"`
+	UserName *string `json:"userName,omitempty"`
+	// displayName is the name of the person as people read it.
 	DisplayName *string `json:"displayName,omitempty"`
 	// profile is what else the directory says of the person, as a JSON object of standard
 	// attributes of SCIM: name, emails, title and languages. It has no effect, goes back to the

@@ -15,9 +15,13 @@ import (
 //
 // ProgramBundleStatus is the last observed state of a ProgramBundle.
 type ProgramBundleStatusApplyConfiguration struct {
+	// observedGeneration is the generation of the spec that the operator last acted on. It is
+	// -1 before.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions have Ready, whose reason is Ready, Installing, or what failed. Where the
 	// installation has a registry they have InRegistry too, whose reason is Found, Pushed,
-	// NotFound, Working, or what failed.
+	// NotFound, Working, or what failed. Reconciling is there while the package is installed, and
+	// Stalled after an install that failed.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// digest is the digest of the installed files, as sha256:<64 hexadecimal digits>. It does
 	// not change as long as there is the ProgramBundle.
@@ -29,8 +33,9 @@ type ProgramBundleStatusApplyConfiguration struct {
 	// image is the image in which the package was installed.
 	Image *string `json:"image,omitempty"`
 	// size is how much the files take, such as 26Mi, and bytes the same as a number.
-	Size  *string `json:"size,omitempty"`
-	Bytes *int64  `json:"bytes,omitempty"`
+	Size *string `json:"size,omitempty"`
+	// bytes is the size of the files in bytes.
+	Bytes *int64 `json:"bytes,omitempty"`
 	// packages is how many packages there are, the program's own among them.
 	Packages *int32 `json:"packages,omitempty"`
 	// scripts are the packages with install scripts, each as name@version. At most 16 are named.
@@ -38,14 +43,16 @@ type ProgramBundleStatusApplyConfiguration struct {
 	// programs are the commands that the package has, and program is the one that is started
 	// if nothing else is said.
 	Programs []BundledProgramApplyConfiguration `json:"programs,omitempty"`
-	Program  *string                            `json:"program,omitempty"`
+	// program is the command that is started if nothing else is said.
+	Program *string `json:"program,omitempty"`
 	// bridges is how many HostedBridges have a server that runs the package.
 	Bridges *int32 `json:"bridges,omitempty"`
 	// unusedSince is since when no HostedBridge has such a server.
 	UnusedSince *metav1.Time `json:"unusedSince,omitempty"`
 	// attempts is how often the install, or then the upload to the registry, has failed in a
 	// row, and retryTime when it is tried again.
-	Attempts  *int32       `json:"attempts,omitempty"`
+	Attempts *int32 `json:"attempts,omitempty"`
+	// retryTime is when the install, or the upload, is tried again.
 	RetryTime *metav1.Time `json:"retryTime,omitempty"`
 }
 
@@ -53,6 +60,14 @@ type ProgramBundleStatusApplyConfiguration struct {
 // apply.
 func ProgramBundleStatus() *ProgramBundleStatusApplyConfiguration {
 	return &ProgramBundleStatusApplyConfiguration{}
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *ProgramBundleStatusApplyConfiguration) WithObservedGeneration(value int64) *ProgramBundleStatusApplyConfiguration {
+	b.ObservedGeneration = &value
+	return b
 }
 
 // WithConditions adds the given value to the Conditions field in the declarative configuration

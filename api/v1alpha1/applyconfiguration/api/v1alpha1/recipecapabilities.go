@@ -10,14 +10,20 @@ package v1alpha1
 //
 // RecipeCapabilities are the parts of the protocol that a server has.
 type RecipeCapabilitiesApplyConfiguration struct {
+	// resources says that the server has resources.
 	Resources *bool `json:"resources,omitempty"`
-	Prompts   *bool `json:"prompts,omitempty"`
-	Tools     *bool `json:"tools,omitempty"`
-	Sampling  *bool `json:"sampling,omitempty"`
+	// prompts says that the server has prompts.
+	Prompts *bool `json:"prompts,omitempty"`
+	// tools says that the server has tools.
+	Tools *bool `json:"tools,omitempty"`
+	// sampling says that the server asks the client for answers of its model.
+	Sampling *bool `json:"sampling,omitempty"`
 	// toolCount, toolNames and sideEffects are of the tools.
-	ToolCount   *int32   `json:"toolCount,omitempty"`
-	ToolNames   []string `json:"toolNames,omitempty"`
-	SideEffects *string  `json:"sideEffects,omitempty"`
+	ToolCount *int32 `json:"toolCount,omitempty"`
+	// toolNames are the names of the tools.
+	ToolNames []string `json:"toolNames,omitempty"`
+	// sideEffects is what the tools can do.
+	SideEffects *string `json:"sideEffects,omitempty"`
 }
 
 // RecipeCapabilitiesApplyConfiguration constructs a declarative configuration of the RecipeCapabilities type for use with

@@ -10,9 +10,12 @@ package v1alpha1
 //
 // RecipeGotcha is something that goes wrong with a server.
 type RecipeGotchaApplyConfiguration struct {
-	ID      *string  `json:"id,omitempty"`
-	Summary *string  `json:"summary,omitempty"`
-	Tools   []string `json:"tools,omitempty"`
+	// id names what goes wrong.
+	ID *string `json:"id,omitempty"`
+	// summary says what goes wrong, and what to do.
+	Summary *string `json:"summary,omitempty"`
+	// tools are the tools with which it goes wrong.
+	Tools []string `json:"tools,omitempty"`
 }
 
 // RecipeGotchaApplyConfiguration constructs a declarative configuration of the RecipeGotcha type for use with

@@ -18,16 +18,21 @@ type RecipeInstallApplyConfiguration struct {
 	Method *string `json:"method,omitempty"`
 	// package and version are the installer's.
 	Package *string `json:"package,omitempty"`
+	// version is the version of the package, or a tag or a commit with git.
 	Version *string `json:"version,omitempty"`
 	// image is a container image.
 	Image *string `json:"image,omitempty"`
 	// repository, buildCommand and binary are for servers built from source.
-	Repository   *string `json:"repository,omitempty"`
+	Repository *string `json:"repository,omitempty"`
+	// buildCommand builds a server from source.
 	BuildCommand *string `json:"buildCommand,omitempty"`
-	Binary       *string `json:"binary,omitempty"`
+	// binary is the program that buildCommand makes.
+	Binary *string `json:"binary,omitempty"`
 	// preInstall and postInstall are commands to run before and after. The
 	// catalog accepts no recipe that has any.
-	PreInstall  []string `json:"preInstall,omitempty"`
+	PreInstall []string `json:"preInstall,omitempty"`
+	// postInstall are commands to run after the install. The catalog accepts no recipe that
+	// has any.
 	PostInstall []string `json:"postInstall,omitempty"`
 	// platforms is what differs on an operating system: linux, darwin or win32.
 	Platforms map[string]RecipePlatformApplyConfiguration `json:"platforms,omitempty"`
@@ -41,7 +46,9 @@ type RecipeInstallApplyConfiguration struct {
 	// prerequisites are programs and their versions, for people.
 	Prerequisites *runtime.RawExtension `json:"prerequisites,omitempty"`
 	// healthcheck and verifyCommand are commands for people. Nothing runs them.
-	Healthcheck   *string `json:"healthcheck,omitempty"`
+	Healthcheck *string `json:"healthcheck,omitempty"`
+	// verifyCommand is a command for people by which they see that the install worked. Nothing
+	// runs it.
 	VerifyCommand *string `json:"verifyCommand,omitempty"`
 }
 

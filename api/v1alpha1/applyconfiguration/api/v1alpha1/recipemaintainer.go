@@ -10,10 +10,14 @@ package v1alpha1
 //
 // RecipeMaintainer is who looks after a server.
 type RecipeMaintainerApplyConfiguration struct {
-	Name   *string `json:"name,omitempty"`
-	Email  *string `json:"email,omitempty"`
+	// name of the maintainer.
+	Name *string `json:"name,omitempty"`
+	// email is the maintainer's address.
+	Email *string `json:"email,omitempty"`
+	// github is the maintainer's name at GitHub.
 	GitHub *string `json:"github,omitempty"`
-	URL    *string `json:"url,omitempty"`
+	// url is the maintainer's page.
+	URL *string `json:"url,omitempty"`
 }
 
 // RecipeMaintainerApplyConfiguration constructs a declarative configuration of the RecipeMaintainer type for use with

@@ -11,33 +11,44 @@ package v1alpha1
 // RecipeMetadata is what helps people to choose.
 type RecipeMetadataApplyConfiguration struct {
 	// homepage, license, author and maintainer are the server's.
-	Homepage   *string                             `json:"homepage,omitempty"`
-	License    *string                             `json:"license,omitempty"`
-	Author     *string                             `json:"author,omitempty"`
+	Homepage *string `json:"homepage,omitempty"`
+	// license is the license of the server, such as MIT.
+	License *string `json:"license,omitempty"`
+	// author is who wrote the server.
+	Author *string `json:"author,omitempty"`
+	// maintainer is who looks after the server.
 	Maintainer *RecipeMaintainerApplyConfiguration `json:"maintainer,omitempty"`
 	// tags, category and subcategory file the recipe.
-	Tags        []string `json:"tags,omitempty"`
-	Category    *string  `json:"category,omitempty"`
-	Subcategory *string  `json:"subcategory,omitempty"`
+	Tags []string `json:"tags,omitempty"`
+	// category is the kind of server under which catalogs list it.
+	Category *string `json:"category,omitempty"`
+	// subcategory is a part of the category.
+	Subcategory *string `json:"subcategory,omitempty"`
 	// origin is who made the server.
 	Origin *string `json:"origin,omitempty"`
 	// countries, languages and audience say for whom it is.
 	Countries []string `json:"countries,omitempty"`
+	// languages are those of the people for whom the server is.
 	Languages []string `json:"languages,omitempty"`
-	Audience  *string  `json:"audience,omitempty"`
+	// audience is for whom the server is, as the author describes it.
+	Audience *string `json:"audience,omitempty"`
 	// selfHosted says that the server speaks to something the user runs.
 	SelfHosted *bool `json:"selfHosted,omitempty"`
 	// sideEffects is what a call can do.
 	SideEffects *string `json:"sideEffects,omitempty"`
 	// pricing and maturity are as the author describes them.
-	Pricing  *string `json:"pricing,omitempty"`
+	Pricing *string `json:"pricing,omitempty"`
+	// maturity is how mature the server is, as the author describes it.
 	Maturity *string `json:"maturity,omitempty"`
 	// firstPublished and lastVerified are dates, YYYY-MM-DD.
 	FirstPublished *string `json:"firstPublished,omitempty"`
-	LastVerified   *string `json:"lastVerified,omitempty"`
+	// lastVerified is the date when the recipe was last tried, YYYY-MM-DD.
+	LastVerified *string `json:"lastVerified,omitempty"`
 	// toolCount, toolExamples and resourceExamples show what is in it.
-	ToolCount        *int32                                    `json:"toolCount,omitempty"`
-	ToolExamples     []RecipeToolExampleApplyConfiguration     `json:"toolExamples,omitempty"`
+	ToolCount *int32 `json:"toolCount,omitempty"`
+	// toolExamples are some of the server's tools.
+	ToolExamples []RecipeToolExampleApplyConfiguration `json:"toolExamples,omitempty"`
+	// resourceExamples are some of the server's resources.
 	ResourceExamples []RecipeResourceExampleApplyConfiguration `json:"resourceExamples,omitempty"`
 	// authSummary says in a few words what the user needs.
 	AuthSummary *string `json:"authSummary,omitempty"`
@@ -45,7 +56,8 @@ type RecipeMetadataApplyConfiguration struct {
 	RateLimit *RecipeRateLimitApplyConfiguration `json:"rateLimit,omitempty"`
 	// costPerCall, in costCurrency, is a decimal number. It is a text here, as
 	// the API has no such numbers; in a recipe file it is a number.
-	CostPerCall  *string `json:"costPerCall,omitempty"`
+	CostPerCall *string `json:"costPerCall,omitempty"`
+	// costCurrency is the currency of costPerCall, such as USD.
 	CostCurrency *string `json:"costCurrency,omitempty"`
 	// sources are the public pages from which the facts of the recipe were taken.
 	Sources []string `json:"sources,omitempty"`

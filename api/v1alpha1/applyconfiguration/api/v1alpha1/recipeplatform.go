@@ -10,9 +10,12 @@ package v1alpha1
 //
 // RecipePlatform is what of a transport differs on one operating system.
 type RecipePlatformApplyConfiguration struct {
-	Command *string           `json:"command,omitempty"`
-	Args    []string          `json:"args,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
+	// command is in place of the command of the transport.
+	Command *string `json:"command,omitempty"`
+	// args are in place of the arguments of the transport.
+	Args []string `json:"args,omitempty"`
+	// env are variables in place of those of the transport.
+	Env map[string]string `json:"env,omitempty"`
 }
 
 // RecipePlatformApplyConfiguration constructs a declarative configuration of the RecipePlatform type for use with

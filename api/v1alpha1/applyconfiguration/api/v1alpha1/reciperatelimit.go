@@ -10,7 +10,9 @@ package v1alpha1
 //
 // RecipeRateLimit is how often to call, by the author's advice.
 type RecipeRateLimitApplyConfiguration struct {
-	SuggestedDailyLimit   *int64 `json:"suggestedDailyLimit,omitempty"`
+	// suggestedDailyLimit is how many calls a day the author advises at most.
+	SuggestedDailyLimit *int64 `json:"suggestedDailyLimit,omitempty"`
+	// suggestedMonthlyLimit is how many calls a month the author advises at most.
 	SuggestedMonthlyLimit *int64 `json:"suggestedMonthlyLimit,omitempty"`
 }
 

@@ -10,7 +10,9 @@ package v1alpha1
 //
 // RecipeResourceExample is one of a server's resources.
 type RecipeResourceExampleApplyConfiguration struct {
-	URI         *string `json:"uri,omitempty"`
+	// uri of the resource.
+	URI *string `json:"uri,omitempty"`
+	// description is what the resource is.
 	Description *string `json:"description,omitempty"`
 }
 

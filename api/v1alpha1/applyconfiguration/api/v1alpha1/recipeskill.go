@@ -11,7 +11,8 @@ package v1alpha1
 // RecipeSkill is what an agent should know to use a server well.
 type RecipeSkillApplyConfiguration struct {
 	// apiVersion and apiVersionNote name the service's API that is meant.
-	APIVersion     *string `json:"apiVersion,omitempty"`
+	APIVersion *string `json:"apiVersion,omitempty"`
+	// apiVersionNote is a remark about apiVersion.
 	APIVersionNote *string `json:"apiVersionNote,omitempty"`
 	// gotchas are what goes wrong.
 	Gotchas []RecipeGotchaApplyConfiguration `json:"gotchas,omitempty"`

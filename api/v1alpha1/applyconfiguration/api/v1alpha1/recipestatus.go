@@ -18,10 +18,12 @@ type RecipeStatusApplyConfiguration struct {
 	// the server out of service, both are empty, and so are all fields from the
 	// recipe.
 	Version *string `json:"version,omitempty"`
-	Digest  *string `json:"digest,omitempty"`
+	// digest is the digest of the version in use.
+	Digest *string `json:"digest,omitempty"`
 	// reason is the state of the recipe in one word, and message explains it in a
 	// sentence.
-	Reason  *string `json:"reason,omitempty"`
+	Reason *string `json:"reason,omitempty"`
+	// message explains the reason in a sentence.
 	Message *string `json:"message,omitempty"`
 	// secrets are the names of the user's secrets that the server may use.
 	Secrets []string `json:"secrets,omitempty"`
@@ -36,7 +38,8 @@ type RecipeStatusApplyConfiguration struct {
 	Source *string `json:"source,omitempty"`
 	// uid is the UID of the recipe's object, and owner is the recipe's owner. The
 	// server does not follow another owner's recipe of the same name.
-	UID   *string `json:"uid,omitempty"`
+	UID *string `json:"uid,omitempty"`
+	// owner is the recipe's owner. The server does not follow another owner's recipe.
 	Owner *string `json:"owner,omitempty"`
 	// place is where the server is: the origins of its URLs, or the package of its
 	// program and the origins that are passed to the program. A server does not

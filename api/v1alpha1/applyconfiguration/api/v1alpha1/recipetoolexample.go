@@ -10,7 +10,9 @@ package v1alpha1
 //
 // RecipeToolExample is one of a server's tools.
 type RecipeToolExampleApplyConfiguration struct {
-	Name        *string `json:"name,omitempty"`
+	// name of the tool.
+	Name *string `json:"name,omitempty"`
+	// description is what the tool does.
 	Description *string `json:"description,omitempty"`
 }
 

@@ -13,8 +13,9 @@ type RecipeTransportApplyConfiguration struct {
 	// type is the transport's kind.
 	Type *string `json:"type,omitempty"`
 	// command and args start a stdio server.
-	Command *string  `json:"command,omitempty"`
-	Args    []string `json:"args,omitempty"`
+	Command *string `json:"command,omitempty"`
+	// args are the arguments of command; they may hold ${VAR}.
+	Args []string `json:"args,omitempty"`
 	// env is a stdio server's environment; values may hold ${VAR}.
 	Env map[string]string `json:"env,omitempty"`
 	// url is a remote server's endpoint; it may hold ${VAR}.

@@ -19,12 +19,15 @@ type RecipeTransportAuthApplyConfiguration struct {
 	// grantType is the OAuth grant.
 	GrantType *string `json:"grantType,omitempty"`
 	// clientId and clientSecret may hold ${VAR}.
-	ClientID     *string `json:"clientId,omitempty"`
+	ClientID *string `json:"clientId,omitempty"`
+	// clientSecret is the secret of the OAuth client; it may hold ${VAR}.
 	ClientSecret *string `json:"clientSecret,omitempty"`
 	// authorizationUrl, tokenUrl and deviceAuthorizationUrl are the
 	// authorization server's endpoints.
-	AuthorizationURL       *string `json:"authorizationUrl,omitempty"`
-	TokenURL               *string `json:"tokenUrl,omitempty"`
+	AuthorizationURL *string `json:"authorizationUrl,omitempty"`
+	// tokenUrl is where the authorization server gives tokens.
+	TokenURL *string `json:"tokenUrl,omitempty"`
+	// deviceAuthorizationUrl is where a device begins a login.
 	DeviceAuthorizationURL *string `json:"deviceAuthorizationUrl,omitempty"`
 	// scopes are asked for.
 	Scopes []string `json:"scopes,omitempty"`

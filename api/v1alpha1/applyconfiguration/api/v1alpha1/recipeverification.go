@@ -13,14 +13,20 @@ type RecipeVerificationApplyConfiguration struct {
 	// tier1 says that the server starts and lists its tools.
 	Tier1 *string `json:"tier1,omitempty"`
 	// tier2 says that a tool was called with real credentials.
-	Tier2       *string `json:"tier2,omitempty"`
-	Tier2Tools  *int32  `json:"tier2Tools,omitempty"`
-	Tier2Date   *string `json:"tier2Date,omitempty"`
+	Tier2 *string `json:"tier2,omitempty"`
+	// tier2Tools is how many tools were called with real credentials.
+	Tier2Tools *int32 `json:"tier2Tools,omitempty"`
+	// tier2Date is the date of tier2, YYYY-MM-DD.
+	Tier2Date *string `json:"tier2Date,omitempty"`
+	// tier2Reason is why tier2 was skipped.
 	Tier2Reason *string `json:"tier2Reason,omitempty"`
-	Tier2Note   *string `json:"tier2Note,omitempty"`
+	// tier2Note is a remark about tier2.
+	Tier2Note *string `json:"tier2Note,omitempty"`
 	// depAudit is what an audit of the dependencies said.
-	DepAudit     *string `json:"depAudit,omitempty"`
+	DepAudit *string `json:"depAudit,omitempty"`
+	// depAuditDate is the date of depAudit, YYYY-MM-DD.
 	DepAuditDate *string `json:"depAuditDate,omitempty"`
+	// depAuditNote is a remark about depAudit.
 	DepAuditNote *string `json:"depAuditNote,omitempty"`
 }
 

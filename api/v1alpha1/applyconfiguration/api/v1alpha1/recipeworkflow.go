@@ -10,8 +10,11 @@ package v1alpha1
 //
 // RecipeWorkflow is a use of several tools in their order.
 type RecipeWorkflowApplyConfiguration struct {
-	ID    *string  `json:"id,omitempty"`
-	Name  *string  `json:"name,omitempty"`
+	// id names the workflow.
+	ID *string `json:"id,omitempty"`
+	// name is the name of the workflow as people read it.
+	Name *string `json:"name,omitempty"`
+	// steps are what to do, in order.
 	Steps []string `json:"steps,omitempty"`
 }
 

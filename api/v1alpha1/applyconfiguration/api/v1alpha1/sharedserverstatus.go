@@ -14,13 +14,17 @@ import (
 //
 // SharedServerStatus is the last observed state of a SharedServer.
 type SharedServerStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that the keybroker last acted on.
+	// observedGeneration is the generation of the spec that the keybroker last acted on. It is
+	// -1 before.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Accepted, SecretsSealed and Ready.
+	// conditions are Accepted, SecretsSealed and Ready. Stalled is there if the server is not
+	// Ready: somebody has to change the spec or set a secret.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// set are the secrets that are set for the origin of the server's URL, and missing
 	// those of spec.secrets that are not.
-	Set     []string `json:"set,omitempty"`
+	Set []string `json:"set,omitempty"`
+	// missing are the secrets of spec.secrets that are not set for the origin of the server's
+	// URL.
 	Missing []string `json:"missing,omitempty"`
 	// revision changes when a secret is set or removed. It says nothing else of the values.
 	Revision *string `json:"revision,omitempty"`
