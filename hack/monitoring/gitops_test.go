@@ -7,32 +7,30 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 
 	"cel.dev/cel-go/cel"
-	lua "github.com/yuin/gopher-lua"
 	"sigs.k8s.io/yaml"
 )
 
-// gitOpsPage is the page with the health checks for Argo CD and Flux.
+// gitOpsPage is the page with the health check for Flux.
 const gitOpsPage = "../../docs/operations/profiles.md"
 
-// bridges are HostedBridges, and how GitOps tools have to show each.
-var bridges = map[string]struct{ object, argo, flux string }{
-	"before the operator has seen it": {`{"metadata":{"generation":1},"status":{}}`, "Progressing", "in progress"},
+// bridges are HostedBridges, and how Flux has to show each.
+var bridges = map[string]struct{ object, flux string }{
+	"before the operator has seen it": {`{"metadata":{"generation":1},"status":{}}`, "in progress"},
 	"after an edit": {`{"metadata":{"generation":2},"status":{"observedGeneration":1,"phase":"Running",
-		"conditions":[{"type":"Ready","status":"True","message":"ready"}]}}`, "Progressing", "in progress"},
+		"conditions":[{"type":"Ready","status":"True","message":"ready"}]}}`, "in progress"},
 	"while it starts": {`{"metadata":{"generation":1},"status":{"observedGeneration":1,"phase":"Starting",
-		"conditions":[{"type":"Ready","status":"False","message":"starting"}]}}`, "Progressing", "in progress"},
+		"conditions":[{"type":"Ready","status":"False","message":"starting"},{"type":"Reconciling","status":"True","message":"starting"}]}}`, "in progress"},
 	"in service": {`{"metadata":{"generation":1},"status":{"observedGeneration":1,"phase":"Running",
-		"conditions":[{"type":"Ready","status":"True","message":"ready"},{"type":"ServersHealthy","status":"True","message":"all"}]}}`, "Healthy", "current"},
+		"conditions":[{"type":"Ready","status":"True","message":"ready"},{"type":"ServersHealthy","status":"True","message":"all"}]}}`, "current"},
 	"before a server was seen": {`{"metadata":{"generation":1},"status":{"observedGeneration":1,"phase":"Running",
-		"conditions":[{"type":"ServersHealthy","status":"Unknown","message":"not asked"},{"type":"Ready","status":"True","message":"ready"}]}}`, "Healthy", "current"},
+		"conditions":[{"type":"ServersHealthy","status":"Unknown","message":"not asked"},{"type":"Ready","status":"True","message":"ready"}]}}`, "current"},
 	"with a server that fails": {`{"metadata":{"generation":1},"status":{"observedGeneration":1,"phase":"Running",
-		"conditions":[{"type":"Ready","status":"True","message":"ready"},{"type":"ServersHealthy","status":"False","message":"github: secret TOKEN is not set"}]}}`, "Degraded", "failed"},
+		"conditions":[{"type":"Ready","status":"True","message":"ready"},{"type":"ServersHealthy","status":"False","message":"github: secret TOKEN is not set"}]}}`, "failed"},
 	"failed": {`{"metadata":{"generation":1},"status":{"observedGeneration":1,"phase":"Failed",
-		"conditions":[{"type":"Ready","status":"False","message":"the tier is unknown"}]}}`, "Degraded", "failed"},
+		"conditions":[{"type":"Ready","status":"False","message":"the tier is unknown"},{"type":"Stalled","status":"True","message":"the tier is unknown"}]}}`, "failed"},
 }
 
 // block returns the YAML block of the page that begins with this text.
@@ -60,52 +58,6 @@ func decode(t *testing.T, text string) map[string]any {
 		t.Fatal(err)
 	}
 	return object
-}
-
-func TestArgoCDSeesWhatIsWrongWithABridge(t *testing.T) {
-	const name = "resource.customizations.health.hostedbridge.dev_HostedBridge"
-	script, _ := block(t, name)[name].(string)
-	for what, test := range bridges {
-		t.Run(what, func(t *testing.T) {
-			l := lua.NewState()
-			defer l.Close()
-			l.SetGlobal("obj", toLua(l, decode(t, test.object)))
-			if err := l.DoString(script); err != nil {
-				t.Fatal(err)
-			}
-			health, _ := l.Get(-1).(*lua.LTable)
-			status, message := l.GetField(health, "status").String(), l.GetField(health, "message").String()
-			if status != test.argo || message == "nil" || status == "Degraded" && strings.Contains(message, "ready") {
-				t.Errorf("%s: %s, want %s and why", status, message, test.argo)
-			}
-		})
-	}
-}
-
-// toLua returns a JSON value as Argo CD gives it to a script.
-func toLua(l *lua.LState, value any) lua.LValue {
-	switch v := value.(type) {
-	case map[string]any:
-		table := l.NewTable()
-		for key, member := range v {
-			table.RawSetString(key, toLua(l, member))
-		}
-		return table
-	case []any:
-		table := l.NewTable()
-		for _, member := range v {
-			table.Append(toLua(l, member))
-		}
-		return table
-	case string:
-		return lua.LString(v)
-	case float64:
-		return lua.LNumber(v)
-	case bool:
-		return lua.LBool(v)
-	default:
-		return lua.LNil
-	}
 }
 
 func TestFluxSeesWhatIsWrongWithABridge(t *testing.T) {

@@ -9,7 +9,6 @@ require (
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.94.0
 	github.com/prometheus/common v0.72.0
 	github.com/prometheus/prometheus v0.315.0
-	github.com/yuin/gopher-lua v1.1.2
 	sigs.k8s.io/yaml v1.6.0
 )
 
