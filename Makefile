@@ -121,6 +121,10 @@ test-upgrade: bin/image bin/helm ## Upgrade, rollback and uninstall under load o
 test-vault: ## The transit provider against a real Vault, which is built for it first. Not part of test.
 	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "transit provider on Vault" hack/test/vault.sh
 
+.PHONY: test-identity
+test-identity: test/e2e/node_modules/.package-lock.json ## Logins at real identity providers, of which dex is built first, and their part of docs/operations/providers.md. Not part of test.
+	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "identity providers" hack/test/identity.sh
+
 .PHONY: test-rotation
 test-rotation: assets ## Another master key under 10,000 envelopes, with reads and kill -9 meanwhile. Not part of test.
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \

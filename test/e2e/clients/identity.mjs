@@ -13,6 +13,7 @@
 //   client         {id, secretFile, redirectURI}: who may ask it
 //   gitHub         {path, client}: the GitHub, and who may ask that
 //   documents      {path: document}: what it answers there besides
+//   userInfo       true: claims are at UserInfo alone, as oidc-provider has it by default
 
 import { readFileSync } from "node:fs";
 import { createServer as http } from "node:http";
@@ -37,8 +38,8 @@ const provider = new Provider(settings.issuer, {
   ],
   claims: { openid: ["sub", "groups", "_claim_names", "_claim_sources"], email: ["email", "email_verified"], profile: ["name", "preferred_username"] },
   // As the big providers do, which put them into the ID token. By default UserInfo alone
-  // has them, which the tests of internal/authserver/provider cover.
-  conformIdTokenClaims: false,
+  // has them.
+  conformIdTokenClaims: settings.userInfo ?? false,
   cookies: { keys: [crypto.randomUUID()] },
   features: { devInteractions: { enabled: false } },
   interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
