@@ -140,15 +140,17 @@ func (r *Reconciler) applyStatus(ctx context.Context, b *v1alpha1.ProgramBundle,
 	return nil
 }
 
+// silent reports whether a condition is no event: it says what is being done, or repeats Ready.
+func silent(c metav1.Condition) bool {
+	return c.Type == v1alpha1.ConditionStalled || c.Reason == v1alpha1.ReasonInstalling ||
+		c.Reason == v1alpha1.ReasonWorking || c.Reason == v1alpha1.ReasonNotFound
+}
+
 // tell records an event when a package has been installed or uploaded, or could not be.
 func (r *Reconciler) tell(b *v1alpha1.ProgramBundle, s v1alpha1.ProgramBundleStatus) {
 	for _, c := range s.Conditions {
 		before := meta.FindStatusCondition(b.Status.Conditions, c.Type)
-		if c.Type == v1alpha1.ConditionStalled {
-			continue // It repeats Ready.
-		}
-		silent := c.Reason == v1alpha1.ReasonInstalling || c.Reason == v1alpha1.ReasonWorking || c.Reason == v1alpha1.ReasonNotFound
-		if silent || before != nil && before.Reason == c.Reason && before.Message == c.Message && s.Attempts <= b.Status.Attempts {
+		if silent(c) || before != nil && before.Reason == c.Reason && before.Message == c.Message && s.Attempts <= b.Status.Attempts {
 			continue
 		}
 		kind, action := corev1.EventTypeNormal, "Install"

@@ -80,12 +80,17 @@ func decide(s *v1alpha1.SharedServer, o observed, now time.Time) v1alpha1.Shared
 		ready = sealed
 	}
 	set(v1alpha1.ConditionReady, ready, v1alpha1.ReasonSharedReady, "bridges of members can use the server")
-	unready := ""
-	if ready.Reason != "" {
-		unready = v1alpha1.ConditionStalled // Each of these reasons needs a person.
-	}
-	kstatus.Note(&after.Conditions, unready, meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady))
+	kstatus.Note(&after.Conditions, stalled(ready), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady))
 	return after
+}
+
+// stalled returns the condition of a server that is not ready, empty for one that is. Each reason needs
+// a person.
+func stalled(ready plan.Finding) string {
+	if ready.Reason == "" {
+		return ""
+	}
+	return v1alpha1.ConditionStalled
 }
 
 // sealed says why not all secrets can be used.
