@@ -113,8 +113,8 @@ func TestRealIdentityProviders(t *testing.T) {
 	}
 }
 
-// real is an installation whose people log in at a real provider.
-type real struct {
+// realWorld is an installation whose people log in at a real provider.
+type realWorld struct {
 	*world
 	realProvider
 	url string
@@ -124,20 +124,20 @@ type real struct {
 }
 
 // RoundTrip implements http.RoundTripper for the requests of the installation.
-func (r *real) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *realWorld) RoundTrip(req *http.Request) (*http.Response, error) {
 	if r.away.Load() {
 		return nil, errors.New("connection refused")
 	}
 	return r.pages.RoundTrip(req)
 }
 
-func startReal(t *testing.T, p realProvider) *real {
+func startReal(t *testing.T, p realProvider) *realWorld {
 	t.Helper()
 	if p.command[0] == "" {
 		t.Fatal("DEX and NODE must name programs: run make test-identity")
 	}
 	port := programs.UnusedPort(t, "127.0.0.1")
-	r := &real{realProvider: p, url: fmt.Sprintf("http://127.0.0.1:%d", port), pages: &http.Transport{}}
+	r := &realWorld{realProvider: p, url: fmt.Sprintf("http://127.0.0.1:%d", port), pages: &http.Transport{}}
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
 	must.Succeed(t, os.WriteFile(secret, []byte("of-the-test"), 0o600))
@@ -164,7 +164,7 @@ func startReal(t *testing.T, p realProvider) *real {
 }
 
 // set has the provider know something of alice.
-func (r *real) set(what string) {
+func (r *realWorld) set(what string) {
 	r.t.Helper()
 	req := must.Value(http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url+"/people?name=alice", strings.NewReader(what)))(r.t)
 	answer := must.Value(r.pages.RoundTrip(req))(r.t)
@@ -181,7 +181,7 @@ var (
 
 // passes logs alice in where an answer sends a browser, and returns where the provider sends
 // her back. She gives her name and password to each form, and agrees.
-func (r *real) passes(from answer) string {
+func (r *realWorld) passes(from answer) string {
 	r.t.Helper()
 	jar := must.Value(cookiejar.New(nil))(r.t)
 	browser := &http.Client{Transport: r.pages, Jar: jar, CheckRedirect: func(next *http.Request, _ []*http.Request) error {
@@ -213,14 +213,14 @@ func (r *real) passes(from answer) string {
 }
 
 // administered returns the page of administrators after alice has logged in.
-func (r *real) administered() answer {
+func (r *realWorld) administered() answer {
 	r.t.Helper()
 	b := r.browser()
 	return b.get(r.passes(b.get(pathAdminister)))
 }
 
 // expectRealGroups fails the test unless these groups are recorded, by which profiles select.
-func (r *real) expectRealGroups(want ...string) {
+func (r *realWorld) expectRealGroups(want ...string) {
 	r.t.Helper()
 	if diff := cmp.Diff(want, r.users.groupsOf(r.subject)); diff != "" {
 		r.t.Fatalf("groups (-want +got):\n%s\n%s", diff, r.logs)
@@ -229,7 +229,7 @@ func (r *real) expectRealGroups(want ...string) {
 
 // groupsReachBridgeAndRole logs alice in for a program and as an administrator, and
 // returns the program's refresh token.
-func (r *real) groupsReachBridgeAndRole() string {
+func (r *realWorld) groupsReachBridgeAndRole() string {
 	r.t.Helper()
 	r.set(`{"groups": ["eng", "platform"]}`)
 	b, c := r.browser(), deskFor(alices)
@@ -245,7 +245,7 @@ func (r *real) groupsReachBridgeAndRole() string {
 }
 
 // aChangedGroupIsSeen returns how old groups are at most.
-func (r *real) aChangedGroupIsSeen(refresh string) (next, age string) {
+func (r *realWorld) aChangedGroupIsSeen(refresh string) (next, age string) {
 	r.t.Helper()
 	c := deskFor(alices)
 	_, refresh = r.mustRedeem(c.refreshes(refresh))
@@ -258,7 +258,7 @@ func (r *real) aChangedGroupIsSeen(refresh string) (next, age string) {
 }
 
 // anAbsenceOfTwoHoursEndsNoLogin returns how long refreshes were answered with tokens.
-func (r *real) anAbsenceOfTwoHoursEndsNoLogin(refresh string) (next string, served time.Duration) {
+func (r *realWorld) anAbsenceOfTwoHoursEndsNoLogin(refresh string) (next string, served time.Duration) {
 	r.t.Helper()
 	c := deskFor(alices)
 	r.away.Store(true)
@@ -282,7 +282,7 @@ func (r *real) anAbsenceOfTwoHoursEndsNoLogin(refresh string) (next string, serv
 }
 
 // aDeletedPersonIsOut returns when, and how.
-func (r *real) aDeletedPersonIsOut(refresh string) string {
+func (r *realWorld) aDeletedPersonIsOut(refresh string) string {
 	r.t.Helper()
 	c := deskFor(alices)
 	r.set(`{"closed": true}`)
@@ -307,7 +307,7 @@ func (r *real) aDeletedPersonIsOut(refresh string) string {
 }
 
 // answered returns what the provider said last, as administrators read it.
-func (r *real) answered() string {
+func (r *realWorld) answered() string {
 	var last flow.ProviderHealth
 	for _, s := range r.replicas {
 		for _, h := range s.ProviderHealth() {
