@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -26,41 +25,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/pipes"
 )
-
-// pipeListener is a listener of pipes, which let a test have a clock of its own.
-type pipeListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error {
-	close(l.closed)
-	return nil
-}
-
-func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
-
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case l.conns <- far:
-		return near, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // newBubbleRig starts a bridge before programs of this process, for clients over HTTP within a bubble.
 func newBubbleRig(t *testing.T, c mcpserver.Config) *rig {
@@ -68,11 +34,11 @@ func newBubbleRig(t *testing.T, c mcpserver.Config) *rig {
 	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", mcpserver.Egress{Unrestricted: true}
 	must.Succeed(t, c.Validate())
 	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), runs: runMemory})
-	l := &pipeListener{make(chan net.Conn), make(chan struct{})}
+	l := pipes.New()
 	front := &http.Server{Handler: b.Handler(), ReadHeaderTimeout: patience}
 	served := make(chan error, 1)
 	go func() { served <- front.Serve(l) }()
-	transport := &http.Transport{DialContext: l.dial}
+	transport := &http.Transport{DialContext: l.Dial}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		_ = front.Close()

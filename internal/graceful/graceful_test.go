@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,51 +21,16 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/pipes"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pipes is a listener within the process, so that a test's clock can be the
-// one of its bubble.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
-
-func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-p.closed:
-		return nil, errors.New("refused")
-	}
-}
-
 // get returns the status of one request on a connection of its own, 0 when it
 // was not answered.
-func (p *pipes) get(t *testing.T, path string) int {
+func get(t *testing.T, l *pipes.Listener, path string) int {
 	t.Helper()
-	transport := &http.Transport{DialContext: p.dial, DisableKeepAlives: true}
+	transport := &http.Transport{DialContext: l.Dial, DisableKeepAlives: true}
 	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, "http://pipe"+path, nil)
 	if err != nil {
 		t.Error(err)
@@ -86,7 +50,7 @@ func (p *pipes) get(t *testing.T, path string) int {
 // running is a service whose public handler holds requests until they are
 // released.
 type running struct {
-	public, probes *pipes
+	public, probes *pipes.Listener
 	release        chan struct{}
 	stop           context.CancelFunc
 	ended          chan error
@@ -95,7 +59,7 @@ type running struct {
 
 func run(t *testing.T) *running {
 	t.Helper()
-	r := &running{public: newPipes(), probes: newPipes(), release: make(chan struct{}), ended: make(chan error, 1)}
+	r := &running{public: pipes.New(), probes: pipes.New(), release: make(chan struct{}), ended: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	r.stop = cancel
@@ -126,7 +90,7 @@ func run(t *testing.T) *running {
 // start sends a request and returns where its status will come.
 func (r *running) start(t *testing.T) <-chan int {
 	status := make(chan int, 1)
-	go func() { status <- r.public.get(t, "/") }()
+	go func() { status <- get(t, r.public, "/") }()
 	synctest.Wait()
 	return status
 }
@@ -134,14 +98,14 @@ func (r *running) start(t *testing.T) <-chan int {
 func TestADrainLosesNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := run(t)
-		if got := r.probes.get(t, "/readyz"); got != http.StatusOK {
+		if got := get(t, r.probes, "/readyz"); got != http.StatusOK {
 			t.Fatalf("/readyz answers %d before the drain", got)
 		}
 		early := r.start(t)
 		begun := time.Now()
 		r.stop()
 		synctest.Wait()
-		if got := r.probes.get(t, "/readyz"); got != http.StatusServiceUnavailable {
+		if got := get(t, r.probes, "/readyz"); got != http.StatusServiceUnavailable {
 			t.Errorf("/readyz answers %d in the drain", got)
 		}
 		late := r.start(t)
@@ -149,7 +113,7 @@ func TestADrainLosesNoRequest(t *testing.T) {
 		if got := <-r.start(t); got != 0 {
 			t.Errorf("a request after the delay is answered with %d", got)
 		}
-		if got := r.probes.get(t, "/healthz"); got != http.StatusOK {
+		if got := get(t, r.probes, "/healthz"); got != http.StatusOK {
 			t.Errorf("/healthz answers %d in the drain", got)
 		}
 		close(r.release)
@@ -173,7 +137,7 @@ func TestADrainLosesNoRequest(t *testing.T) {
 func TestARequestBehindALongAnswerIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := run(t)
-		conn := must.Value(r.public.dial(t.Context(), "", ""))(t)
+		conn := must.Value(r.public.Dial(t.Context(), "", ""))(t)
 		defer conn.Close()
 		from := bufio.NewReader(conn)
 		ask := func() *http.Response {

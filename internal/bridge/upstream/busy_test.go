@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/pipes"
 )
 
 // busyServer is a server with an empty list of tools that notes when it was asked, and refuses some
@@ -98,49 +98,13 @@ func (s *busyServer) log() []string {
 	return slices.Clone(s.asked)
 }
 
-// pipes is a listener of pipes, which let a test have a clock of its own.
-type pipes struct {
-	net.Listener
-
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-// Accept implements net.Listener.
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (p *pipes) Close() error {
-	close(p.closed)
-	return nil
-}
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case p.conns <- far:
-		return near, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // connectTo has a bridge connect to the server until the test ends.
 func connectTo(t *testing.T, s *busyServer) *Server {
 	t.Helper()
 	s.began, s.count = time.Now(), map[string]int{}
-	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	l := pipes.New()
 	front := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-	transport := &http.Transport{DialContext: l.dial}
+	transport := &http.Transport{DialContext: l.Dial}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running, closing sync.WaitGroup
 	u := New(ctx, mcpserver.Server{Name: "busy", URL: "http://busy/mcp"}, Options{
