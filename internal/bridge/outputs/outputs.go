@@ -39,7 +39,8 @@ type Outputs struct {
 
 // tool is a tool that was called.
 type tool struct {
-	text json.RawMessage // of the schema, as the server lists it
+	entry json.RawMessage // in the server's list
+	text  json.RawMessage // of the schema in it
 	// schema is nil if nothing is compared with it.
 	schema *schema
 	// dropped is when the schema was left out of lists, zero while it is listed.
@@ -102,25 +103,38 @@ func compared(r *message.Result) bool {
 
 // find returns the tool, nil if nothing is compared with its schema, or clients know that it has none.
 func (o *Outputs) find(name string, entry json.RawMessage, now time.Time) *tool {
-	var listed struct {
-		Schema json.RawMessage `json:"outputSchema"`
-	}
-	if json.Unmarshal(entry, &listed) != nil {
-		return nil
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	t := o.tools[name]
-	if t == nil || !bytes.Equal(t.text, listed.Schema) {
-		t = &tool{text: listed.Schema, schema: compile(listed.Schema)}
-		if o.tools == nil || len(o.tools) >= maxTools {
-			o.tools = map[string]*tool{}
+	if t == nil || !bytes.Equal(t.entry, entry) {
+		if t = o.listed(name, entry, t); t == nil {
+			return nil
 		}
-		o.tools[name] = t
 	}
 	if t.schema == nil || !t.dropped.IsZero() && now.Sub(t.dropped) > relisting {
 		return nil
 	}
+	return t
+}
+
+// listed returns the tool of an entry that is new, nil for an entry that cannot be read. A tool whose
+// schema is that of the entry before stays. The caller holds o.mu.
+func (o *Outputs) listed(name string, entry json.RawMessage, before *tool) *tool {
+	var of struct {
+		Schema json.RawMessage `json:"outputSchema"`
+	}
+	if json.Unmarshal(entry, &of) != nil {
+		return nil
+	}
+	if before != nil && bytes.Equal(before.text, of.Schema) {
+		before.entry = entry
+		return before
+	}
+	t := &tool{entry: entry, text: of.Schema, schema: compile(of.Schema)}
+	if o.tools == nil || len(o.tools) >= maxTools {
+		o.tools = map[string]*tool{}
+	}
+	o.tools[name] = t
 	return t
 }
 
@@ -180,7 +194,7 @@ func (c Call) Settle(now time.Time) (changed bool) {
 	return changed
 }
 
-// structured returns the structured content, nil if there is none.
+// structured returns the structured content, nil for a result without it.
 func structured(r *message.Result) json.RawMessage {
 	value := r.Fields[fieldStructured]
 	if bytes.Equal(value, []byte("null")) {
