@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -43,20 +44,21 @@ const (
 type jsonError struct {
 	status            int
 	code, description string
+	retryAfter        string // in seconds, empty for that of its status
 }
 
 // Error implements error.
 func (e *jsonError) Error() string { return e.code }
 
 func newJSONError(code, description string) *jsonError {
-	return &jsonError{http.StatusBadRequest, code, description}
+	return &jsonError{status: http.StatusBadRequest, code: code, description: description}
 }
 
 var (
-	errSecret      = &jsonError{http.StatusUnauthorized, codeInvalidClient, "Clients have no secret here: send client_id in the body, and nothing in Authorization."}
-	errNoClientID  = &jsonError{http.StatusUnauthorized, codeInvalidClient, "There is no client_id in the body."}
-	errUnknown     = &jsonError{http.StatusUnauthorized, codeInvalidClient, "There is no such client any more."}
-	errUnavailable = &jsonError{http.StatusServiceUnavailable, codeUnavailable, "The server cannot answer now. Try again."}
+	errSecret      = &jsonError{status: http.StatusUnauthorized, code: codeInvalidClient, description: "Clients have no secret here: send client_id in the body, and nothing in Authorization."}
+	errNoClientID  = &jsonError{status: http.StatusUnauthorized, code: codeInvalidClient, description: "There is no client_id in the body."}
+	errUnknown     = &jsonError{status: http.StatusUnauthorized, code: codeInvalidClient, description: "There is no such client any more."}
+	errUnavailable = &jsonError{status: http.StatusServiceUnavailable, code: codeUnavailable, description: "The server cannot answer now. Try again."}
 )
 
 // jsonAnswer is the answer to a program. A nil body means none.
@@ -80,10 +82,8 @@ func (s *core) jsonEndpoint(at measure.Step, handle func(httpapi.Call) (jsonAnsw
 			// RFC 6749, 5.2: by the scheme that the client used.
 			c.Writer().Header().Set("WWW-Authenticate", `Basic realm="hosted-bridge"`)
 		}
-		if refusal == errUnconfirmed {
-			c.Writer().Header().Set(headerRetryAfter, "60") // The provider is asked once a minute.
-		} else if refusal.status == http.StatusServiceUnavailable {
-			c.Writer().Header().Set(headerRetryAfter, "5")
+		if refusal.status == http.StatusServiceUnavailable {
+			c.Writer().Header().Set(headerRetryAfter, cmp.Or(refusal.retryAfter, "5"))
 		}
 		sendJSON(c, refusal.status, struct {
 			Error       string `json:"error"`
@@ -100,7 +100,7 @@ func (s *core) oauthError(c httpapi.Call, at measure.Step, err error) *jsonError
 	switch {
 	case isOwn && own.status < http.StatusInternalServerError:
 	case isBody && body.Status < http.StatusInternalServerError:
-		own = &jsonError{body.Status, codeInvalidRequest, body.Detail}
+		own = &jsonError{status: body.Status, code: codeInvalidRequest, description: body.Detail}
 	case isOwn:
 		s.logFailure(c, at, err)
 		return own

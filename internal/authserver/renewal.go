@@ -17,8 +17,8 @@ import (
 )
 
 // errUnconfirmed refuses a refresh and leaves the grant: a client tries again later, and its
-// person does not have to log in when the provider is back.
-var errUnconfirmed = &jsonError{http.StatusServiceUnavailable, codeUnavailable, "The identity provider has not said for too long who the person is. Try again in a minute: the login stays."}
+// person does not have to log in when the provider, which is asked once a minute, is back.
+var errUnconfirmed = &jsonError{status: http.StatusServiceUnavailable, code: codeUnavailable, description: "The identity provider has not said for too long who the person is. Try again in a minute: the login stays.", retryAfter: "60"}
 
 // renew asks the provider of a grant who its person is now, and ends the grant if the
 // provider lets them in no more. A provider that says nothing of the person, because it is
