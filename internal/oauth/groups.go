@@ -64,8 +64,8 @@ func HasGroup(named []string, group string) bool {
 	return slices.ContainsFunc(named, func(n string) bool { return norm.NFC.String(n) == group })
 }
 
-// NearGroup returns the group that is another one but for case or form, such as the full width
-// of a letter, empty if there is none. Such a group gives nothing: two groups of a provider may
+// NearGroup returns the group that differs from another one only in case or form, such as the full
+// width of a letter. It is empty if no group does. Such a group gives nothing: two groups of a provider may
 // differ so.
 func NearGroup(groups []string, other string) string {
 	other = norm.NFKC.String(other)

@@ -48,8 +48,8 @@ func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Conditi
 	return list
 }
 
-// unready returns how kstatus names a bridge that is not Ready. One that is served is none,
-// also if servers of it fail.
+// unready returns how kstatus names a bridge that is not Ready. It is empty for a bridge that is
+// served, even if some of its servers fail.
 func unready(p Plan, out Outcome, conditions []metav1.Condition) string {
 	switch {
 	case p.failed(out):

@@ -52,7 +52,7 @@ type start struct {
 	first [][]string
 	// run is the command that does what the user asks.
 	run []string
-	// status is the command by which a user asks what is wrong, nil where there is none.
+	// status is the command by which a user asks what is wrong, nil for a client without one.
 	status []string
 	// files are written into the home before.
 	files map[string]any
@@ -82,7 +82,7 @@ func (c Client) Run(ctx context.Context, w Window) (string, error) {
 }
 
 // Status returns what the client's own command says of the bridge, after a run in the same
-// window. It is empty where there is none.
+// window. It is empty for a client without such a command.
 func (c Client) Status(ctx context.Context, w Window) string {
 	s := c.start(w)
 	if s.status == nil {

@@ -41,7 +41,8 @@ var errorCode = regexp.MustCompile(`^[a-z_]{1,64}$`)
 // maxDescription is how many characters of a description are kept.
 const maxDescription = 200
 
-// NewAnswerError returns the error of an answer. A code that is none is unknown.
+// NewAnswerError returns the error of an answer. Its code is unknown if it has another form than
+// codes of OAuth.
 func NewAnswerError(status int, code, description string) *AnswerError {
 	if !errorCode.MatchString(code) {
 		code = "unknown"

@@ -63,7 +63,7 @@ func (r *Result) GoodUntil(now, most time.Time) time.Time {
 	return most
 }
 
-// NextCursor returns the cursor of the next page of a list, empty if there is none.
+// NextCursor returns the cursor of the next page of a list. It is empty for the last page.
 func (r *Result) NextCursor() (cursor string) {
 	_ = json.Unmarshal(r.Fields["nextCursor"], &cursor) // A cursor of another type counts as no cursor.
 	return cursor

@@ -161,7 +161,7 @@ func (w *walk) follow(ref string) {
 	w.count(target)
 }
 
-// memberOf returns the member that one step of a JSON pointer names, nil if there is none.
+// memberOf returns the member that one step of a JSON pointer names, nil for a missing one.
 func memberOf(value any, name string) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -195,8 +195,8 @@ type Attempt struct {
 	Endpoint string
 }
 
-// Authenticate returns who calls, and whether that one is let in: when it is the
-// user of the path, or there is none in it. An unknown user, another user and an unknown
+// Authenticate returns who calls, and whether that one is let in: a path that names a
+// user lets in that user alone. An unknown user, another user and an unknown
 // key are the same answer, because only the principal is looked at. A caller who asks for
 // another user's bridge is returned with the error, for the audit trail.
 func (a *Authenticator) Authenticate(ctx context.Context, from Attempt) (p Principal, admitted bool, err error) {
