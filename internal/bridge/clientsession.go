@@ -110,9 +110,6 @@ func (s *clientSession) useConn(ctx context.Context, up *upstreamBinding, l *ups
 	if ended {
 		return false
 	}
-	if l.Era == message.Modern {
-		l.ReadTools(ctx)
-	}
 	if level != "" && l.Era == message.Legacy {
 		_, _ = l.Call(ctx, methods.SetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
 	}

@@ -102,8 +102,6 @@ func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 // other metadata and the server's own names.
 type Outgoing struct {
 	mcp.ParamsBase
-	// Tool is the name of the called tool, empty for other requests.
-	Tool string
 	// Fields are all parameters but the metadata.
 	Fields map[string]json.RawMessage
 }
@@ -123,7 +121,7 @@ func (p *Outgoing) MarshalJSON() ([]byte, error) {
 
 // Outgoing returns the parameters for the server with the given metadata.
 func (q *Request) Outgoing(meta map[string]any) *Outgoing {
-	p := &Outgoing{ParamsBase: mcp.ParamsBase{Meta: meta}, Tool: ToolOf(q)}
+	p := &Outgoing{ParamsBase: mcp.ParamsBase{Meta: meta}}
 	if q.Sent != nil {
 		p.Fields = objectOf(q.Sent.Params)
 	} else if raw, err := json.Marshal(q.Params); err == nil {

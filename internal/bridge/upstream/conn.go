@@ -61,21 +61,6 @@ func (l *Conn) isBridge() bool {
 	return info != nil && info.Name == message.Implementation.Name
 }
 
-// CallModern sends a request of a legacy client. For a tool call, the SDK adds the headers that
-// repeat arguments, which the client did not send.
-func (l *Conn) CallModern(ctx context.Context, method string, params *message.Outgoing) error {
-	if method != methods.CallTool {
-		_, err := l.Call(ctx, method, params)
-		return err
-	}
-	// The SDK needs only the name. capture sends the parameters.
-	_, err := l.session.CallTool(context.WithValue(ctx, outgoingKey{}, params), &mcp.CallToolParams{Name: params.Tool})
-	return l.guard(err)
-}
-
-// outgoingKey is the context key of the parameters that replace those of the SDK.
-type outgoingKey struct{}
-
 // RequestHandler handles the messages that a server sends outside of answers.
 type RequestHandler interface {
 	// HandleRequest answers a request of the server.
@@ -253,9 +238,6 @@ func (l *Conn) capture(next mcp.MethodHandler) mcp.MethodHandler {
 		if method == methods.Discover {
 			l.meta = maps.Clone(mcp.Meta(req.GetParams().GetMeta()))
 		}
-		if p, ok := ctx.Value(outgoingKey{}).(*message.Outgoing); ok {
-			req = &mcp.ClientRequest[mcp.Params]{Session: l.session, Params: p}
-		}
 		return l.send(ctx, method, req)
 	}
 }
@@ -359,16 +341,6 @@ func (l *Conn) ServerInfo() *mcp.Implementation { return l.session.InitializeRes
 
 // Instructions are the server's instructions for models.
 func (l *Conn) Instructions() string { return l.session.InitializeResult().Instructions }
-
-// ReadTools makes the SDK list the tools: it writes the headers that repeat a tool's arguments
-// only for tools that it has listed.
-func (l *Conn) ReadTools(ctx context.Context) {
-	for _, err := range l.session.Tools(ctx, nil) {
-		if err != nil {
-			break
-		}
-	}
-}
 
 // GraceContext ends when the calls in flight must have ended after a change of the server's
 // secrets.

@@ -30,14 +30,14 @@ type Item struct {
 }
 
 // RepeatHeaders returns the headers that repeat parts of a request, and that the SDK does not add: the
-// arguments of a tool, which clients may not send, and the name in a method of an extension. Servers of
-// 2026-07-28 require them.
+// arguments of a tool, which only clients of 2026-07-28 over HTTP send, and the name in a method of an
+// extension. Servers of 2026-07-28 require them.
 func (o *Lists) RepeatHeaders(q *message.Request) http.Header {
 	if p, ok := q.Params.(*message.ExtensionParams); ok {
 		return p.Headers(q.Method)
 	}
 	p, ok := q.Params.(*mcp.CallToolParamsRaw)
-	if q.Header != nil || !ok {
+	if q.Era == message.Modern && q.Header != nil || !ok {
 		return message.ParamHeaders(q.Header)
 	}
 	found := http.Header{}
