@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -36,7 +37,7 @@ func writeForTest(t *testing.T, p *trail) {
 	t.Helper()
 	err := p.sink.Write(audit.Entry{
 		ID: rand.Text(), Time: time.Now(), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey},
-		ReportedBy: audit.Ingress, Call: audit.Call{Method: audit.MethodCallTool, Status: audit.Success},
+		ReportedBy: audit.Ingress, Call: audit.Call{Method: methods.CallTool, Status: audit.Success},
 	})
 	if err != nil {
 		t.Error(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -93,7 +94,7 @@ func indexOfCalls(t *testing.T, b *v1alpha1.HostedBridge, calls int) *index.Inde
 	for range calls {
 		r := audit.Record{Prev: head.Hash, Entry: audit.Entry{
 			ID: rand.Text(), Time: time.Now().Add(-time.Minute), UserID: string(b.User()), Principal: audit.Principal{Kind: audit.KindUserKey}, ReportedBy: audit.Bridge,
-			Call: audit.Call{Server: b.Spec.Servers[0].Name, Tool: "t", Method: audit.MethodCallTool, Status: audit.Success},
+			Call: audit.Call{Server: b.Spec.Servers[0].Name, Tool: "t", Method: methods.CallTool, Status: audit.Success},
 		}}
 		if head.Append(nil, r.Entry) == nil {
 			t.Fatal("the entry makes no line")

@@ -48,20 +48,19 @@ const (
 	Ingress Reporter = "ingress"
 )
 
-// Methods that entries have. Those of administrators begin with AdminPrefix,
+// Prefixes of methods in entries of what is no call. Those of administrators begin with AdminPrefix,
 // those of publishers with PublishPrefix, those of logins with LoginPrefix, those of
 // directories with SCIMPrefix, and steps of people who lose or get their access with
 // AccessPrefix. Acts of the owners of a SharedServer begin with SharedPrefix, and what users do with
 // their own bridge beside calls with UserPrefix.
 const (
-	MethodCallTool = "tools/call"
-	AdminPrefix    = "admin/"
-	PublishPrefix  = "publish/"
-	LoginPrefix    = "login/"
-	SCIMPrefix     = "scim/"
-	AccessPrefix   = "access/"
-	SharedPrefix   = "shared/"
-	UserPrefix     = "user/"
+	AdminPrefix   = "admin/"
+	PublishPrefix = "publish/"
+	LoginPrefix   = "login/"
+	SCIMPrefix    = "scim/"
+	AccessPrefix  = "access/"
+	SharedPrefix  = "shared/"
+	UserPrefix    = "user/"
 )
 
 // Principal is the caller.

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // TrailerName is the HTTP trailer by which a bridge tells the ingress of its
@@ -39,7 +41,7 @@ func EncodeTrailer(calls []Call) string {
 	t := Trailer{Calls: make([]Call, 0, len(calls))}
 	for _, c := range calls {
 		c = c.bounded()
-		c.Method = MethodCallTool
+		c.Method = methods.CallTool
 		t.Calls = append(t.Calls, c)
 	}
 	value := t.encode()
@@ -86,8 +88,8 @@ func ParseTrailer(value string) (Trailer, error) {
 		if err := c.validate(); err != nil {
 			return Trailer{}, fmt.Errorf("parse audit trailer: call %d: %w", i, err)
 		}
-		if c.Method != MethodCallTool { // Acts of administrators are the ingress's to tell.
-			return Trailer{}, fmt.Errorf("parse audit trailer: call %d: method is not %s", i, MethodCallTool)
+		if c.Method != methods.CallTool { // Acts of administrators are the ingress's to tell.
+			return Trailer{}, fmt.Errorf("parse audit trailer: call %d: method is not %s", i, methods.CallTool)
 		}
 	}
 	return t, nil

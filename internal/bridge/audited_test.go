@@ -18,8 +18,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
@@ -59,7 +59,7 @@ func (l *trail) follow(s *mcp.Server) {
 	l.asked = map[*mcp.ServerSession][]string{}
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == message.MethodCallTool {
+			if method == methods.CallTool {
 				l.calls.Add(1)
 			}
 			if ss, ok := req.GetSession().(*mcp.ServerSession); ok {
@@ -76,10 +76,10 @@ func (l *trail) follow(s *mcp.Server) {
 func (l *trail) uncompared() (found [][]string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, methods := range l.asked {
-		called := slices.Index(methods, message.MethodCallTool)
-		if called >= 0 && !slices.Contains(methods[:called], message.MethodListTools) {
-			found = append(found, methods)
+	for _, asked := range l.asked {
+		called := slices.Index(asked, methods.CallTool)
+		if called >= 0 && !slices.Contains(asked[:called], methods.ListTools) {
+			found = append(found, asked)
 		}
 	}
 	return found

@@ -31,6 +31,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
@@ -210,7 +211,7 @@ func (b *Bridge) Health() health.Report {
 	for _, u := range upstreams {
 		s := u.Availability.Report()
 		s.Transport, s.UnfitResults = string(u.Config.Kind()), u.Outputs.Unfit()
-		s.Tools = min(s.Tools, len(u.Lists.Offered(message.MethodListTools)))
+		s.Tools = min(s.Tools, len(u.Lists.Offered(methods.ListTools)))
 		if at, ok := used[u.Config.Name]; ok {
 			s.LastUsed = &at
 		}

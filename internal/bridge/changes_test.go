@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -267,7 +267,7 @@ func TestAServerThatChangesWheneverItIsListed(t *testing.T) {
 			s := echoServer("one")
 			s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-					if method == message.MethodListTools {
+					if method == methods.ListTools {
 						rawTool(s, fmt.Sprint("tool", lists.Add(1)), func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("x"), nil })
 					}
 					return next(ctx, method, req)
@@ -282,7 +282,7 @@ func TestAServerThatChangesWheneverItIsListed(t *testing.T) {
 			r := newRig(t, slow, servers...)
 			connected(t, r.bridge)
 			u := r.bridge.set.servers()[0]
-			for _, kind := range []string{"lists", message.NotificationToolsChanged} {
+			for _, kind := range []string{"lists", methods.ToolsChanged} {
 				eventually(t, "a change too soon of "+kind, func() bool { return u.Changing.Pending(kind) })
 			}
 			if got := lists.Load(); got != 2 {

@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stateless"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // clientSet are the clients and their sessions.
@@ -39,7 +40,7 @@ func (c *clientSet) send(next mcp.MethodHandler) mcp.MethodHandler {
 	next = c.bridge.pipeline.ObserveSent(stateless.Send(next))
 	c.toClient = unchangedAnswers(next)
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if _, isChange := message.ChangeOf[method]; isChange && c.bridge.set.transparent() && c.listens(req) {
+		if methods.Of(method).IsChange() && c.bridge.set.transparent() && c.listens(req) {
 			return nil, nil
 		}
 		return next(ctx, method, req)
@@ -50,7 +51,7 @@ func (c *clientSet) send(next mcp.MethodHandler) mcp.MethodHandler {
 // fields, empty values and large numbers.
 func unchangedAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if !message.IsCall(method) {
+		if methods.Of(method).Notification {
 			return next(ctx, method, req)
 		}
 		reply := &message.Reply{}
@@ -178,7 +179,7 @@ func (c *clientSet) restored(ss *mcp.ServerSession, params *mcp.InitializeParams
 	s := c.open(ss, c.identify(params, hops))
 	// In a goroutine, because a client that does not read would block.
 	c.bridge.done.Go(func() {
-		for _, note := range []string{message.NotificationToolsChanged, message.NotificationPromptsChanged, message.NotificationResourcesChanged} {
+		for _, note := range methods.Changes {
 			_, _ = s.Send(c.bridge.ctx, note, &message.Params{})
 		}
 	})

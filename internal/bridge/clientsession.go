@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // clientSession is the session of one legacy client. It has its own connection to every server
@@ -109,11 +110,8 @@ func (s *clientSession) useConn(ctx context.Context, up *upstreamBinding, l *ups
 	if ended {
 		return false
 	}
-	if l.Era == message.Modern {
-		l.ReadTools(ctx)
-	}
 	if level != "" && l.Era == message.Legacy {
-		_, _ = l.Call(ctx, message.MethodSetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
+		_, _ = l.Call(ctx, methods.SetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
 	}
 	for uri := range up.subscribed {
 		_ = l.Subscribe(ctx, uri, true)
@@ -180,7 +178,7 @@ func (s *clientSession) HandleRequest(ctx context.Context, l *upstream.Conn, met
 // HandleNotification passes a server's notification to the client. With several servers, the
 // bridge itself announces changed lists.
 func (s *clientSession) HandleNotification(l *upstream.Conn, method string, params *message.Params) {
-	if _, isChange := message.ChangeOf[method]; isChange && !(s.who.Watch && s.bridge.set.transparent()) {
+	if methods.Of(method).IsChange() && !(s.who.Watch && s.bridge.set.transparent()) {
 		return
 	}
 	sent := &message.Params{Raw: message.WithoutMeta(params.Raw, message.MetaSubscriptionID)}
@@ -198,7 +196,7 @@ func (s *clientSession) rootsChanged(ctx context.Context, q *message.Request) {
 	for _, l := range s.links() {
 		if l.Era == message.Legacy && !l.Shared {
 			ctx, cancel := egress.FollowContext(l.GraceContext(), ctx)
-			_, _ = l.Call(ctx, message.NotificationRootsChanged, q.Outgoing(q.Meta).OnWire(q))
+			_, _ = l.Call(ctx, methods.RootsChanged, q.Outgoing(q.Meta).OnWire(q))
 			cancel()
 		}
 	}
@@ -283,7 +281,7 @@ func (s *clientSession) loggedIn(server string) {
 	delete(s.invitations, server)
 	s.mu.Unlock()
 	if id != "" {
-		_, _ = s.Send(s.bridge.ctx, message.NotificationElicitationComplete, &mcp.ElicitationCompleteParams{ElicitationID: id})
+		_, _ = s.Send(s.bridge.ctx, methods.ElicitationComplete, &mcp.ElicitationCompleteParams{ElicitationID: id})
 	}
 }
 

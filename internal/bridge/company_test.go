@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -85,7 +85,7 @@ func TestAProgramAsksTheClientThatCalled(t *testing.T) {
 				for name, client := range clients {
 					result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"}))(t)
 					want := name + " on it <nil>"
-					if method == message.MethodRoots {
+					if method == methods.ListRoots {
 						want = "ann on it, with 1 roots <nil>"
 					}
 					if got := text(t, result); got != want {
@@ -192,7 +192,7 @@ func newCrossing(t *testing.T) *crossing {
 		}
 		c.began <- struct{}{}
 		for range c.ask[args.Who] {
-			answer, err := questions[message.MethodElicit](ctx, req.Session)
+			answer, err := questions[methods.Elicit](ctx, req.Session)
 			c.told <- fmt.Sprintf("%v %v", answer, err)
 		}
 		return said("done"), nil

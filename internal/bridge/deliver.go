@@ -69,7 +69,7 @@ func (d *delivery) launch(ctx context.Context, q *message.Request, u *upstream.S
 		release()
 		return nil, inputrequired.Outcome{Err: fault.NewState("request_state_invalid", "requestState is not one that this bridge gave")}
 	}
-	x := &inflight.Call{Ctx: ctx, Method: q.Method, Client: q.Session, Header: u.Lists.ParamHeaders(q), Hops: q.Hops, Trace: q.Trace()}
+	x := &inflight.Call{Ctx: ctx, Method: q.Method, Client: q.Session, Header: u.Lists.RepeatHeaders(q), Hops: q.Hops, Trace: q.Trace()}
 	x.Delivery.Memory = callaudit.MemoryOf(ctx)
 	if q.Sent != nil {
 		x.Delivery.Withdrawn = &q.Sent.Withdrawn

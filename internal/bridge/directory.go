@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -34,7 +35,7 @@ type directory struct {
 // request itself. It cannot while it starts.
 func (d *directory) relaysList(method string) bool {
 	u := d.bridge.set.only()
-	return u != nil && !isStarting(u) && !(method == message.MethodListTools && u.Audited())
+	return u != nil && !isStarting(u) && !(method == methods.ListTools && u.Audited())
 }
 
 // awaitComparedTools waits until the catalog has the current tools of a transparent bridge's
@@ -139,7 +140,7 @@ type requestName struct {
 
 // isURI reports whether it is a URI, which is the same everywhere.
 func (n requestName) isURI() bool {
-	return n.list == message.MethodListResources || n.list == message.MethodListTemplates
+	return n.list == methods.ListResources || n.list == methods.ListTemplates
 }
 
 // mayBelongTo reports whether a server whose lists are not known may have the name.
@@ -153,27 +154,19 @@ func (d *directory) nameIn(q *message.Request) (requestName, bool) {
 	c := d.bridge.set.settings
 	d.bridge.mu.Unlock()
 	prefixed, naming := !c.Single() && (c.ToolPrefix == "" || c.ToolPrefix == mcpserver.PrefixAlways), namingOf(c)
-	switch p := q.Params.(type) {
-	case *mcp.CallToolParamsRaw:
-		return requestName{&p.Name, message.MethodListTools, prefixed, naming}, c.Mode != mcpserver.Router
-	case *mcp.GetPromptParams:
-		return requestName{&p.Name, message.MethodListPrompts, prefixed, naming}, true
-	case *mcp.ReadResourceParams:
-		return requestName{text: &p.URI, list: message.MethodListResources}, true
-	case *mcp.SubscribeParams:
-		return requestName{text: &p.URI, list: message.MethodListResources}, true
-	case *mcp.UnsubscribeParams:
-		return requestName{text: &p.URI, list: message.MethodListResources}, true
-	case *mcp.CompleteParams:
-		switch {
-		case p.Ref == nil:
-			return requestName{}, false
-		case p.Ref.Type == "ref/prompt":
-			return requestName{&p.Ref.Name, message.MethodListPrompts, prefixed, naming}, true
-		}
-		return requestName{text: &p.Ref.URI, list: message.MethodListTemplates}, true
+	what, text := message.NameIn(q.Method, q.Params)
+	if text == nil {
+		return requestName{}, false
 	}
-	return requestName{}, false
+	switch what {
+	case methods.Tool:
+		return requestName{text, methods.ListTools, prefixed, naming}, c.Mode != mcpserver.Router
+	case methods.Prompt:
+		return requestName{text, methods.ListPrompts, prefixed, naming}, true
+	case methods.Template:
+		return requestName{text: text, list: methods.ListTemplates}, true
+	}
+	return requestName{text: text, list: methods.ListResources}, true
 }
 
 // lookup finds a name or URI in the catalog.
@@ -262,7 +255,7 @@ func (d *directory) listAll(ctx context.Context, q *message.Request) (mcp.Result
 	keep := d.keepFor(q.Method) // Before the lists are read: a server that connects later may add to them.
 	c := d.currentCatalog()
 	raws := []json.RawMessage{}
-	if c.RouterTool != nil && q.Method == message.MethodListTools {
+	if c.RouterTool != nil && q.Method == methods.ListTools {
 		raws = append(raws, c.RouterTool)
 	} else {
 		d.markSeen(q.Method, c.Lists[q.Method]...)
@@ -271,12 +264,12 @@ func (d *directory) listAll(ctx context.Context, q *message.Request) (mcp.Result
 				raws = append(raws, e.Raw)
 			}
 		}
-		if tool := d.status.listed(c.StatusTool); tool != nil && q.Method == message.MethodListTools {
+		if tool := d.status.listed(c.StatusTool); tool != nil && q.Method == methods.ListTools {
 			raws = append(raws, tool)
 		}
 	}
 	result := message.EmptyResult()
-	result.Set(message.ListOf[q.Method].Field, raws)
+	result.Set(methods.Of(q.Method).List.Field, raws)
 	if q.Era == message.Modern {
 		result.LetKeep(keep)
 		result.ForModern(q.Method, message.Implementation)
@@ -335,7 +328,7 @@ func (d *directory) listsChanged(note string) {
 	d.rebuild()
 	after := d.catalog
 	d.bridge.mu.Unlock()
-	if note == message.NotificationToolsChanged {
+	if note == methods.ToolsChanged {
 		if after.RouterTool != nil && bytes.Equal(before.RouterTool, after.RouterTool) {
 			return // Clients see the same tool as before.
 		}
@@ -356,9 +349,9 @@ func (d *directory) relisted() {
 	d.bridge.mu.Lock()
 	d.rebuild()
 	d.bridge.mu.Unlock()
-	d.announce(message.NotificationToolsChanged)
+	d.announce(methods.ToolsChanged)
 	if d.bridge.set.transparent() {
-		d.bridge.clients.inform(message.NotificationToolsChanged, d.bridge.clients.listening())
+		d.bridge.clients.inform(methods.ToolsChanged, d.bridge.clients.listening())
 	}
 }
 
@@ -371,11 +364,11 @@ const placeholder = "hosted-bridge-changed"
 func (d *directory) announce(note string) {
 	d.bridge.clients.listeners.Changed(note)
 	switch note {
-	case message.NotificationToolsChanged:
+	case methods.ToolsChanged:
 		d.bridge.clients.server.AddTool(&mcp.Tool{Name: placeholder, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
-	case message.NotificationPromptsChanged:
+	case methods.PromptsChanged:
 		d.bridge.clients.server.AddPrompt(&mcp.Prompt{Name: placeholder}, nil)
-	case message.NotificationResourcesChanged:
+	case methods.ResourcesChanged:
 		d.bridge.clients.server.AddResource(&mcp.Resource{Name: placeholder, URI: placeholder + ":"}, nil)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -45,7 +46,7 @@ var answeringWays = map[string]func(t *testing.T) mcpserver.Server{
 	},
 	"HTTP+SSE": func(t *testing.T) mcpserver.Server {
 		s := &dialogue{endpoint: "/messages", answer: func(m received, say func(string, ...any)) {
-			if m.Method == message.MethodCallTool {
+			if m.Method == methods.CallTool {
 				say("%s", strings.ReplaceAll(m.Params.Arguments.Format, "%s", string(m.ID)))
 			}
 		}}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -68,7 +69,7 @@ func benchmarkForward(b *testing.B, result string, configure func(*mcpserver.Ser
 	must.Value(u.Shared(b.Context()))(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		q := &message.Request{Method: message.MethodCallTool, Era: message.Modern, Params: &mcp.CallToolParamsRaw{Name: "t", Arguments: json.RawMessage(`{"a":1,"b":"x"}`)}}
+		q := &message.Request{Method: methods.CallTool, Era: message.Modern, Params: &mcp.CallToolParamsRaw{Name: "t", Arguments: json.RawMessage(`{"a":1,"b":"x"}`)}}
 		if _, err := forward(bridge, b.Context(), q, u); err != nil {
 			b.Fatal(err)
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -65,20 +65,20 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	var result string
 	switch m.Method {
-	case message.MethodInitialize:
+	case methods.Initialize:
 		w.Header().Set("Mcp-Session-Id", "s")
 		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"script","version":"1"}}`
-	case message.MethodPing:
+	case methods.Ping:
 		result = `{}`
-	case message.MethodListTools:
+	case methods.ListTools:
 		result = `{"tools":[{"name":"t","inputSchema":{"type":"object"},"annotations":` + s.annotations + `}]}`
-	case message.MethodListPrompts:
+	case methods.ListPrompts:
 		result = `{"prompts":[{"name":"p"}]}`
-	case message.MethodListResources:
+	case methods.ListResources:
 		result = `{"resources":[{"uri":"x:y","name":"y"}]}`
-	case message.MethodListTemplates:
+	case methods.ListTemplates:
 		result = `{"resourceTemplates":[]}`
-	case message.MethodCallTool, message.MethodGetPrompt, message.MethodReadResource:
+	case methods.CallTool, methods.GetPrompt, methods.ReadResource:
 		if result = s.answer(w, r, m, n); result == "" {
 			return
 		}
@@ -196,7 +196,7 @@ func newWay(t *testing.T, way, eraName string, server mcpserver.Server, o Option
 func awaitLists(t testing.TB, b *Bridge) {
 	t.Helper()
 	for _, u := range b.set.servers() {
-		eventually(t, "the list of server "+u.Config.Name, func() bool { return len(u.Lists.Items(message.MethodListTools)) > 0 })
+		eventually(t, "the list of server "+u.Config.Name, func() bool { return len(u.Lists.Items(methods.ListTools)) > 0 })
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/breaker"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -41,7 +41,7 @@ func TestAServersFailuresAreRepeatedInEveryMode(t *testing.T) {
 			server.Retry = thrice
 			_, call := newWay(t, way, "modern", server, Options{})
 			_, _ = call(t.Context(), nil)
-			if got := s.count(message.MethodCallTool); got != 3 {
+			if got := s.count(methods.CallTool); got != 3 {
 				t.Errorf("the server was called %d times, want 3", got)
 			}
 		})
@@ -67,7 +67,7 @@ func TestOnlyFailuresAreRepeated(t *testing.T) {
 			server.Retry = thrice
 			_, call := newWay(t, "direct, one server", "modern", server, Options{})
 			_, _ = call(t.Context(), nil)
-			if got := s.count(message.MethodCallTool); got != tt.want {
+			if got := s.count(methods.CallTool); got != tt.want {
 				t.Errorf("the server was called %d times, want %d", got, tt.want)
 			}
 		})
@@ -97,7 +97,7 @@ func TestACallThatAskedIsNotRepeated(t *testing.T) {
 			r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
 			awaitLists(t, r.bridge)
 			_, err := r.connect(t, "legacy", asking("ann")).CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
-			if got := s.count(message.MethodCallTool); err == nil || got != want {
+			if got := s.count(methods.CallTool); err == nil || got != want {
 				t.Errorf("the tool ran %d times, want %d; the error is %v", got, want, err)
 			}
 		})
@@ -158,7 +158,7 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 				!strings.Contains(string(rpc.Data), `"retryAfterSeconds":`) {
 				t.Errorf("error = %v, want one that says when to come back", err)
 			}
-			if got := s.count(message.MethodCallTool); got != pipeline.UnreachedCalls {
+			if got := s.count(methods.CallTool); got != pipeline.UnreachedCalls {
 				t.Errorf("the server was called %d times, want %d", got, pipeline.UnreachedCalls)
 			}
 		})
@@ -187,7 +187,7 @@ func TestAServerThatAnswersGetsNoRest(t *testing.T) {
 			for range pipeline.UnreachedCalls + 2 {
 				_, _ = call(t.Context(), nil)
 			}
-			if got := s.count(message.MethodCallTool); got != pipeline.UnreachedCalls+2 || r.bridge.pipeline.BreakerState(r.bridge.set.servers()[0]) != breaker.Closed {
+			if got := s.count(methods.CallTool); got != pipeline.UnreachedCalls+2 || r.bridge.pipeline.BreakerState(r.bridge.set.servers()[0]) != breaker.Closed {
 				t.Errorf("the server was called %d times of %d", got, pipeline.UnreachedCalls+2)
 			}
 		})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -58,7 +59,7 @@ func TestOnlyToolsThatReadAreKept(t *testing.T) {
 				arguments := map[string]any{"a": 1}
 				first, _ := call(t.Context(), arguments)
 				second, _ := call(t.Context(), arguments)
-				if got := s.count(message.MethodCallTool); got != tt.want {
+				if got := s.count(methods.CallTool); got != tt.want {
 					t.Errorf("the server was called %d times, want %d", got, tt.want)
 				}
 				if tt.want == 1 && fmt.Sprint(first.Content) != fmt.Sprint(second.Content) && text(t, first) != text(t, second) {
@@ -78,7 +79,7 @@ func (r *rig) callRaw(t *testing.T, header map[string]string, params string) str
 	t.Helper()
 	body := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{` + params + `}}`
 	if header[message.HeaderVersion] == eraNames["modern"] {
-		body = modernBody(7, message.MethodCallTool, params+",")
+		body = modernBody(7, methods.CallTool, params+",")
 	}
 	_, answer := r.do(t, "POST", r.url, body, header)
 	return answer
@@ -105,15 +106,15 @@ func TestEqualArgumentsHaveOneAnswer(t *testing.T) {
 		{`{"a":1,"a":2}`, 5},
 	} {
 		r.callRaw(t, header, `"name":"t","arguments":`+tt.arguments)
-		if got := s.count(message.MethodCallTool); got != tt.want {
+		if got := s.count(methods.CallTool); got != tt.want {
 			t.Errorf("after call %d with %s the server was called %d times, want %d", i, tt.arguments, got, tt.want)
 		}
 	}
 	r.callRaw(t, header, `"name":"t","arguments":{"a":1,"b":[1,"x"]},"_meta":{"vendor":"x"}`)
-	if got := s.count(message.MethodCallTool); got != 6 {
+	if got := s.count(methods.CallTool); got != 6 {
 		t.Error("a request that says more than its arguments got a kept answer")
 	}
-	if answer := r.callRaw(t, modernHeader(message.MethodCallTool, "t"), `"name":"t","arguments":{"a":9007199254740993}`); !strings.Contains(answer, "resultType") {
+	if answer := r.callRaw(t, modernHeader(methods.CallTool, "t"), `"name":"t","arguments":{"a":9007199254740993}`); !strings.Contains(answer, "resultType") {
 		t.Errorf("a modern client got a legacy client's answer: %s", answer)
 	}
 }
@@ -151,13 +152,13 @@ func TestAResourceIsKeptAsLongAsItsServerSays(t *testing.T) {
 		server.CacheTTL = mcpserver.Duration(time.Minute)
 		r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
 		read := func() string {
-			_, answer := r.do(t, "POST", r.url, modernBody(1, message.MethodReadResource, `"uri":"x:y",`), modernHeader(message.MethodReadResource, "x:y"))
+			_, answer := r.do(t, "POST", r.url, modernBody(1, methods.ReadResource, `"uri":"x:y",`), modernHeader(methods.ReadResource, "x:y"))
 			return answer
 		}
 		read()
 		read()
 		answer := read()
-		if got := s.count(message.MethodReadResource); got != want {
+		if got := s.count(methods.ReadResource); got != want {
 			t.Errorf("%s: read %d times, want %d", ttl, got, want)
 		}
 		if !strings.Contains(answer, `"cacheScope":"private"`) {
@@ -168,7 +169,7 @@ func TestAResourceIsKeptAsLongAsItsServerSays(t *testing.T) {
 		}
 		r.bridge.pipeline.Policies.Updated("x:y")
 		read()
-		if got := s.count(message.MethodReadResource); got != want+1 {
+		if got := s.count(methods.ReadResource); got != want+1 {
 			t.Error("a resource that changed was not read anew")
 		}
 	}
@@ -259,7 +260,7 @@ func TestPromptsAndResourcesAreShapedToo(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 5000)
 	s := &script{answer: func(_ http.ResponseWriter, _ *http.Request, m sentMessage, _ int) string {
-		if m.Method == message.MethodGetPrompt {
+		if m.Method == methods.GetPrompt {
 			return `{"messages":[{"role":"user","content":{"type":"text","text":"<b>` + long + `"}}]}`
 		}
 		return `{"contents":[{"uri":"x:y","text":"<b>` + long + `"}]}`
@@ -284,7 +285,7 @@ func TestWhatAClientWasAskedForIsNotKept(t *testing.T) {
 	s := emptyServer(nil)
 	s.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			answer, err := questions[message.MethodElicit](ctx, req.Session)
+			answer, err := questions[methods.Elicit](ctx, req.Session)
 			if err != nil {
 				return said("nobody"), nil //nolint:nilerr // It is the answer.
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -72,7 +73,7 @@ func (w *witness) note(r *http.Request, body []byte) {
 	_ = json.Unmarshal(body, &m)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if m.Method == message.MethodInitialize || m.Method == message.MethodDiscover {
+	if m.Method == methods.Initialize || m.Method == methods.Discover {
 		w.connects++
 	}
 	for _, h := range w.Headers {

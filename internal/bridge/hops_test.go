@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -243,11 +244,11 @@ func TestABridgeSeesNoThirdBridgesTools(t *testing.T) {
 	a.open(t, b.server("b"), mcpserver.Server{Name: "x", URL: x.URL})
 	eventually(t, "healthy", func() bool { return a.bridge.Health().Status == health.Healthy })
 	for hops, want := range map[string]string{"": "b_y_echo b_z_echo x_echo", token.BridgeID("other"): "x_echo"} {
-		header := modernHeader(message.MethodListTools, "")
+		header := modernHeader(methods.ListTools, "")
 		if hops != "" {
 			header[message.HeaderHops] = hops
 		}
-		_, body := a.do(t, "POST", a.url, modernBody(1, message.MethodListTools, ""), header)
+		_, body := a.do(t, "POST", a.url, modernBody(1, methods.ListTools, ""), header)
 		var list struct {
 			Tools []struct {
 				Name string `json:"name"`

@@ -328,6 +328,11 @@ func expectZone(t *testing.T, connect func(*testing.T, string, *mcp.ClientOption
 func TestArgumentHeaders(t *testing.T) {
 	t.Parallel()
 	r := newZone(t)
+	awaitLists(t, r.bridge)
+	_, body := r.do(t, "POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zone","arguments":{"region":"eu"}}}`, r.session(t))
+	if !strings.Contains(body, `"text":"eu"`) {
+		t.Errorf("a client of an earlier version that has listed nothing: %s", body)
+	}
 	expectZone(t, r.connect)
 	header := modernHeader("tools/call", "zone")
 	header["Mcp-Param-Region"] = "us"

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -63,21 +63,21 @@ func outcomeOf(t *testing.T, client *mcp.ClientSession) <-chan string {
 
 // questions are the ways in which a legacy server asks its client.
 var questions = map[string]func(context.Context, *mcp.ServerSession) (any, error){
-	message.MethodElicit: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
+	methods.Elicit: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
 		answer, err := ss.Elicit(ctx, &mcp.ElicitParams{Message: "it", RequestedSchema: nameSchema})
 		if err != nil {
 			return nil, err
 		}
 		return answer.Content["name"], nil
 	},
-	message.MethodCreateMessage: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
+	methods.CreateMessage: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
 		answer, err := ss.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
 		if err != nil {
 			return nil, err
 		}
 		return answer.Model + " on it", nil
 	},
-	message.MethodRoots: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
+	methods.ListRoots: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
 		answer, err := ss.ListRoots(ctx, nil)
 		if err != nil {
 			return nil, err
@@ -168,7 +168,7 @@ func TestAServerThatMayNotAskIsToldSoWhenItsSecretChanges(t *testing.T) {
 	changed := make(chan struct{})
 	w := newSlowServer(t, "legacy", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		<-changed
-		_, err := questions[message.MethodRoots](ctx, req.Session)
+		_, err := questions[methods.ListRoots](ctx, req.Session)
 		return said("%v", err), nil
 	})
 	r := newRig(t, fast, w.Server)
@@ -217,7 +217,7 @@ func TestACallDoesNotKeepAFormerSecretForEver(t *testing.T) {
 				asked := make(chan struct{})
 				w := newSlowServer(t, "legacy", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					if where == "client" {
-						_, err := questions[message.MethodElicit](context.WithoutCancel(ctx), req.Session)
+						_, err := questions[methods.Elicit](context.WithoutCancel(ctx), req.Session)
 						return nil, err
 					}
 					close(asked)

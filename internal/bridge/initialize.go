@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // handshake answers the first request of a client.
@@ -40,12 +41,12 @@ func (h *handshake) initialize(ctx context.Context, next mcp.MethodHandler, q *m
 	ss, okSession := req.GetSession().(*mcp.ServerSession)
 	params, okParams := req.GetParams().(*mcp.InitializeParams)
 	if !okSession || !okParams || params == nil {
-		return next(ctx, message.MethodInitialize, req)
+		return next(ctx, methods.Initialize, req)
 	}
 	if params.ProtocolVersion >= message.FirstModernVersion {
 		params.ProtocolVersion = message.NewestLegacyVersion
 	}
-	result, err := next(ctx, message.MethodInitialize, req)
+	result, err := next(ctx, methods.Initialize, req)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (h *handshake) initialize(ctx context.Context, next mcp.MethodHandler, q *m
 
 // discover answers a modern client's first request.
 func (h *handshake) discover(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
-	result, err := next(ctx, message.MethodDiscover, req)
+	result, err := next(ctx, methods.Discover, req)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (h *handshake) answer(ctx context.Context, next mcp.MethodHandler, q *messa
 	if err := h.bridge.delivery.checkLoop(ctx, h.bridge.set.only(), q.Hops); err != nil {
 		return nil, err
 	}
-	if q.Method == message.MethodDiscover {
+	if q.Method == methods.Discover {
 		return h.discover(ctx, next, req)
 	}
 	return h.initialize(ctx, next, q, req)

@@ -15,8 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -48,13 +48,13 @@ func TestAnAnswerSaysOfWhichConfigurationItIs(t *testing.T) {
 				time.Sleep(time.Second)
 				synctest.Wait()
 				digest := must.Value(r.bridge.config.Digest())(t)
-				if got := r.keptBy(t, message.MethodDiscover); got != digest {
+				if got := r.keptBy(t, methods.Discover); got != digest {
 					t.Errorf("discover: %q, want %q", got, digest)
 				}
-				if got := r.keptBy(t, message.MethodListTools); got != digest+lists {
+				if got := r.keptBy(t, methods.ListTools); got != digest+lists {
 					t.Errorf("tools/list: %q, want %q", got, digest+lists)
 				}
-				resp, _ := r.do(t, "POST", r.url, modernBody(1, message.MethodListTools, ""), modernHeader(message.MethodListTools, ""))
+				resp, _ := r.do(t, "POST", r.url, modernBody(1, methods.ListTools, ""), modernHeader(methods.ListTools, ""))
 				if got := resp.Trailer.Get(mcpserver.HeaderLists); got != "" {
 					t.Errorf("nobody asks, and the answer says %q", got)
 				}
@@ -71,7 +71,7 @@ func TestAnAnswerSaysOfWhichConfigurationItIs(t *testing.T) {
 				c.Servers = c.Servers[:1]
 				c.LeftOut = 1
 				must.Succeed(t, r.bridge.Reconfigure(c))
-				if got := r.keptBy(t, message.MethodDiscover); got != must.Value(c.Digest())(t) {
+				if got := r.keptBy(t, methods.Discover); got != must.Value(c.Digest())(t) {
 					t.Errorf("after a change of the configuration: %q", got)
 				}
 			})
@@ -84,11 +84,11 @@ func TestAListThatLacksAServerIsNotKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newBubbleRig(t, startWays["several"](t, 12*time.Second))
-		if got := r.keptBy(t, message.MethodListTools); got != "" {
+		if got := r.keptBy(t, methods.ListTools); got != "" {
 			t.Errorf("the list is kept of %q", got)
 		}
 		time.Sleep(10 * time.Second)
-		if got := r.keptBy(t, message.MethodListTools); got == "" {
+		if got := r.keptBy(t, methods.ListTools); got == "" {
 			t.Error("the whole list is not kept")
 		}
 	})
@@ -99,7 +99,7 @@ func TestARequestIsDeclinedOnlyWhileAServerStartsAndAnAnswerIsKept(t *testing.T)
 	synctest.Test(t, func(t *testing.T) {
 		r := newBubbleRig(t, startWays["one server"](t, 12*time.Second))
 		ask := func() (*http.Response, string) {
-			method := message.MethodListTools
+			method := methods.ListTools
 			return r.do(t, "POST", r.url, modernBody(1, method, ""), ofIngress(modernHeader(method, ""), mcpserver.ListsKept))
 		}
 		began := time.Now()
@@ -107,7 +107,7 @@ func TestARequestIsDeclinedOnlyWhileAServerStartsAndAnAnswerIsKept(t *testing.T)
 		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get(mcpserver.HeaderLists) != mcpserver.ListsDeclined || time.Since(began) > 0 {
 			t.Errorf("%d %v after %s", resp.StatusCode, resp.Header, time.Since(began))
 		}
-		r.keptBy(t, message.MethodListTools)
+		r.keptBy(t, methods.ListTools)
 		if took := time.Since(began); took < 12*time.Second {
 			t.Errorf("a request of which no answer is kept waits for %s", took)
 		}
@@ -195,7 +195,7 @@ func TestAClientThatListensAfterAWakeIsToldThatItsListsMayHaveChanged(t *testing
 		r := newBubbleRig(t, startWays["several"](t, 5*time.Second))
 		time.Sleep(30 * time.Second)
 		listen := func(ctx context.Context, header map[string]string) io.ReadCloser {
-			body := modernBody(1, message.MethodListen, `"notifications":{"toolsListChanged":true,"promptsListChanged":true},`)
+			body := modernBody(1, methods.Listen, `"notifications":{"toolsListChanged":true,"promptsListChanged":true},`)
 			req := must.Value(http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(body)))(t)
 			req.Header.Set("Content-Type", "application/json")
 			req.Header.Set("Accept", "application/json, text/event-stream")
@@ -204,10 +204,10 @@ func TestAClientThatListensAfterAWakeIsToldThatItsListsMayHaveChanged(t *testing
 			}
 			return must.Value(r.http.Do(req))(t).Body
 		}
-		header := modernHeader(message.MethodListen, "")
+		header := modernHeader(methods.Listen, "")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		expectNotes(t, listen(ctx, ofIngress(header, mcpserver.ListsKept)), message.NotificationToolsChanged, message.NotificationPromptsChanged)
+		expectNotes(t, listen(ctx, ofIngress(header, mcpserver.ListsKept)), methods.ToolsChanged, methods.PromptsChanged)
 		later := func(header map[string]string) string {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -56,7 +56,7 @@ func TestTheOnlyServersEntryEmptiesNoClientsList(t *testing.T) {
 	}
 	results := map[string]string{"initialize": `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"wire","version":"1"}}`}
 	for method, entry := range good {
-		results[method] = `{"` + message.ListOf[method].Field + `":[` + entry + `,` + mended[method][0] + `,{"description":"no name"},null,5]}`
+		results[method] = `{"` + methods.Of(method).List.Field + `":[` + entry + `,` + mended[method][0] + `,{"description":"no name"},null,5]}`
 	}
 	upstream := wireServer(t, results)
 	t.Cleanup(upstream.Close)
@@ -70,7 +70,7 @@ func TestTheOnlyServersEntryEmptiesNoClientsList(t *testing.T) {
 				ask = `{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`
 			}
 			_, body := r.do(t, "POST", r.url, ask, header)
-			if got := fieldsOf(t, string(answerOf(t, body)["result"]))[message.ListOf[method].Field]; got != want {
+			if got := fieldsOf(t, string(answerOf(t, body)["result"]))[methods.Of(method).List.Field]; got != want {
 				t.Errorf("%s for a %s client: %s, want %s", method, era, got, want)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -104,7 +104,7 @@ func TestAListIsKeptNoLongerThanItIsTrue(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newBubbleRig(t, mcpserver.Config{Mode: tt.mode, Servers: tt.servers(t)})
 				time.Sleep(later)
-				_, body := r.do(t, "POST", r.url, modernBody(1, message.MethodListTools, ""), modernHeader(message.MethodListTools, ""))
+				_, body := r.do(t, "POST", r.url, modernBody(1, methods.ListTools, ""), modernHeader(methods.ListTools, ""))
 				var result struct {
 					TTLMs *int64 `json:"ttlMs"`
 				}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
@@ -68,7 +69,7 @@ func newGuardedServer(t *testing.T, kind mcpserver.Transport) *guardedServer {
 	}
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == message.MethodInitialize {
+			if method == methods.Initialize {
 				g.mu.Lock()
 				g.connects++
 				g.mu.Unlock()

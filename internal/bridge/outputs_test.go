@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/outputs"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -263,7 +263,7 @@ func TestACutResultIsNotLost(t *testing.T) {
 	server := served(t, "a", s, "modern")
 	server.MaxResultBytes = 2000
 	r := newRig(t, fast, server)
-	answer := answerText(t, r, modernBody(1, message.MethodCallTool, `"name":"long",`), modernHeader(message.MethodCallTool, "long"))
+	answer := answerText(t, r, modernBody(1, methods.CallTool, `"name":"long",`), modernHeader(methods.CallTool, "long"))
 	if fields := fieldsOf(t, answer); fields["structuredContent"] != "" || fields["isError"] != "true" || !strings.Contains(answer, `"hello"`) {
 		t.Errorf("result = %s", answer)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inputrequired"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -53,7 +54,7 @@ func newInquisitive(t *testing.T) *inquisitive {
 	}
 	tool("rounds", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
 		var answers []string
-		for _, method := range []string{message.MethodElicit, message.MethodCreateMessage, message.MethodRoots, message.MethodElicit} {
+		for _, method := range []string{methods.Elicit, methods.CreateMessage, methods.ListRoots, methods.Elicit} {
 			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(len(answers))})
 			answer, err := questions[method](ctx, req.Session)
 			if err != nil {
@@ -66,7 +67,7 @@ func newInquisitive(t *testing.T) *inquisitive {
 	tool("together", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
 		answers := make([]string, 3)
 		var wait sync.WaitGroup
-		for i, method := range []string{message.MethodElicit, message.MethodCreateMessage, message.MethodRoots} {
+		for i, method := range []string{methods.Elicit, methods.CreateMessage, methods.ListRoots} {
 			wait.Go(func() {
 				answer, err := questions[method](ctx, req.Session)
 				answers[i] = fmt.Sprint(answer, err)
@@ -90,11 +91,11 @@ func newInquisitive(t *testing.T) *inquisitive {
 		return answer.Action, err
 	})
 	s.AddPrompt(&mcp.Prompt{Name: "ask"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		answer, err := questions[message.MethodElicit](ctx, req.Session)
+		answer, err := questions[methods.Elicit](ctx, req.Session)
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: fmt.Sprint(answer)}}}}, err
 	})
 	s.AddResource(&mcp.Resource{Name: "ask", URI: "file:///ask"}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		answer, err := questions[message.MethodElicit](ctx, req.Session)
+		answer, err := questions[methods.Elicit](ctx, req.Session)
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: fmt.Sprint(answer)}}}, err
 	})
 	server := serveMCP(t, s, "legacy")
@@ -189,11 +190,11 @@ func accepting(r required) string {
 	answers := map[string]any{}
 	for key, asked := range r.InputRequests {
 		switch asked.Method {
-		case message.MethodElicit:
+		case methods.Elicit:
 			answers[key] = map[string]any{"action": "accept", "content": map[string]any{"name": "ann"}}
-		case message.MethodCreateMessage:
+		case methods.CreateMessage:
 			answers[key] = map[string]any{"role": "assistant", "model": "m", "content": map[string]any{"type": "text", "text": "x"}}
-		case message.MethodRoots:
+		case methods.ListRoots:
 			answers[key] = map[string]any{"roots": []any{}}
 		}
 	}
@@ -268,12 +269,12 @@ func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
 	t.Parallel()
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
-	asked := requiredOf(t, r.ask(t, message.MethodElicit, canElicit, ""))
+	asked := requiredOf(t, r.ask(t, methods.Elicit, canElicit, ""))
 	if busy := r.bridge.Health().Busy; busy != 1 {
 		t.Errorf("busy = %d with a parked call, want 1", busy)
 	}
 	other := newRig(t, fast, q.Server)
-	foreign := requiredOf(t, other.ask(t, message.MethodElicit, canElicit, ""))
+	foreign := requiredOf(t, other.ask(t, methods.Elicit, canElicit, ""))
 	right := accepting(asked)
 	var key string
 	for key = range asked.InputRequests {
@@ -284,10 +285,10 @@ func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
 		says string
 	}{
 		"one for another tool":      {request{"rounds", right}, "request_state_invalid"},
-		"one of another bridge":     {request{message.MethodElicit, accepting(foreign)}, "request_state_invalid"},
-		"a forged one":              {request{message.MethodElicit, strings.Replace(right, asked.RequestState[:9], "AQIBAAAAB", 1)}, "request_state_invalid"},
-		"one that is cut off":       {request{message.MethodElicit, answering(asked.RequestState[:40], nil)}, "request_state_invalid"},
-		"an answer of another kind": {request{message.MethodElicit, answering(asked.RequestState, map[string]any{key: map[string]any{"roots": []any{}}})}, "input_response_invalid"},
+		"one of another bridge":     {request{methods.Elicit, accepting(foreign)}, "request_state_invalid"},
+		"a forged one":              {request{methods.Elicit, strings.Replace(right, asked.RequestState[:9], "AQIBAAAAB", 1)}, "request_state_invalid"},
+		"one that is cut off":       {request{methods.Elicit, answering(asked.RequestState[:40], nil)}, "request_state_invalid"},
+		"an answer of another kind": {request{methods.Elicit, answering(asked.RequestState, map[string]any{key: map[string]any{"roots": []any{}}})}, "input_response_invalid"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -297,15 +298,15 @@ func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
 			}
 		})
 	}
-	body := strings.Replace(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"T","arguments":{"b":[2],"a":2},`+right+`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, "T", message.MethodElicit, 1)
-	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", message.MethodElicit)); !strings.Contains(answer, "request_state_invalid") {
+	body := strings.Replace(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"T","arguments":{"b":[2],"a":2},`+right+`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, "T", methods.Elicit, 1)
+	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", methods.Elicit)); !strings.Contains(answer, "request_state_invalid") {
 		t.Errorf("other arguments are answered with %s", answer)
 	}
 	body = strings.Replace(body, `"a":2`, ` "a" : 1`, 1)
-	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", message.MethodElicit)); !strings.Contains(answer, "ann") {
+	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", methods.Elicit)); !strings.Contains(answer, "ann") {
 		t.Errorf("the right answer is answered with %s", answer)
 	}
-	if answer := r.ask(t, message.MethodElicit, canElicit, right); !strings.Contains(string(answer["error"]), "request_state_expired") {
+	if answer := r.ask(t, methods.Elicit, canElicit, right); !strings.Contains(string(answer["error"]), "request_state_expired") {
 		t.Errorf("the answer a second time is answered with %s %s", answer["result"], answer["error"])
 	}
 	if n := q.begun.Load(); n != 2 { // once through each bridge
@@ -330,9 +331,9 @@ func TestARestartedBridgeSaysSo(t *testing.T) {
 	t.Parallel()
 	q := newInquisitive(t)
 	h := newHouse(t, q.Server)
-	asked := requiredOf(t, h.ask(t, message.MethodElicit, canElicit, ""))
+	asked := requiredOf(t, h.ask(t, methods.Elicit, canElicit, ""))
 	h.move(t)
-	answer := h.ask(t, message.MethodElicit, canElicit, accepting(asked))
+	answer := h.ask(t, methods.Elicit, canElicit, accepting(asked))
 	if !strings.Contains(string(answer["error"]), "the bridge has restarted") {
 		t.Errorf("answer = %s %s", answer["result"], answer["error"])
 	}
@@ -345,11 +346,11 @@ func TestAClientThatDoesNotComeBackEndsItsCall(t *testing.T) {
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
 	r.bridge.delivery.suspended.Limit = 10 * time.Millisecond
-	asked := requiredOf(t, r.ask(t, message.MethodElicit, canElicit, ""))
+	asked := requiredOf(t, r.ask(t, methods.Elicit, canElicit, ""))
 	if err := next(t, q.ended, "end of the call at the server"); err == nil {
 		t.Error("the call ended well")
 	}
-	if answer := r.ask(t, message.MethodElicit, canElicit, accepting(asked)); !strings.Contains(string(answer["error"]), "waited for an answer for too long") {
+	if answer := r.ask(t, methods.Elicit, canElicit, accepting(asked)); !strings.Contains(string(answer["error"]), "waited for an answer for too long") {
 		t.Errorf("answer = %s %s", answer["result"], answer["error"])
 	}
 }
@@ -361,22 +362,22 @@ func TestTooManyCallsThatWaitAreRefused(t *testing.T) {
 	r := newRig(t, fast, q.Server)
 	var asked required
 	for range inputrequired.MaxSuspended {
-		asked = requiredOf(t, r.ask(t, message.MethodElicit, canElicit, ""))
+		asked = requiredOf(t, r.ask(t, methods.Elicit, canElicit, ""))
 	}
 	if n := r.bridge.delivery.pool.Size(r.bridge.set.servers()[0]); n > inputrequired.MaxPooled {
 		t.Errorf("%d connections, want at most %d", n, inputrequired.MaxPooled)
 	}
-	answer := r.ask(t, message.MethodElicit, canElicit, "")
+	answer := r.ask(t, methods.Elicit, canElicit, "")
 	if !strings.Contains(string(answer["error"]), "too_many_waiting") {
 		t.Errorf("one more is answered with %s %s", answer["result"], answer["error"])
 	}
 	if err := next(t, q.ended, "end of the refused call at the server"); err == nil {
 		t.Error("the refused call ended well")
 	}
-	if answer := r.ask(t, message.MethodElicit, canElicit, accepting(asked)); answer["result"] == nil {
+	if answer := r.ask(t, methods.Elicit, canElicit, accepting(asked)); answer["result"] == nil {
 		t.Errorf("one that waits is answered with %s", answer["error"])
 	}
-	requiredOf(t, r.ask(t, message.MethodElicit, canElicit, ""))
+	requiredOf(t, r.ask(t, methods.Elicit, canElicit, ""))
 }
 
 // TestACancelledRetryEndsTheCall leaves while the call goes on.
@@ -385,7 +386,7 @@ func TestACancelledRetryEndsTheCall(t *testing.T) {
 	s := emptyServer(nil)
 	again, ended := make(chan struct{}, 1), make(chan struct{}, 1)
 	rawTool(s, "t", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if _, err := questions[message.MethodElicit](ctx, req.Session); err != nil {
+		if _, err := questions[methods.Elicit](ctx, req.Session); err != nil {
 			return nil, err
 		}
 		again <- struct{}{}
@@ -420,7 +421,7 @@ func TestAServerMayStopWaiting(t *testing.T) {
 			<-stop
 			cancel()
 		}()
-		_, err := questions[message.MethodElicit](brief, req.Session)
+		_, err := questions[methods.Elicit](brief, req.Session)
 		gave <- struct{}{}
 		return said("without you: %v", err != nil), nil
 	})
@@ -511,7 +512,7 @@ func TestWhatAClientCannotIsToldTheServer(t *testing.T) {
 	t.Parallel()
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
-	for tool, caps := range map[string]string{message.MethodCreateMessage: canElicit, message.MethodRoots: `{"sampling":{}}`, "url": `{"elicitation":{"form":{}}}`} {
+	for tool, caps := range map[string]string{methods.CreateMessage: canElicit, methods.ListRoots: `{"sampling":{}}`, "url": `{"elicitation":{"form":{}}}`} {
 		answer := r.ask(t, tool, caps, "")
 		var rpc jsonrpc.Error
 		if json.Unmarshal(answer["error"], &rpc) != nil || rpc.Message == "" {
@@ -529,7 +530,7 @@ func TestProgressAndMessagesAreThoseOfTheRequestThatWaits(t *testing.T) {
 		for i := range 5 {
 			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i)})
 			_ = req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "said"})
-			if _, err := questions[message.MethodElicit](ctx, req.Session); err != nil {
+			if _, err := questions[methods.Elicit](ctx, req.Session); err != nil {
 				return nil, err
 			}
 		}
@@ -552,10 +553,10 @@ func TestProgressAndMessagesAreThoseOfTheRequestThatWaits(t *testing.T) {
 	} {
 		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t",%s"_meta":{%s"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":%s}}}`, more, tt.meta, canElicit)
 		_, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", "t"))
-		if strings.Contains(answer, message.NotificationProgress) != (tt.progress != "") || !strings.Contains(answer, `"progressToken":`+tt.progress) && tt.progress != "" {
+		if strings.Contains(answer, methods.Progress) != (tt.progress != "") || !strings.Contains(answer, `"progressToken":`+tt.progress) && tt.progress != "" {
 			t.Errorf("request %d: progress comes as %s, want token %q", i, answer, tt.progress)
 		}
-		if strings.Contains(answer, message.NotificationMessage) != tt.message {
+		if strings.Contains(answer, methods.LogMessage) != tt.message {
 			t.Errorf("request %d: the messages are %s, want some: %v", i, answer, tt.message)
 		}
 		more = accepting(requiredOf(t, answerOf(t, answer)))

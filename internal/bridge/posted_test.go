@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -104,7 +104,7 @@ func TestAMessageEndsWithItsRequest(t *testing.T) {
 			c := r.openSSE(t)
 			var posts []*http.Response
 			for id := 2; id < 5; id++ {
-				posts = append(posts, c.call(id, message.MethodCallTool, params))
+				posts = append(posts, c.call(id, methods.CallTool, params))
 			}
 			for i, resp := range posts {
 				body, calls := c.told(resp)
@@ -117,7 +117,7 @@ func TestAMessageEndsWithItsRequest(t *testing.T) {
 					t.Errorf("it is told on the stream too: %s", read)
 				}
 			}
-			body, calls := c.told(c.call(5, message.MethodCallTool, `"name":7`))
+			body, calls := c.told(c.call(5, methods.CallTool, `"name":7`))
 			if len(calls) != 0 || !strings.HasPrefix(body, `{"error":{"code":-32`) {
 				t.Errorf("%s, told %+v", body, calls)
 			}
@@ -133,7 +133,7 @@ func postHanging(t *testing.T) (r *rig, c *sseClient, resp *http.Response, relea
 	r = newRig(t, fast, server)
 	awaitLists(t, r.bridge)
 	c = r.openSSE(t)
-	resp = c.call(2, message.MethodCallTool, `"name":"hang"`)
+	resp = c.call(2, methods.CallTool, `"name":"hang"`)
 	<-began
 	return r, c, resp, release
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -81,7 +81,7 @@ func newMemoryProgram(t *testing.T, s *mcp.Server, eraName string) *memoryProgra
 	if eraName == "legacy" {
 		s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method == message.MethodDiscover {
+				if method == methods.Discover {
 					return nil, fault.MethodNotFound(method)
 				}
 				return next(ctx, method, req)

@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // forwardFiltered forwards a request. A page of a list comes back without the tools that are not
@@ -22,11 +23,11 @@ import (
 func (b *Bridge) forwardFiltered(ctx context.Context, q *message.Request, u *upstream.Server) (mcp.Result, error) {
 	result, err := b.pipeline.Forward(ctx, q, u)
 	page, ok := result.(*message.Result)
-	if _, list := message.ListOf[q.Method]; err != nil || !ok || !list {
+	if err != nil || !ok || !methods.Of(q.Method).IsList() {
 		return result, err
 	}
 	mended, err := listentry.Page(q.Method, page, func(name string, entry json.RawMessage) (json.RawMessage, bool) {
-		if q.Method != message.MethodListTools {
+		if q.Method != methods.ListTools {
 			return entry, true
 		}
 		return u.Outputs.Listed(name, entry), u.Config.Tools.Allows(name)
@@ -58,14 +59,14 @@ func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		defer end()
 		q := b.query(ctx, method, req, ss)
-		if err := b.checkHops(q.Hops); err != nil && message.IsCall(method) {
+		if err := b.checkHops(q.Hops); err != nil && !methods.Of(method).Notification {
 			return nil, err
 		}
 		if !carrier.LegacyOnly || !q.ClaimsModern() {
 			result, err := b.respond(ctx, next, q, req)
 			return result, fault.Cancelled(err)
 		}
-		if method == message.MethodDiscover {
+		if method == methods.Discover {
 			return next(ctx, method, req) // It returns the supported versions.
 		}
 		return nil, session.UnsupportedVersion(q.Meta)
@@ -80,7 +81,7 @@ func (b *Bridge) query(ctx context.Context, method string, req mcp.Request, ss *
 	}
 	q.ReadSent()
 	switch {
-	case method == message.MethodInitialize:
+	case method == methods.Initialize:
 		q.Era = message.Legacy
 	case q.ClaimsModern():
 		q.Era = message.Modern // On a connection that serves both eras, each request names its own.
@@ -97,21 +98,15 @@ func (b *Bridge) query(ctx context.Context, method string, req mcp.Request, ss *
 
 // respond answers a request, or lets the SDK answer it.
 func (b *Bridge) respond(ctx context.Context, next mcp.MethodHandler, q *message.Request, req mcp.Request) (mcp.Result, error) {
-	switch q.Method {
-	case message.MethodInitialize, message.MethodDiscover:
+	switch m := methods.Of(q.Method); {
+	case m.Introduces:
 		return b.handshake.answer(ctx, next, q, req)
-	case message.MethodListTools, message.MethodListPrompts, message.MethodListResources, message.MethodListTemplates:
+	case m.ToServers() && !m.Notification:
 		if err := refused(q); err != nil {
 			return nil, err
 		}
 		return b.answer(ctx, q)
-	case message.MethodCallTool, message.MethodGetPrompt, message.MethodReadResource, message.MethodComplete,
-		message.MethodSubscribe, message.MethodUnsubscribe, message.MethodSetLevel:
-		if err := refused(q); err != nil {
-			return nil, err
-		}
-		return b.answer(ctx, q)
-	case message.NotificationRootsChanged:
+	case q.Method == methods.RootsChanged:
 		if q.Session != nil {
 			sessionOf(q).rootsChanged(ctx, q)
 		}
@@ -126,8 +121,7 @@ func refused(q *message.Request) error {
 	if q.Session != nil {
 		return nil
 	}
-	switch q.Method {
-	case message.MethodSubscribe, message.MethodUnsubscribe, message.MethodSetLevel:
+	if methods.Of(q.Method).Session {
 		return fault.MethodNotFound(q.Method)
 	}
 	if q.Era == message.Legacy {
@@ -141,7 +135,7 @@ func (b *Bridge) answer(ctx context.Context, q *message.Request) (mcp.Result, er
 	if p, ok := q.Params.(*mcp.SetLoggingLevelParams); ok {
 		return message.EmptyResult(), sessionOf(q).setLevel(ctx, q, string(p.Level))
 	}
-	if _, list := message.ListOf[q.Method]; list {
+	if methods.Of(q.Method).IsList() {
 		return b.list(ctx, q)
 	}
 	if b.directory.status.handles(q) {

@@ -20,9 +20,9 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -85,13 +85,13 @@ func TestEveryCallHasItsEntry(t *testing.T) {
 				r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
 				awaitLists(t, r.bridge)
 				params := `"name":"` + tt.tool + `","arguments":{"b":"canary","a":1}`
-				header, body := modernHeader(message.MethodCallTool, tt.tool), modernBody(7, message.MethodCallTool, params+",")
+				header, body := modernHeader(methods.CallTool, tt.tool), modernBody(7, methods.CallTool, params+",")
 				if clientEra == "legacy" {
 					header, body = r.session(t), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{`+params+`}}`
 				}
 				header[callaudit.HeaderRecord] = "1"
 				want := tt.want
-				want.Method, want.ParamKeys, want.ProtocolVersion = message.MethodCallTool, []string{"a", "b"}, version
+				want.Method, want.ParamKeys, want.ProtocolVersion = methods.CallTool, []string{"a", "b"}, version
 				answer, got := r.post(t, header, body)
 				if diff := cmp.Diff([]audit.Call{want}, got, sizes); diff != "" {
 					t.Errorf("trailer (-want +got):\n%s\nanswer: %s", diff, answer)
@@ -136,7 +136,7 @@ func TestAnEntrySaysWhatWasKeptAndRepeated(t *testing.T) {
 	awaitLists(t, r.bridge)
 	var got []audit.Call
 	for range 2 {
-		_, calls := r.post(t, modernHeader(message.MethodCallTool, "t"), modernBody(1, message.MethodCallTool, `"name":"t",`))
+		_, calls := r.post(t, modernHeader(methods.CallTool, "t"), modernBody(1, methods.CallTool, `"name":"t",`))
 		got = append(got, calls...)
 	}
 	if len(got) != 2 || got[0].Retries != 1 || got[0].Cached || got[1].Retries != 0 || !got[1].Cached {
@@ -156,18 +156,18 @@ func TestTheRoutersCallsHaveTheirEntries(t *testing.T) {
 		want      []audit.Call
 	}{
 		"a call": {`{"tool":"t","params":{"a":1}}`, []audit.Call{
-			{Server: "one", Tool: "t", Action: "call", Method: message.MethodCallTool, ParamKeys: []string{"a"}, Status: audit.Success, ProtocolVersion: version},
+			{Server: "one", Tool: "t", Action: "call", Method: methods.CallTool, ParamKeys: []string{"a"}, Status: audit.Success, ProtocolVersion: version},
 		}},
 		"a call that is refused": {`{"tool":"nobody"}`, []audit.Call{
-			{Tool: "nobody", Action: "call", Method: message.MethodCallTool, Status: audit.ProtocolError, ErrorType: "unknown_tool", ProtocolVersion: version},
+			{Tool: "nobody", Action: "call", Method: methods.CallTool, Status: audit.ProtocolError, ErrorType: "unknown_tool", ProtocolVersion: version},
 		}},
 		"what is no call": {`{"action":"list","server":"one"}`, []audit.Call{
-			{Tool: "mcp", Action: "list", Method: message.MethodCallTool, ParamKeys: []string{"action", "server"}, Status: audit.Success, ProtocolVersion: version},
+			{Tool: "mcp", Action: "list", Method: methods.CallTool, ParamKeys: []string{"action", "server"}, Status: audit.Success, ProtocolVersion: version},
 		}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			answer, got := r.post(t, modernHeader(message.MethodCallTool, "mcp"), modernBody(1, message.MethodCallTool, `"name":"mcp","arguments":`+tt.arguments+`,`))
+			answer, got := r.post(t, modernHeader(methods.CallTool, "mcp"), modernBody(1, methods.CallTool, `"name":"mcp","arguments":`+tt.arguments+`,`))
 			slices.SortFunc(got, func(a, b audit.Call) int { return slices.Compare(a.ParamKeys, b.ParamKeys) })
 			if diff := cmp.Diff(tt.want, got, sizes); diff != "" {
 				t.Errorf("trailer (-want +got):\n%s\nanswer: %s", diff, answer)
@@ -197,7 +197,7 @@ func TestACallWithoutAnAnswerOfItsOwnIsLogged(t *testing.T) {
 	defer front.Close()
 	r.url = front.URL
 	for range 2 {
-		r.post(t, modernHeader(message.MethodCallTool, "t"), modernBody(1, message.MethodCallTool, `"name":"t","arguments":{"key":"`+canary+`"},`))
+		r.post(t, modernHeader(methods.CallTool, "t"), modernBody(1, methods.CallTool, `"name":"t","arguments":{"key":"`+canary+`"},`))
 	}
 	said := log.String()
 	for _, part := range []string{`"msg":"tool called","server":"one","tool":"t"`, `"paramKeys":["key"],"status":"success"`, `"status":"protocol_error","errorType":"-32000"`} {
@@ -222,9 +222,9 @@ func TestATrailerHasNoValues(t *testing.T) {
 		server := s.serve(t)
 		server.Headers = []mcpserver.Header{{Name: "X-Key", Value: canary}}
 		r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
-		header := modernHeader(message.MethodCallTool, "t")
+		header := modernHeader(methods.CallTool, "t")
 		header["X-Other"] = canary
-		_, calls := r.post(t, header, modernBody(1, message.MethodCallTool, `"name":"t","arguments":{"a":{"`+canary+`":"`+canary+`"},"not a name `+canary+`":1},`))
+		_, calls := r.post(t, header, modernBody(1, methods.CallTool, `"name":"t","arguments":{"a":{"`+canary+`":"`+canary+`"},"not a name `+canary+`":1},`))
 		if value := audit.EncodeTrailer(calls); len(calls) != 1 || strings.Contains(value, canary) {
 			t.Errorf("%s: trailer = %s", name, value)
 		}
@@ -278,8 +278,8 @@ func TestAQuestionIsNoAnswer(t *testing.T) {
 	t.Cleanup(front.Close)
 	server := mcpserver.Server{Name: "one", URL: front.URL, Trust: mcpserver.Sanitize, MaxResultBytes: 100, CacheTTL: anHour}
 	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
-	body := strings.Replace(modernBody(1, message.MethodCallTool, `"name":"t",`), `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}`, 1)
-	answer, calls := r.post(t, modernHeader(message.MethodCallTool, "t"), body)
+	body := strings.Replace(modernBody(1, methods.CallTool, `"name":"t",`), `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}`, 1)
+	answer, calls := r.post(t, modernHeader(methods.CallTool, "t"), body)
 	if len(calls) != 1 || calls[0].Status != audit.InputRequired {
 		t.Errorf("entries = %+v; answer = %s", calls, answer)
 	}

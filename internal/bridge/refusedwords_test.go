@@ -16,7 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -58,7 +58,7 @@ func TestTheWordsOfAServerThatRefusesReachTheUser(t *testing.T) {
 	}
 	for serverEra := range eraNames {
 		for _, status := range []int{429, 500, 502, 503, 504} {
-			front := busyServer(t, serverEra, message.MethodCallTool, refuseWith(status, "30", "30 calls a minute are enough"))
+			front := busyServer(t, serverEra, methods.CallTool, refuseWith(status, "30", "30 calls a minute are enough"))
 			r := newRig(t, fast, mcpserver.Server{Name: "out", URL: front.URL})
 			for clientEra := range eraNames {
 				for over, connect := range connects {
@@ -91,26 +91,26 @@ func TestTheWordsOfARefusalAreBoundedAndWithoutSecrets(t *testing.T) {
 		refuse http.HandlerFunc
 		want   string
 	}{
-		"a secret": {message.MethodCallTool, refuseWith(429, "", "no more for "+canary), `and says "no more for [redacted]"`},
+		"a secret": {methods.CallTool, refuseWith(429, "", "no more for "+canary), `and says "no more for [redacted]"`},
 		"a secret where the text is cut": {
-			message.MethodCallTool, refuseWith(429, "", strings.Repeat("a", 495)+canary+" b"), strings.Repeat("a", 495) + `[reda"…`,
+			methods.CallTool, refuseWith(429, "", strings.Repeat("a", 495)+canary+" b"), strings.Repeat("a", 495) + `[reda"…`,
 		},
 		"a long text": {
-			message.MethodCallTool, refuseWith(500, "", strings.Repeat("ä", 30_000)), `and says "` + strings.Repeat("ä", 500) + `"…`,
+			methods.CallTool, refuseWith(500, "", strings.Repeat("ä", 30_000)), `and says "` + strings.Repeat("ä", 500) + `"…`,
 		},
-		"several lines":       {message.MethodCallTool, refuseWith(500, "", "a\nb"), `and says "a\nb"`},
-		"more than a message": {message.MethodCallTool, refuseWith(500, "", strings.Repeat("a", 1<<20)), `it answered HTTP 500 Internal Server Error`},
-		"a date":              {message.MethodCallTool, refuseWith(429, in(10*time.Hour), "no"), `: try again in 3`},
-		"a date of the past":  {message.MethodCallTool, refuseWith(429, in(-time.Hour), "no"), `and says "no"`},
-		"a year":              {message.MethodCallTool, refuseWith(429, "31536000", "no"), `: try again in 86400 s`},
-		"no time":             {message.MethodCallTool, refuseWith(429, "soon", "no"), `and says "no"`},
-		"a problem": {message.MethodCallTool, func(w http.ResponseWriter, _ *http.Request) {
+		"several lines":       {methods.CallTool, refuseWith(500, "", "a\nb"), `and says "a\nb"`},
+		"more than a message": {methods.CallTool, refuseWith(500, "", strings.Repeat("a", 1<<20)), `it answered HTTP 500 Internal Server Error`},
+		"a date":              {methods.CallTool, refuseWith(429, in(10*time.Hour), "no"), `: try again in 3`},
+		"a date of the past":  {methods.CallTool, refuseWith(429, in(-time.Hour), "no"), `and says "no"`},
+		"a year":              {methods.CallTool, refuseWith(429, "31536000", "no"), `: try again in 86400 s`},
+		"no time":             {methods.CallTool, refuseWith(429, "soon", "no"), `and says "no"`},
+		"a problem": {methods.CallTool, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = fmt.Fprintf(w, `{"title":"Unavailable","detail":%q}`, "no room for "+canary)
 		}, `and says "no room for [redacted]"`},
-		"a refused connection": {message.MethodInitialize, refuseWith(429, "30", "no "+canary), `it answered HTTP 429 Too Many Requests and says "no [redacted]"`},
-		"a page": {message.MethodCallTool, func(w http.ResponseWriter, _ *http.Request) {
+		"a refused connection": {methods.Initialize, refuseWith(429, "30", "no "+canary), `it answered HTTP 429 Too Many Requests and says "no [redacted]"`},
+		"a page": {methods.CallTool, func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "<html>"+canary, http.StatusBadGateway)
 		}, `it answered HTTP 502 Bad Gateway`},
 	}
@@ -137,7 +137,7 @@ func TestACallIsNotRepeatedForABusyServer(t *testing.T) {
 	for _, serverEra := range []string{"legacy", "modern"} {
 		var calls atomic.Int32
 		refuse := refuseWith(429, "1", "not now")
-		front := busyServer(t, serverEra, message.MethodCallTool, func(w http.ResponseWriter, r *http.Request) {
+		front := busyServer(t, serverEra, methods.CallTool, func(w http.ResponseWriter, r *http.Request) {
 			calls.Add(1)
 			refuse(w, r)
 		})

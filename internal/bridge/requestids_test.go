@@ -18,8 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -57,7 +57,7 @@ func (r *rig) sends(t *testing.T) map[string]send {
 		"a request that stands alone": func(t *testing.T, body, _ string) string {
 			meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 			body = strings.Replace(body, `"params":{`, `"params":{`+meta+`,`, 1)
-			_, got := r.do(t, "POST", r.url, body, modernHeader(message.MethodCallTool, "echo"))
+			_, got := r.do(t, "POST", r.url, body, modernHeader(methods.CallTool, "echo"))
 			return got
 		},
 	}
@@ -124,7 +124,7 @@ func TestARequestWhoseIDHasAFractionIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if n := s.count(message.MethodCallTool); n != 0 {
+	if n := s.count(methods.CallTool); n != 0 {
 		t.Errorf("%d of these calls were carried out", n)
 	}
 }

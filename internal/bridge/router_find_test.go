@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -46,7 +46,7 @@ func counted(t *testing.T, name string, s *mcp.Server, eraName string) (mcpserve
 // listed waits until the bridge knows that many tools.
 func listed(t *testing.T, b *Bridge, tools int) {
 	t.Helper()
-	eventually(t, "the servers' tools", func() bool { return len(b.directory.currentCatalog().Lists[message.MethodListTools]) == tools })
+	eventually(t, "the servers' tools", func() bool { return len(b.directory.currentCatalog().Lists[methods.ListTools]) == tools })
 }
 
 func TestACallWithoutAServerConnectsToNothing(t *testing.T) {

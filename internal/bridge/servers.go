@@ -18,10 +18,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -136,8 +136,7 @@ func (v *serverSet) enter(u *upstream.Server, method string) bool {
 		return false
 	}
 	l.busy++
-	switch method {
-	case message.MethodCallTool, message.MethodGetPrompt, message.MethodReadResource, message.MethodComplete, message.MethodSubscribe:
+	if methods.Of(method).Names != methods.Nothing {
 		v.used[u.Config.Name] = time.Now()
 	}
 	return true
@@ -187,7 +186,7 @@ func (b *Bridge) Reconfigure(c mcpserver.Config) error {
 	}
 	b.directory.status.check()
 	b.options.Log.Info("the configuration changed", "servers", len(c.Servers), "replaced", len(replaced))
-	for _, note := range []string{message.NotificationToolsChanged, message.NotificationPromptsChanged, message.NotificationResourcesChanged} {
+	for _, note := range methods.Changes {
 		b.directory.announce(note)
 		if b.set.transparent() {
 			b.clients.inform(note, b.clients.listening())

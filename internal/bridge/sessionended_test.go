@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -44,12 +45,12 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	session, _ := strconv.Atoi(r.Header.Get(message.HeaderSessionID))
-	if m.Method == message.MethodInitialize {
+	if m.Method == methods.Initialize {
 		f.begun++
 		session = f.begun
 		w.Header().Set(message.HeaderSessionID, strconv.Itoa(session))
 	}
-	known := session > f.forgotten || m.Method == message.MethodDiscover
+	known := session > f.forgotten || m.Method == methods.Discover
 	if known {
 		f.done[m.Method]++
 	}
@@ -57,12 +58,12 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !known:
 		f.refuse(w, m)
-	case m.Method == message.MethodInitialize:
+	case m.Method == methods.Initialize:
 		answerWith(w, m, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"forgetful","version":"1"}}`)
-	case m.Method == message.MethodListTools:
+	case m.Method == methods.ListTools:
 		answerWith(w, m, `{"tools":[{"name":"look","inputSchema":{"type":"object"},"annotations":`+readOnly+
 			`},{"name":"pay","inputSchema":{"type":"object"}},{"name":"hold","inputSchema":{"type":"object"}}]}`)
-	case m.Method == message.MethodCallTool:
+	case m.Method == methods.CallTool:
 		if strings.Contains(string(m.Params), `"hold"`) {
 			f.holding <- struct{}{}
 			<-f.hold
@@ -149,7 +150,7 @@ func TestNoCallIsLostOrSentTwiceWhenTheServerForgetsItsSession(t *testing.T) {
 		"Bad Request: Server not initialized":       true,
 	}
 	requests := map[string]struct{ method, tool string }{
-		"list": {message.MethodListTools, ""}, "read-only call": {message.MethodCallTool, "look"}, "other call": {message.MethodCallTool, "pay"},
+		"list": {methods.ListTools, ""}, "read-only call": {methods.CallTool, "look"}, "other call": {methods.CallTool, "pay"},
 	}
 	for _, status := range []int{http.StatusBadRequest, http.StatusNotFound, http.StatusGone} {
 		for bodyName, body := range bodies {
@@ -186,7 +187,7 @@ func (f *forgetful) lost(send func() string, method string, again bool) string {
 			return fmt.Sprintf("request %d: served is %v, want %v: %s", round, !served, served, got)
 		}
 		// The bridge reads lists itself.
-		if n := f.count(method) - before; method == message.MethodCallTool && served != (n == 1) {
+		if n := f.count(method) - before; method == methods.CallTool && served != (n == 1) {
 			return fmt.Sprintf("request %d was carried out %d times", round, n)
 		}
 	}
@@ -199,10 +200,10 @@ func TestAForgottenSessionEndsNoOtherCall(t *testing.T) {
 	f := &forgetful{refuse: refusals(http.StatusNotFound, "text/plain", "WORDS", "session not found")}
 	r := f.before(t)
 	held := make(chan string, 1)
-	go func() { held <- r.request(t, nil, message.MethodCallTool, "hold") }()
+	go func() { held <- r.request(t, nil, methods.CallTool, "hold") }()
 	next(t, f.holding, "call")
 	f.forget()
-	if got := r.request(t, nil, message.MethodCallTool, "pay"); !strings.Contains(got, `"result":`) {
+	if got := r.request(t, nil, methods.CallTool, "pay"); !strings.Contains(got, `"result":`) {
 		t.Errorf("the call in the forgotten session: %s", got)
 	}
 	close(f.hold)
@@ -225,7 +226,7 @@ func TestAServerThatRefusesEverySessionIsAskedTwice(t *testing.T) {
 	awaitLists(t, r.bridge)
 	for eraName, header := range map[string]map[string]string{"legacy": r.session(t), "modern": nil} {
 		before := calls
-		got := r.request(t, header, message.MethodCallTool, "t")
+		got := r.request(t, header, methods.CallTool, "t")
 		if !strings.Contains(got, `{"code":-32002,"message":"no such document"}`) || calls-before != 2 {
 			t.Errorf("a %s client got after %d requests: %s", eraName, calls-before, got)
 		}
@@ -241,10 +242,10 @@ func TestAnUnknownMethodEndsNoSession(t *testing.T) {
 	}}
 	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
-	before := s.count(message.MethodInitialize)
-	got := r.request(t, nil, message.MethodCallTool, "t")
-	if !strings.Contains(got, `"code":-32601`) || s.count(message.MethodInitialize) != before {
-		t.Errorf("after %d new sessions: %s", s.count(message.MethodInitialize)-before, got)
+	before := s.count(methods.Initialize)
+	got := r.request(t, nil, methods.CallTool, "t")
+	if !strings.Contains(got, `"code":-32601`) || s.count(methods.Initialize) != before {
+		t.Errorf("after %d new sessions: %s", s.count(methods.Initialize)-before, got)
 	}
 }
 

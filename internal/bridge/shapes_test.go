@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -305,7 +306,7 @@ func TestNotificationsKeepTheirShape(t *testing.T) {
 	t.Parallel()
 	forShapes(t, func(s *shapeRig) {
 		for method, all := range during {
-			if method == message.NotificationElicitationComplete && s.server.era == "modern" {
+			if method == methods.ElicitationComplete && s.server.era == "modern" {
 				continue
 			}
 			s.notify(method, all)
@@ -344,7 +345,7 @@ func TestNotificationsOutsideOfCallsKeepTheirShape(t *testing.T) {
 		}
 		heard := make(chan rpcText, 1000)
 		s.server.use(func(_ *mirrorConn, m rpcText) string {
-			if m.Method == message.NotificationRootsChanged {
+			if m.Method == methods.RootsChanged {
 				heard <- m
 			}
 			return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // sharedHandler handles messages on a server's shared connection, which many clients use.
@@ -20,12 +21,12 @@ type sharedHandler struct {
 }
 
 func (s *sharedHandler) HandleNotification(l *upstream.Conn, method string, params *message.Params) {
-	if _, isChange := message.ChangeOf[method]; isChange {
+	if methods.Of(method).IsChange() {
 		s.listChanged(l, method, params)
 		return
 	}
 	s.notifyMembers(l, method, params)
-	if uri := params.TextField("uri"); method == message.NotificationResourceUpdated && uri != "" {
+	if uri := params.TextField("uri"); method == methods.ResourceUpdated && uri != "" {
 		s.bridge.pipeline.Policies.Updated(uri)
 		s.bridge.clients.listeners.Updated(uri)
 		_ = s.bridge.clients.server.ResourceUpdated(s.bridge.ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
@@ -52,7 +53,7 @@ func (s *sharedHandler) listChanged(l *upstream.Conn, method string, params *mes
 func (s *sharedHandler) HandleRequest(ctx context.Context, l *upstream.Conn, method string, params *message.Params) (mcp.Result, error) {
 	x, several := l.Calls.Whose(params)
 	switch {
-	case x == nil && method == message.MethodRoots:
+	case x == nil && method == methods.ListRoots:
 		return &mcp.ListRootsResult{Roots: []*mcp.Root{}}, nil
 	case several:
 		return nil, fault.NewAmbiguousClient(method)
@@ -65,8 +66,7 @@ func (s *sharedHandler) HandleRequest(ctx context.Context, l *upstream.Conn, met
 // notifyMembers passes the server's messages outside of any request to the sessions on a shared
 // connection. With several servers the bridge itself announces changed lists.
 func (s *sharedHandler) notifyMembers(l *upstream.Conn, method string, params *message.Params) {
-	_, isChange := message.ChangeOf[method]
-	if !l.Shared || isChange && !s.bridge.set.transparent() {
+	if !l.Shared || methods.Of(method).IsChange() && !s.bridge.set.transparent() {
 		return
 	}
 	raw := message.WithoutMeta(params.Raw, message.MetaSubscriptionID)
@@ -83,12 +83,12 @@ func (s *sharedHandler) notifyMembers(l *upstream.Conn, method string, params *m
 // concerns reports whether a session's client wants a notification.
 func (s *sharedHandler) concerns(l *upstream.Conn, member message.Client, method string, params *message.Params) bool {
 	switch method {
-	case message.NotificationResourceUpdated:
+	case methods.ResourceUpdated:
 		return l.Upstream.Subscriptions.Follows(member, params.TextField("uri"))
-	case message.NotificationMessage:
+	case methods.LogMessage:
 		x := &inflight.Call{Log: inflight.LogFilter{Level: member.LogLevel()}}
 		return x.Wants(params.Raw) || x.Log.Level == "" && l.Audience.NoLevelSet()
-	case message.NotificationProgress:
+	case methods.Progress:
 		return false // It belongs to a request that has ended.
 	}
 	return true

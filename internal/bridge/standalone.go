@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stateless"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -98,7 +99,7 @@ func (d *directory) checkArguments(tool string, arguments json.RawMessage, heade
 	if c.RouterTool != nil {
 		return nil
 	}
-	for _, e := range c.Lists[message.MethodListTools] {
+	for _, e := range c.Lists[methods.ListTools] {
 		if e.Key != tool {
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // maxStartWaits limits the requests that wait for servers that start: each has its message in
@@ -131,7 +131,7 @@ func (v *serverSet) awaitLists(ctx context.Context, hops string) {
 // isListed reports whether clients see an entry of u in a list.
 func isListed(u *upstream.Server) bool {
 	shown := func(it upstream.Item) bool { return !it.Hidden }
-	return slices.ContainsFunc(message.ListMethods, func(list string) bool {
+	return slices.ContainsFunc(methods.Lists, func(list string) bool {
 		return slices.ContainsFunc(u.Lists.Offered(list), shown)
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -46,7 +47,7 @@ func (s *statusTool) check() {
 	}
 	s.mu.Unlock()
 	if changed && (s.enabled() || s.bridge.set.routerMode()) {
-		s.bridge.directory.listsChanged(message.NotificationToolsChanged)
+		s.bridge.directory.listsChanged(methods.ToolsChanged)
 	}
 }
 
@@ -97,7 +98,7 @@ func (s *statusTool) listed(name string) json.RawMessage {
 // longer listed: the client may have its list of before.
 func (s *statusTool) handles(q *message.Request) bool {
 	p, ok := q.Params.(*mcp.CallToolParamsRaw)
-	return ok && q.Method == message.MethodCallTool && p.Name == s.bridge.directory.currentCatalog().StatusTool && s.enabled()
+	return ok && q.Method == methods.CallTool && p.Name == s.bridge.directory.currentCatalog().StatusTool && s.enabled()
 }
 
 // call answers a call of the tool in the words of the handshake.

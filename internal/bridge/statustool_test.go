@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -214,10 +215,10 @@ func TestTheStatusToolIsAuditedAsWhatItIs(t *testing.T) {
 		return strings.Contains(statusText(t, client, "bridge_status"), "the server refuses TOKEN")
 	})
 	answer, calls := r.post(t, map[string]string{
-		message.HeaderVersion: eraNames["modern"], "Mcp-Method": message.MethodCallTool, "Mcp-Name": "bridge_status",
+		message.HeaderVersion: eraNames["modern"], "Mcp-Method": methods.CallTool, "Mcp-Name": "bridge_status",
 	}, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bridge_status","arguments":{},"_meta":{`+
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
-	want := []audit.Call{{Tool: "bridge_status", Method: message.MethodCallTool, Status: audit.Success, ProtocolVersion: eraNames["modern"]}}
+	want := []audit.Call{{Tool: "bridge_status", Method: methods.CallTool, Status: audit.Success, ProtocolVersion: eraNames["modern"]}}
 	if diff := cmp.Diff(want, calls, sizes); diff != "" || strings.Contains(answer, "canary") {
 		t.Errorf("the answer is %s, and its entry (-want +got):\n%s", answer, diff)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -69,7 +69,7 @@ func TestAStreamTellsOfACallBeforeItsAnswer(t *testing.T) {
 	awaitLists(t, r.bridge)
 	for name := range eraNames {
 		t.Run(name, func(t *testing.T) {
-			header, body := modernHeader(message.MethodCallTool, "t"), modernBody(7, message.MethodCallTool, `"name":"t","arguments":{"a":"canary"},`)
+			header, body := modernHeader(methods.CallTool, "t"), modernBody(7, methods.CallTool, `"name":"t","arguments":{"a":"canary"},`)
 			if name == "legacy" {
 				header, body = r.session(t), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{"a":"canary"}}}`
 			}

@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
 )
 
@@ -41,11 +41,11 @@ func (d *directory) tools() toollist.List {
 		t.Server, t.Title, t.Description = u.Config.Name, redact(shape.Title), redact(shape.Description)
 		l.Tools = append(l.Tools, t.Bounded())
 	}
-	for _, e := range c.Lists[message.MethodListTools] {
+	for _, e := range c.Lists[methods.ListTools] {
 		add(e.Server, toollist.Tool{Name: e.Key, Tool: e.Original, Hidden: e.Hidden}, e.Raw)
 	}
 	for _, u := range d.bridge.set.servers() {
-		for _, it := range u.Lists.Items(message.MethodListTools) {
+		for _, it := range u.Lists.Items(methods.ListTools) {
 			if !u.Config.Tools.Allows(it.Key) {
 				add(u, toollist.Tool{Tool: it.Key, Denied: true, Hidden: it.Hidden}, it.Raw)
 			}

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -28,7 +28,7 @@ const (
 // the metadata and that of the header.
 func (s *script) traceSeen(t *testing.T) (meta, state, header string) {
 	t.Helper()
-	m := s.last(t, message.MethodCallTool)
+	m := s.last(t, methods.CallTool)
 	var p struct {
 		Meta map[string]any `json:"_meta"`
 	}
@@ -87,7 +87,7 @@ func TestSpansNameWhatRanAndNotWhatWasSaid(t *testing.T) {
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
 	s := &script{answer: same(`{"isError":true,"content":[{"type":"text","text":"` + canary + `"}]}`)}
 	r := newPolicyRig(t, Options{Tracer: provider.Tracer("test")}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
-	header := modernHeader(message.MethodCallTool, "t")
+	header := modernHeader(methods.CallTool, "t")
 	header["Traceparent"] = theirTrace
 	r.callRaw(t, header, `"name":"t","arguments":{"a":"`+canary+`"}`)
 	var server, client tracetest.SpanStub
@@ -111,7 +111,7 @@ func TestSpansNameWhatRanAndNotWhatWasSaid(t *testing.T) {
 		attributes[string(a.Key)] = a.Value.AsString()
 	}
 	for key, want := range map[string]string{
-		"mcp.method.name": message.MethodCallTool, "gen_ai.tool.name": "t", "gen_ai.operation.name": "execute_tool",
+		"mcp.method.name": methods.CallTool, "gen_ai.tool.name": "t", "gen_ai.operation.name": "execute_tool",
 		"mcp.protocol.version": "2026-07-28", "error.type": "tool_error", "hostedbridge.server": "one",
 	} {
 		if attributes[key] != want {

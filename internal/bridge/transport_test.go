@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -81,11 +82,11 @@ func TestASessionSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	s := echoServer("one")
 	rawTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		answer, err := questions[message.MethodElicit](ctx, req.Session)
+		answer, err := questions[methods.Elicit](ctx, req.Session)
 		if err != nil {
 			return nil, err
 		}
-		roots, err := questions[message.MethodRoots](ctx, req.Session)
+		roots, err := questions[methods.ListRoots](ctx, req.Session)
 		return said("%v, %v, %s", answer, roots, req.Session.InitializeParams().ClientInfo.Name), err
 	})
 	upstream := serveMCP(t, s, "legacy")
@@ -448,7 +449,7 @@ func TestAStreamOfMessagesGoesOnAfterARestart(t *testing.T) {
 		_, events := h.events(t, "GET", "", header)
 		for heard := map[string]bool{}; len(heard) < 3; {
 			event := next(t, events, "word of changed lists after "+after)
-			for _, note := range []string{message.NotificationToolsChanged, message.NotificationPromptsChanged, message.NotificationResourcesChanged} {
+			for _, note := range []string{methods.ToolsChanged, methods.PromptsChanged, methods.ResourcesChanged} {
 				heard[note] = heard[note] || strings.Contains(event, note)
 				if !heard[note] {
 					delete(heard, note)

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -45,11 +45,11 @@ func (v *variety) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
-	case m.Method == message.MethodInitialize:
+	case m.Method == methods.Initialize:
 		answerWith(w, m, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"variety","version":"1"}}`)
-	case m.Method == message.MethodListTools:
+	case m.Method == methods.ListTools:
 		answerWith(w, m, `{"tools":`+tools("plain", "failed", "large", "progress", "log", "refused", "stream")+`}`)
-	case m.Method == message.MethodCallTool:
+	case m.Method == methods.CallTool:
 		v.mu.Lock()
 		v.peers[r.RemoteAddr]++
 		v.mu.Unlock()

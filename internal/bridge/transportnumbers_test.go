@@ -13,8 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -74,10 +73,10 @@ func TestAnAnswerIsNotTakenForThatToAnotherQuestion(t *testing.T) {
 		_, events := h.events(t, "POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ask"}}`, id), header)
 		return events
 	}
-	before, _ := awaitMessage(t, ask(2), message.MethodElicit)
+	before, _ := awaitMessage(t, ask(2), methods.Elicit)
 	h.move(t)
 	events := ask(3)
-	after, _ := awaitMessage(t, events, message.MethodElicit)
+	after, _ := awaitMessage(t, events, methods.Elicit)
 	for _, id := range []string{before, "1", `"1"`, `"-1"`, strings.Replace(after, "-1", "-x", 1)} {
 		answer(id, "old")
 	}
@@ -90,10 +89,10 @@ func TestAnAnswerIsNotTakenForThatToAnotherQuestion(t *testing.T) {
 		<-withdrawn
 	}
 	events = ask(4)
-	asked, _ := awaitMessage(t, events, message.MethodElicit)
+	asked, _ := awaitMessage(t, events, methods.Elicit)
 	next(t, withdrawn, "question")()
 	defer close(heard)
-	if _, params := awaitMessage(t, events, session.NoteCancelled); !strings.Contains(params, `"requestId":`+asked) {
+	if _, params := awaitMessage(t, events, methods.Cancelled); !strings.Contains(params, `"requestId":`+asked) {
 		t.Errorf("%s is withdrawn with %s", asked, params)
 	}
 }

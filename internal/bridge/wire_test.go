@@ -27,6 +27,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -60,13 +61,13 @@ const dialogueInitialized = `{"protocolVersion":"2025-06-18","capabilities":{"to
 // heard answers what every client sends and leaves the rest to the test.
 func (s *dialogue) heard(m received, say func(format string, args ...any)) {
 	switch {
-	case m.Method == message.MethodInitialize:
+	case m.Method == methods.Initialize:
 		say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, dialogueInitialized)
-	case m.Method == message.MethodDiscover:
+	case m.Method == methods.Discover:
 		say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
-	case m.Method == message.MethodListTools:
+	case m.Method == methods.ListTools:
 		say(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}}`, m.ID)
-	case m.Method == message.MethodPing:
+	case m.Method == methods.Ping:
 		say(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
 	default:
 		s.answer(m, say)
@@ -176,7 +177,7 @@ func TestWhatNobodyKnowsPassesOnEveryWire(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			s := &dialogue{endpoint: "/messages", answer: func(m received, say func(string, ...any)) {
-				if m.Method == message.MethodCallTool {
+				if m.Method == methods.CallTool {
 					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"odd":9007199254740993}}`, m.Params.Meta["progressToken"])
 					say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"late","odd":1}}`)
 					say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, call)
@@ -222,7 +223,7 @@ func TestAnAnswerThatIsTooLargeEndsItsCallAlone(t *testing.T) {
 			var mu sync.Mutex
 			var first json.RawMessage
 			s := &dialogue{endpoint: "/messages", answer: func(m received, say func(string, ...any)) {
-				if m.Method != message.MethodCallTool {
+				if m.Method != methods.CallTool {
 					return
 				}
 				mu.Lock()
@@ -330,7 +331,7 @@ func TestServersLearnTheWayOfARequest(t *testing.T) {
 				t.Parallel()
 				ways := make(chan [2]string, 64)
 				note := func(m received, header http.Header) {
-					if m.Method != message.MethodCallTool {
+					if m.Method != methods.CallTool {
 						return
 					}
 					var inMeta string

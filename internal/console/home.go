@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
@@ -84,7 +85,7 @@ func (h *historyPages) addLatest(v *visit, p *homePage) {
 		return
 	}
 	for _, e := range activity.Entries {
-		if e.Act == audit.MethodCallTool && len(p.Latest) < latest {
+		if e.Act == methods.CallTool && len(p.Latest) < latest {
 			p.Latest = append(p.Latest, e)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
@@ -218,7 +219,7 @@ func TestQueriesForEntries(t *testing.T) {
 
 func TestAPageOfEntries(t *testing.T) {
 	w, _, _ := twoUsers(t)
-	entry := audit.Entry{ID: "1", Time: time.Unix(1, 0).UTC(), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey}, ReportedBy: audit.Bridge, Call: audit.Call{Tool: "t", Method: audit.MethodCallTool, Status: audit.Success}}
+	entry := audit.Entry{ID: "1", Time: time.Unix(1, 0).UTC(), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey}, ReportedBy: audit.Bridge, Call: audit.Call{Tool: "t", Method: methods.CallTool, Status: audit.Success}}
 	next := audit.Position{TimeMS: 1000, Writer: "w", Seq: 3}
 	w.index.answer(audit.Page{Entries: []audit.Entry{entry}, Next: &next, Shared: true, Lag: 1500 * time.Millisecond, Lines: &audit.Lines{Count: 9, Missing: 1}}, nil)
 	got := w.do(w.request("GET", "/admin/audit?userId=alice", adminKey, ""))

@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
@@ -324,7 +325,7 @@ func (w *adminWorld) seed() {
 	}
 	w.recipes.publishers = []catalog.Publisher{{ID: "acme", Verified: true, Keys: []catalog.PublisherKey{{ID: "k1"}}}}
 	w.index.answer(audit.Page{Entries: []audit.Entry{
-		{Time: now, UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey, ID: "abcdefgh"}, Call: audit.Call{Method: audit.MethodCallTool, Server: "search", Tool: "query", Status: audit.Success}},
+		{Time: now, UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey, ID: "abcdefgh"}, Call: audit.Call{Method: methods.CallTool, Server: "search", Tool: "query", Status: audit.Success}},
 		{Time: now, UserID: "bob", Principal: audit.Principal{Kind: audit.KindOAuth, ID: "s.0123", Role: "admin"}, Call: audit.Call{Method: "admin/access.set", Action: "Suspended", Status: audit.Success}},
 	}, Next: &audit.Position{TimeMS: 1000, Writer: "w", Seq: 3}, Shared: true}, nil)
 	w.index.answerFigures(figuresOfDay(now), nil)

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
@@ -132,7 +133,7 @@ func BenchmarkServed(b *testing.B) {
 	w.setPod("alice", "alice-1", hosts[0])
 	w.server.observer.log = slog.New(slog.NewJSONHandler(io.Discard, nil))
 	told := audit.EncodeTrailer([]audit.Call{{
-		ID: "c1", Server: "files", Tool: "echo", Method: audit.MethodCallTool, ParamKeys: []string{"message"}, Status: audit.Success,
+		ID: "c1", Server: "files", Tool: "echo", Method: methods.CallTool, ParamKeys: []string{"message"}, Status: audit.Success,
 		LatencyMS: 3, BytesIn: 20, BytesOut: 120, ProtocolVersion: "2025-11-25",
 	}})
 	for name, trailer := range map[string]http.Header{"told": {audit.TrailerName: {told}}, "silent": nil} {

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
@@ -514,7 +515,7 @@ func TestHostileTextsAreShownAsText(t *testing.T) {
 	w.self.keys = []userkey.Info{{ID: "abcdefgh", Name: hostile}}
 	w.self.tools = selfservice.Tools{Known: true, Tools: []selfservice.Tool{{Name: hostile, Server: "search", Description: hostile, Title: hostile}},
 		Missing: []selfservice.MissingTool{{Server: "search", Tool: hostile, Message: hostile}}}
-	w.self.events = []selfservice.Event{{Act: audit.MethodCallTool, Tool: hostile, Server: hostile, App: hostile, Status: audit.Success}}
+	w.self.events = []selfservice.Event{{Act: methods.CallTool, Tool: hostile, Server: hostile, App: hostile, Status: audit.Success}}
 	v := w.logged(w.alice)
 	for _, page := range append([]string{"/keys/abcdefgh/revoke"}, consolePages...) {
 		got := v.open(page)
@@ -731,7 +732,7 @@ func TestAToolIsCalledFromItsPage(t *testing.T) {
 		t.Errorf("the bridge was asked %q", calls)
 	}
 	entries := slices.DeleteFunc(w.audit.all(), func(e audit.Entry) bool { return e.Method == "user/console.login" })
-	if len(entries) != 1 || entries[0].UserID != "alice" || entries[0].Method != audit.MethodCallTool || entries[0].Principal.Kind != audit.KindUserKey {
+	if len(entries) != 1 || entries[0].UserID != "alice" || entries[0].Method != methods.CallTool || entries[0].Principal.Kind != audit.KindUserKey {
 		t.Errorf("the audit trail has %+v", entries)
 	}
 	if got := v.open("/tools/other"); got.status != http.StatusNotFound {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
@@ -59,7 +59,7 @@ func TestTheStepsToAFirstCallNeedNoIndex(t *testing.T) {
 	if got := v.open("/"); !strings.Contains(got.body, steps) {
 		t.Error("there are no steps before the first call")
 	}
-	w.self.events = []selfservice.Event{{Act: audit.MethodCallTool, Time: time.Now()}}
+	w.self.events = []selfservice.Event{{Act: methods.CallTool, Time: time.Now()}}
 	if got := v.open("/"); strings.Contains(got.body, steps) {
 		t.Error("there are steps after the first call")
 	}

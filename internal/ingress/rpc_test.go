@@ -13,9 +13,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -131,7 +131,7 @@ func FuzzMessages(f *testing.F) {
 			t.Fatalf("%d requests, and the SDK finds %d: %q", len(found), len(requests), body)
 		}
 		for i, r := range requests {
-			if found[i].IsToolCall() != (r.Method == audit.MethodCallTool) {
+			if found[i].IsToolCall() != (r.Method == methods.CallTool) {
 				t.Errorf("method %q, and the SDK finds %q: %q", found[i].Method, r.Method, body)
 			}
 			if !found[i].IsToolCall() || !utf8.Valid(body) {

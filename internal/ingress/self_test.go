@@ -25,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
@@ -432,7 +433,7 @@ func TestActivityIsOfTheUserAlone(t *testing.T) {
 	w, alice, _ := selfWorld(t)
 	entry := audit.Entry{
 		ID: "1", Time: time.Unix(1, 0).UTC(), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey, ID: "key"}, ReportedBy: audit.Bridge, SourceIPHash: "hashed",
-		Call: audit.Call{Server: "must", Tool: "a", Method: audit.MethodCallTool, Status: audit.Success},
+		Call: audit.Call{Server: "must", Tool: "a", Method: methods.CallTool, Status: audit.Success},
 	}
 	w.index.answer(audit.Page{Entries: []audit.Entry{entry}, Next: &audit.Position{TimeMS: 1, Writer: "w", Seq: 1}}, nil)
 	status, activity, text := ask[selfservice.Activity](w, "GET", "/activity?server=must&limit=5", alice, "")

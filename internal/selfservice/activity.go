@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // Activity is a page of what was done with a bridge, the newest first.
@@ -70,7 +71,7 @@ func eventOf(e audit.Entry) Event {
 	if e.Principal.Role != "" || strings.HasPrefix(e.Method, audit.AdminPrefix) {
 		out.Actor = actors[audit.KindAdminKey]
 	}
-	if e.Method != audit.MethodCallTool {
+	if e.Method != methods.CallTool {
 		out.Target = e.Action
 	}
 	// What others send and from where is not the user's to know.

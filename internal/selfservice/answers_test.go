@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
@@ -118,8 +119,8 @@ func TestActivityShowsNothingOfOthers(t *testing.T) {
 		}
 	}
 	page := audit.Page{Entries: []audit.Entry{
-		entry(audit.Principal{Kind: audit.KindUserKey, ID: "key12345"}, audit.MethodCallTool),
-		entry(audit.Principal{Kind: audit.KindOAuth, ID: "subject", Issuer: "https://issuer"}, audit.MethodCallTool),
+		entry(audit.Principal{Kind: audit.KindUserKey, ID: "key12345"}, methods.CallTool),
+		entry(audit.Principal{Kind: audit.KindOAuth, ID: "subject", Issuer: "https://issuer"}, methods.CallTool),
 		entry(audit.Principal{Kind: audit.KindAdminKey}, "admin/keys.create"),
 		entry(audit.Principal{Kind: audit.KindOAuth, ID: "subject", Issuer: "https://issuer", Role: "admin"}, "admin/keys.create"),
 	}, Next: &audit.Position{TimeMS: 1, Writer: "w", Seq: 2}}

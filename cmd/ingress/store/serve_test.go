@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bundle/bundleclient"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
@@ -209,7 +210,7 @@ func TestAStoreIsOneForAllIngressesAndOutlivesItsProcess(t *testing.T) {
 	}
 	entriesOfA.Follow([]audit.Record{{Head: audit.Head{Writer: "w", Seq: 1}, Entry: audit.Entry{
 		ID: "one", Time: time.Now(), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey},
-		ReportedBy: audit.Ingress, Call: audit.Call{Method: audit.MethodCallTool, Status: audit.Success},
+		ReportedBy: audit.Ingress, Call: audit.Call{Method: methods.CallTool, Status: audit.Success},
 	}}})
 	wait.Until(t, "the entry", func() bool { return found(t, entriesOfA) == 1 && found(t, entriesOfB) == 1 })
 

@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // inTime is of the calls of a time. The index by time has all columns that the
 // statements below name, so that entries themselves are not read.
-const inTime = ` FROM audit_entries WHERE time_ms >= ? AND time_ms < ? AND method = '` + audit.MethodCallTool + `'`
+const inTime = ` FROM audit_entries WHERE time_ms >= ? AND time_ms < ? AND method = '` + methods.CallTool + `'`
 
 // ofUser is inTime of one user, whose entries another index has in order, and ofBridge is
 // ofUser of one of their HostedBridges.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -37,7 +38,7 @@ func fillForBench(b *testing.B, s *Store) {
 			ID: fmt.Sprintf("entry-of-the-benchmark-%08d", n), Time: start.Add(time.Duration(n) * (30 * 24 * time.Hour / benchEntries)),
 			UserID: fmt.Sprintf("user-%05d", user), Principal: audit.Principal{Kind: audit.KindUserKey, ID: "abcdefghijkl"}, ReportedBy: audit.Bridge,
 			Call: audit.Call{
-				Server: fmt.Sprintf("server-%02d", server), Tool: fmt.Sprintf("tool_of_some_length_%d", r.IntN(20)), Method: audit.MethodCallTool,
+				Server: fmt.Sprintf("server-%02d", server), Tool: fmt.Sprintf("tool_of_some_length_%d", r.IntN(20)), Method: methods.CallTool,
 				Status: audit.Success, LatencyMS: int64(math.Exp(2 + 2*r.NormFloat64())), BytesIn: 300, BytesOut: 3000, ParamKeys: []string{"owner", "repo", "path"}, ProtocolVersion: "2025-11-25",
 			},
 			SessionHash: "0123456789abcdef0123456789abcdef", SourceIPHash: "0123456789abcdef0123456789abcdef", UserAgent: "an agent/1.2.3 (of the benchmark)",

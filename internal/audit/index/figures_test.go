@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -22,7 +23,7 @@ func called(minutes int, user, server, tool string, status audit.Status, ms int6
 	return audit.Entry{
 		ID: "id", Time: start.Add(time.Duration(minutes) * time.Minute), UserID: user,
 		Principal: audit.Principal{Kind: audit.KindUserKey, ID: "key"}, ReportedBy: audit.Bridge,
-		Call: audit.Call{Server: server, Tool: tool, Method: audit.MethodCallTool, Status: status, LatencyMS: ms},
+		Call: audit.Call{Server: server, Tool: tool, Method: methods.CallTool, Status: status, LatencyMS: ms},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -30,7 +31,7 @@ func entry(user string, n int) audit.Entry {
 	return audit.Entry{
 		ID: fmt.Sprintf("%s-%d", user, n), Time: start.Add(time.Duration(n) * time.Millisecond), UserID: user,
 		Principal: audit.Principal{Kind: audit.KindUserKey, ID: "key"}, ReportedBy: audit.Bridge,
-		Call: audit.Call{Server: "server " + user, Tool: fmt.Sprintf("tool_%d", n%3), Method: audit.MethodCallTool, Status: audit.Statuses()[n&1], LatencyMS: int64(n), ParamKeys: []string{"a"}},
+		Call: audit.Call{Server: "server " + user, Tool: fmt.Sprintf("tool_%d", n%3), Method: methods.CallTool, Status: audit.Statuses()[n&1], LatencyMS: int64(n), ParamKeys: []string{"a"}},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -24,7 +25,7 @@ import (
 func entry(id string) audit.Entry {
 	return audit.Entry{
 		ID: id, Time: time.Unix(1_800_000_000, 0), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey, ID: "k"}, ReportedBy: audit.Bridge,
-		Call: audit.Call{Tool: "search", Method: audit.MethodCallTool, Status: audit.Success},
+		Call: audit.Call{Tool: "search", Method: methods.CallTool, Status: audit.Success},
 	}
 }
 

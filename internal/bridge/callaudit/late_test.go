@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 func TestWhatNobodyFetchesIsBounded(t *testing.T) {
@@ -33,7 +33,7 @@ func TestWhatNobodyFetchesIsBounded(t *testing.T) {
 
 func TestWhatCouldNotBeToldIsKept(t *testing.T) {
 	rec := &Recorder{}
-	rec.add(audit.Call{Tool: "t", Method: message.MethodCallTool, Status: audit.Success})
+	rec.add(audit.Call{Tool: "t", Method: methods.CallTool, Status: audit.Success})
 	w := &eventWriter{brokenWriter{}, rec.take, rec.add}
 	if n, err := w.Write([]byte("data: x\n\n")); err == nil || n != 0 || len(rec.take()) != 1 {
 		t.Errorf("%d, %v", n, err)

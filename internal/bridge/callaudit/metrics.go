@@ -12,16 +12,12 @@ import (
 	victoria "github.com/VictoriaMetrics/metrics"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
-// measured are the methods with metrics. The list is fixed because clients must not choose the
-// values of a label. A listening stream is left out: its duration means nothing.
-var measured = map[string]bool{
-	message.MethodInitialize: true, message.MethodDiscover: true, message.MethodPing: true, message.MethodSetLevel: true, message.MethodComplete: true,
-	message.MethodListTools: true, message.MethodListPrompts: true, message.MethodListResources: true, message.MethodListTemplates: true,
-	message.MethodCallTool: true, message.MethodGetPrompt: true, message.MethodReadResource: true, message.MethodSubscribe: true, message.MethodUnsubscribe: true,
-}
+// measured reports whether there are metrics of a method. Methods without a row have none, because
+// clients must not choose the values of a label. Neither has a stream: its duration means nothing.
+func measured(m *methods.Method) bool { return m.FromClient() && !m.Notification && !m.Stream }
 
 // metrics are the bridge's metrics of requests. None has a label of a user or a tool.
 type metrics struct {

@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -318,7 +319,7 @@ func OperationOf(ctx context.Context) *Operation {
 // answers itself.
 func (a *Trail) Observe(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if !measured[method] {
+		if !measured(methods.Of(method)) {
 			return next(ctx, method, req)
 		}
 		o := a.operation(method, req)
@@ -330,7 +331,7 @@ func (a *Trail) Observe(next mcp.MethodHandler) mcp.MethodHandler {
 		status, kind := o.outcome(ctx, result, err)
 		end(status, kind)
 		a.Metrics.observe(method, status, o.only(), time.Since(o.began))
-		if method == message.MethodCallTool && !o.recorded() {
+		if method == methods.CallTool && !o.recorded() {
 			p, _ := req.GetParams().(*mcp.CallToolParamsRaw)
 			o.Record(audit.Call{Tool: o.tool, Status: status, ErrorType: kind, LatencyMS: time.Since(o.began).Milliseconds(), BytesOut: SizeOf(result)}, p)
 		}
@@ -400,7 +401,7 @@ func (o *Operation) outcome(ctx context.Context, result mcp.Result, err error) (
 // Record writes the entry of a tool call into the answer's trailer, or into the log if the answer
 // has no trailer.
 func (o *Operation) Record(c audit.Call, p *mcp.CallToolParamsRaw) {
-	c.Method, c.Action, c.ProtocolVersion = message.MethodCallTool, o.action, audit.Name(o.version)
+	c.Method, c.Action, c.ProtocolVersion = methods.CallTool, o.action, audit.Name(o.version)
 	c.Server, c.Tool = audit.Name(c.Server), audit.Name(c.Tool)
 	if p != nil {
 		c.ParamKeys, c.BytesIn = audit.Keys(p.Arguments), int64(len(p.Arguments))

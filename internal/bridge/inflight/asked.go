@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 const (
@@ -75,7 +75,7 @@ func (a *Asked) Enter(ctx context.Context, id, method string) (refused bool, err
 	if a == nil {
 		return false, nil
 	}
-	question := isQuestion(method) && a.limit.addQuestion()
+	question := methods.Of(method).IsQuestion() && a.limit.addQuestion()
 	if !question {
 		select {
 		case a.limit.answering <- struct{}{}:
@@ -89,7 +89,7 @@ func (a *Asked) Enter(ctx context.Context, id, method string) (refused bool, err
 		a.limit.done(question)
 		return false, err
 	}
-	return isQuestion(method) && !question, nil
+	return methods.Of(method).IsQuestion() && !question, nil
 }
 
 // add counts a request as open.
@@ -154,15 +154,10 @@ func (l *AskLimit) done(question bool) {
 	l.questions--
 }
 
-// isQuestion reports whether a client has to answer requests of method.
-func isQuestion(method string) bool {
-	return method == message.MethodCreateMessage || method == message.MethodElicit || method == message.MethodRoots
-}
-
 // EnterNote counts a notification of size bytes until LeaveNote is called. While there are many
 // others it waits for a while. It returns false for a notification to drop.
 func (a *Asked) EnterNote(ctx context.Context, method string, size int) bool {
-	if a == nil || !handled(method) {
+	if a == nil || !methods.Of(method).ToClients() {
 		return true
 	}
 	units := min(1+size/noteUnit, maxNotes)
@@ -220,17 +215,6 @@ func (a *Asked) LeaveNote() {
 		close(a.room)
 		a.room = nil
 	}
-}
-
-// handled reports whether the bridge handles notifications of method. The SDK drops others at once.
-func handled(method string) bool {
-	switch method {
-	case message.NotificationProgress, message.NotificationMessage,
-		message.NotificationResourceUpdated, message.NotificationElicitationComplete,
-		message.NotificationToolsChanged, message.NotificationPromptsChanged, message.NotificationResourcesChanged:
-		return true
-	}
-	return false
 }
 
 // IDText returns the id of a request in one form, however the server writes it: the SDK repeats

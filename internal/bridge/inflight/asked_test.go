@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -18,11 +18,11 @@ func TestAServersPingsWaitForThoseBeforeThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := NewAsked(NewAskLimit())
 		for i := range maxAnswering {
-			must.Value(a.Enter(t.Context(), fmt.Sprint(i), message.MethodPing))(t)
+			must.Value(a.Enter(t.Context(), fmt.Sprint(i), methods.Ping))(t)
 		}
 		done := make(chan error)
 		go func() {
-			_, err := a.Enter(t.Context(), "next", message.MethodPing)
+			_, err := a.Enter(t.Context(), "next", methods.Ping)
 			done <- err
 		}()
 		synctest.Wait()
@@ -32,7 +32,7 @@ func TestAServersPingsWaitForThoseBeforeThem(t *testing.T) {
 		default:
 		}
 		// A question waits for a client, and holds up no ping.
-		if refused, err := a.Enter(t.Context(), "question", message.MethodElicit); refused || err != nil {
+		if refused, err := a.Enter(t.Context(), "question", methods.Elicit); refused || err != nil {
 			t.Errorf("a question is refused: %v, %v", refused, err)
 		}
 		a.Leave("3")
@@ -40,7 +40,7 @@ func TestAServersPingsWaitForThoseBeforeThem(t *testing.T) {
 			t.Error(err)
 		}
 		go func() {
-			_, err := a.Enter(t.Context(), "last", message.MethodPing)
+			_, err := a.Enter(t.Context(), "last", methods.Ping)
 			done <- err
 		}()
 		synctest.Wait()
@@ -58,18 +58,18 @@ func TestQuestionsBeyondTheLimitAreRefused(t *testing.T) {
 	limit := NewAskLimit()
 	a, other := NewAsked(limit), NewAsked(limit)
 	for i := range MaxQuestions {
-		if refused, err := a.Enter(t.Context(), fmt.Sprint(i), message.MethodCreateMessage); refused || err != nil {
+		if refused, err := a.Enter(t.Context(), fmt.Sprint(i), methods.CreateMessage); refused || err != nil {
 			t.Fatalf("question %d is refused: %v", i, err)
 		}
 	}
-	if refused, err := other.Enter(t.Context(), "1", message.MethodRoots); !refused || err != nil {
+	if refused, err := other.Enter(t.Context(), "1", methods.ListRoots); !refused || err != nil {
 		t.Errorf("one more is not refused: %v", err)
 	}
-	if _, err := a.Enter(t.Context(), "1", message.MethodCreateMessage); !errors.Is(err, ErrRepeated) {
+	if _, err := a.Enter(t.Context(), "1", methods.CreateMessage); !errors.Is(err, ErrRepeated) {
 		t.Errorf("one with an id in use gets %v", err)
 	}
 	a.Leave("1")
-	if refused, err := a.Enter(t.Context(), "1", message.MethodCreateMessage); refused || err != nil {
+	if refused, err := a.Enter(t.Context(), "1", methods.CreateMessage); refused || err != nil {
 		t.Errorf("one after an answer is refused: %v", err)
 	}
 }
@@ -77,7 +77,7 @@ func TestQuestionsBeyondTheLimitAreRefused(t *testing.T) {
 func TestNotificationsWaitForAClientThatReadsAndAreDroppedForOneThatDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := NewAsked(NewAskLimit())
-		enter := func() bool { return a.EnterNote(t.Context(), message.NotificationMessage, noteUnit*maxNotes/2) }
+		enter := func() bool { return a.EnterNote(t.Context(), methods.LogMessage, noteUnit*maxNotes/2) }
 		if !enter() {
 			t.Fatal("the first is dropped")
 		}

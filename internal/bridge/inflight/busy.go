@@ -7,25 +7,19 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // maxBusyWait bounds how long a request waits in all for a server that says that it is busy. Common
 // clients wait for twice this time.
 const maxBusyWait = 30 * time.Second
 
-// opening are the methods of requests that wait for a busy server: those that open a connection, and
-// lists. A connection that fails would be opened from its beginning, with more requests. Calls do
-// not wait: whether to repeat one is the client's decision.
-var opening = slices.Concat(message.ListMethods, []string{
-	message.MethodInitialize, message.MethodDiscover, message.MethodListen, message.MethodPing, message.NotificationInitialized,
-})
-
-// send sends a request. If the server is busy and says until when by Retry-After, a request that
-// opens the connection is sent again then, as long as its time allows.
+// send sends a request. If the server is busy and says until when by Retry-After, an opening is sent
+// again then, as long as its time allows. A connection that fails would be opened from its
+// beginning, with more requests. Calls do not wait: whether to repeat one is the client's decision.
 func (t *HTTPObserver) send(r *http.Request, x *Call) (*http.Response, error) {
 	most := time.Now().Add(maxBusyWait)
 	for {
@@ -70,7 +64,7 @@ func (t *HTTPObserver) waitsUntil(r *http.Request, x *Call, most time.Time) time
 	return until
 }
 
-// openingAgain returns a request to send again, nil for one that does not wait. A GET opens a stream.
+// openingAgain returns an opening to send again, nil for other requests. A GET opens a stream.
 func openingAgain(r *http.Request) *http.Request {
 	again := r.Clone(r.Context())
 	if r.Method == http.MethodGet {
@@ -86,7 +80,7 @@ func openingAgain(r *http.Request) *http.Request {
 	text, err := io.ReadAll(body)
 	_ = body.Close()
 	m, ok := message.ReadIncoming(text)
-	if err != nil || !ok || !slices.Contains(opening, m.Method) {
+	if err != nil || !ok || !methods.Of(m.Method).Opening {
 		return nil
 	}
 	setBody(again, text)

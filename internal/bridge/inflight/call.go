@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // Call is one client's request on its way to a server and back.
@@ -235,11 +236,11 @@ func (x *Call) Question(ctx context.Context, method string, params *message.Para
 // Notify passes a progress or log notification to the client. If the client disconnected, the
 // request does not fail.
 func (x *Call) Notify(method string, raw json.RawMessage) {
-	if method == message.NotificationMessage && x.Log.Filter && !x.Wants(raw) {
+	if method == methods.LogMessage && x.Log.Filter && !x.Wants(raw) {
 		return
 	}
 	now := x.now()
-	if method == message.NotificationProgress && x.Progress.Alias != "" {
+	if method == methods.Progress && x.Progress.Alias != "" {
 		if now.Token == nil {
 			return
 		}

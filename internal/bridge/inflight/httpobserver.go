@@ -21,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/jsonscan"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // largeAnswer is the size in bytes from which an answer does not go through the SDK.
@@ -74,7 +75,7 @@ func (t *HTTPObserver) RoundTrip(r *http.Request) (*http.Response, error) {
 	if x.Trace != "" {
 		r.Header.Set(message.HeaderTrace, x.Trace)
 	}
-	if r.Header.Get(message.HeaderMethod) == message.MethodCallTool {
+	if r.Header.Get(message.HeaderMethod) == x.Method {
 		maps.Copy(r.Header, x.Header)
 	}
 	return t.deliver(r, x)
@@ -116,7 +117,7 @@ func mergeWithdrawal(r *http.Request, x *Call) *http.Request {
 	text, err := io.ReadAll(body)
 	_ = body.Close()
 	m, ok := message.ReadIncoming(text)
-	if err != nil || !ok || m.Method != message.NotificationCancelled {
+	if err != nil || !ok || m.Method != methods.Cancelled {
 		return r
 	}
 	merged, err := message.WithField(text, "params", x.Delivery.Withdrawn.Merge(m.Params))
@@ -368,7 +369,7 @@ func (t *HTTPObserver) observe(ctx context.Context, sent []byte, x *Call, id jso
 func (t *HTTPObserver) observeRequest(ctx context.Context, sent []byte, x *Call) []byte {
 	sent = message.KeepIDs(sent)
 	m, _ := message.ReadIncoming(sent)
-	if m.Method == message.NotificationCancelled {
+	if m.Method == methods.Cancelled {
 		t.Questions.Withdraw(m.Params)
 	}
 	call := ""
@@ -388,7 +389,7 @@ func (t *HTTPObserver) observeRequest(ctx context.Context, sent []byte, x *Call)
 			call = RefusedExchange
 		}
 	}
-	if !message.Passes(m.Method) {
+	if !methods.Of(m.Method).ToClients() {
 		return sent
 	}
 	if m.ID != nil {
@@ -403,13 +404,9 @@ func (t *HTTPObserver) observeRequest(ctx context.Context, sent []byte, x *Call)
 
 // notified passes a notification to its call. It returns false if the SDK has to handle it.
 func (x *Call) notified(method string, params json.RawMessage) bool {
-	if x == nil {
+	if x == nil || !methods.Of(method).OfCall {
 		return false
 	}
-	switch method {
-	case message.NotificationProgress, message.NotificationMessage, message.NotificationElicitationComplete:
-		x.Notify(method, params)
-		return true
-	}
-	return false
+	x.Notify(method, params)
+	return true
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -221,7 +221,7 @@ func TestLogMessagesOfALegacyServerAreFiltered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := &Call{Log: LogFilter{Filter: true, Level: tt.level}}
 			notes := recorded(x)
-			x.Notify(message.NotificationMessage, json.RawMessage(`{"level":"`+tt.message+`","data":1}`))
+			x.Notify(methods.LogMessage, json.RawMessage(`{"level":"`+tt.message+`","data":1}`))
 			if got := len(*notes) == 1; got != tt.want {
 				t.Errorf("delivered = %v, want %v", got, tt.want)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // maxRounds limits how often a modern server may ask before it answers. The SDK's own client has
@@ -29,13 +30,13 @@ var errTooManyRounds = errors.New("the server asked for input too often")
 // result is in x.
 func Converse(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params *message.Outgoing) error {
 	for range maxRounds {
-		err := l.CallModern(ctx, q.Method, params)
+		_, err := l.Call(ctx, q.Method, params)
 		sent := x.Delivery.Result()
 		if sent == nil {
 			return err
 		}
 		requests, state, asks, err := message.InputNeeded(sent)
-		if !asks || !message.MayAsk(q.Method) {
+		if !asks || !methods.Of(q.Method).Asks {
 			return nil
 		}
 		x.Delivery.SetResult(nil)
@@ -78,9 +79,7 @@ func askAll(ctx context.Context, s message.Client, x *inflight.Call, requests ma
 
 // askClient asks the client one question.
 func askClient(ctx context.Context, s message.Client, request message.InputRequest) (json.RawMessage, error) {
-	switch request.Method {
-	case message.MethodElicit, message.MethodCreateMessage, message.MethodRoots:
-	default:
+	if !methods.Of(request.Method).IsQuestion() {
 		return nil, fmt.Errorf("unknown input request %.80q", request.Method)
 	}
 	result, err := s.Send(ctx, request.Method, (&message.Params{Raw: request.Params}).OnWire())

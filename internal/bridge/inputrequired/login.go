@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
@@ -22,12 +23,12 @@ import (
 // who returns without a login would be asked for ever.
 func LoginRequired(q *message.Request, e *fault.Unavailable) (mcp.Result, error) {
 	switch {
-	case e.ConnectURL == "" || !message.MayAsk(q.Method):
+	case e.ConnectURL == "" || !methods.Of(q.Method).Asks:
 	case q.Era == message.Modern && !q.Invited && message.OpensPages(q.Askable()):
 		return loginQuestion(e), nil
 	case q.Session != nil && message.OpensPages(q.Session.Capabilities()):
 		return nil, loginElicitation(e, q.Session.LoginID(e.Server))
-	case q.Method == message.MethodCallTool:
+	case q.Method == methods.CallTool:
 		return q.Reply(unconnectedDetails{health.ReasonLoginRequired, e.Error(), e.Server, e.ConnectURL}, true)
 	}
 	return nil, fault.ToRPC(e, e.Server)
@@ -47,7 +48,7 @@ func elicitLogin(e *fault.Unavailable, id string) *mcp.ElicitParams {
 func loginQuestion(e *fault.Unavailable) *message.Result {
 	answer := message.EmptyResult()
 	answer.Set("resultType", "input_required")
-	answer.Set("inputRequests", map[string]message.InputRequest{upstream.LoginInputKey: {Method: message.MethodElicit, Params: jsondoc.EncodeExact(elicitLogin(e, ""))}})
+	answer.Set("inputRequests", map[string]message.InputRequest{upstream.LoginInputKey: {Method: methods.Elicit, Params: jsondoc.EncodeExact(elicitLogin(e, ""))}})
 	answer.Meta = mcp.Meta{message.MetaServerInfo: message.Implementation}
 	return answer
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 const (
@@ -237,7 +238,7 @@ func (p *PoolHandler) HandleRequest(ctx context.Context, l *upstream.Conn, metho
 // HandleNotification passes a notification to the connection's call if it has exactly one. Changes
 // of lists and resources reach the bridge on the shared connection.
 func (p *PoolHandler) HandleNotification(l *upstream.Conn, method string, params *message.Params) {
-	if method != message.NotificationMessage && method != message.NotificationElicitationComplete {
+	if method != methods.LogMessage && method != methods.ElicitationComplete {
 		return
 	}
 	x := l.Calls.OnlyCall()

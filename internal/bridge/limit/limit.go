@@ -15,18 +15,12 @@ import (
 	"strconv"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // Min is the smallest limit in bytes: a smaller result has no room for a note. Smaller limits are
 // raised to it.
 const Min = 512
-
-// lists are the fields of results that hold their content, by method.
-var lists = map[string]string{
-	"tools/call":     "content",
-	"prompts/get":    "messages",
-	"resources/read": "contents",
-}
 
 // Size returns the size of a result with these fields, in bytes of JSON.
 func Size(fields map[string]json.RawMessage) int {
@@ -43,8 +37,8 @@ func Size(fields map[string]json.RawMessage) int {
 // because a part of them is not valid.
 func Result(method string, fields map[string]json.RawMessage, limit int) bool {
 	limit = max(limit, Min)
-	list, ok := lists[method]
-	if !ok || Size(fields) <= limit {
+	list := methods.Of(method).Content
+	if list == "" || Size(fields) <= limit {
 		return false
 	}
 	r := &result{fields: fields, list: list, limit: limit}

@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // rule returns a value as clients take it, and false for one that is left out. It returns an equal
@@ -24,18 +25,18 @@ type rule func(json.RawMessage) (json.RawMessage, bool)
 // entries are the rules of the members of entries, by the method of the list. They are those of the
 // types of @modelcontextprotocol/sdk 1.32.2. Other members are for clients that know them.
 var entries = map[string]map[string]rule{
-	message.MethodListTools: with(map[string]rule{
+	methods.ListTools: with(map[string]rule{
 		"inputSchema": inputSchema, "outputSchema": objectSchema,
 		"annotations": object(map[string]rule{
 			"title": text, "readOnlyHint": boolean, "destructiveHint": boolean, "idempotentHint": boolean, "openWorldHint": boolean,
 		}),
 		"execution": object(map[string]rule{"taskSupport": oneOf("required", "optional", "forbidden")}),
 	}),
-	message.MethodListPrompts: with(map[string]rule{
+	methods.ListPrompts: with(map[string]rule{
 		"arguments": list(having("name", object(map[string]rule{"name": text, "description": text, "required": boolean}))),
 	}),
-	message.MethodListResources: with(map[string]rule{"mimeType": text, "size": number, "annotations": annotations}),
-	message.MethodListTemplates: with(map[string]rule{"mimeType": text, "annotations": annotations}),
+	methods.ListResources: with(map[string]rule{"mimeType": text, "size": number, "annotations": annotations}),
+	methods.ListTemplates: with(map[string]rule{"mimeType": text, "annotations": annotations}),
 }
 
 // with adds the members that all entries have.
@@ -55,11 +56,11 @@ var annotations = object(map[string]rule{
 // clients take. An entry that is in order is returned as it is.
 func Mend(method string, entry json.RawMessage) json.RawMessage {
 	rules := entries[method]
-	if method == message.MethodListTools && !bytes.Contains(entry, []byte(`"inputSchema"`)) {
+	if method == methods.ListTools && !bytes.Contains(entry, []byte(`"inputSchema"`)) {
 		entry, _ = message.WithField(entry, "inputSchema", json.RawMessage(anyArguments))
 	}
-	if method == message.MethodListResources || method == message.MethodListTemplates {
-		entry = named(entry, message.ListOf[method].Key)
+	if method == methods.ListResources || method == methods.ListTemplates {
+		entry = named(entry, methods.Of(method).List.Key)
 	}
 	if mended, ok := object(rules)(entry); ok {
 		return mended
@@ -74,7 +75,7 @@ type Shown func(name string, entry json.RawMessage) (json.RawMessage, bool)
 // left out, since nobody can ask for them. A page that is in order is returned as it is; the page itself
 // stays unchanged.
 func Page(method string, page *message.Result, shown Shown) (*message.Result, error) {
-	shape := message.ListOf[method]
+	shape := methods.Of(method).List
 	var entries []json.RawMessage
 	if raw, ok := page.Fields[shape.Field]; ok {
 		if err := json.Unmarshal(raw, &entries); err != nil {

@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 func TestAnEntryIsMendedWhereClientsWouldRefuseTheList(t *testing.T) {
 	t.Parallel()
-	const tools, prompts, resources, templates = message.MethodListTools, message.MethodListPrompts, message.MethodListResources, message.MethodListTemplates
+	const tools, prompts, resources, templates = methods.ListTools, methods.ListPrompts, methods.ListResources, methods.ListTemplates
 	for _, tt := range []struct{ name, method, entry, want string }{
 		{"a tool in order", tools, `{"name":"a","inputSchema":{"type":"object","additionalProperties":false,"properties":{"n":{"type":"number","default":true}}},"x":1}`, ""},
 		{"a property true", tools, `{"name":"a","inputSchema":{"type":"object","properties":{"b":true,"a":{}}}}`, `{"inputSchema":{"type":"object","properties":{"b":{},"a":{}}},"name":"a"}`},

@@ -6,6 +6,7 @@ package message
 import (
 	"encoding/json"
 
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -44,11 +45,11 @@ func Declares(caps *mcp.ClientCapabilities, method string, params json.RawMessag
 		return false
 	}
 	switch method {
-	case MethodCreateMessage:
+	case methods.CreateMessage:
 		return caps.Sampling != nil
-	case MethodRoots:
+	case methods.ListRoots:
 		return caps.RootsV2 != nil
-	case MethodElicit:
+	case methods.Elicit:
 		return caps.Elicitation != nil && elicits(caps.Elicitation, params)
 	}
 	return false

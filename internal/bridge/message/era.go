@@ -6,6 +6,7 @@ package message
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"io"
 	"net/http"
 )
@@ -22,8 +23,9 @@ const (
 	HeaderVersion = "Mcp-Protocol-Version"
 	// HeaderSessionID names the session of a request of the legacy era.
 	HeaderSessionID = "Mcp-Session-Id"
-	// HeaderMethod repeats the method of a request.
+	// HeaderMethod repeats the method of a request, and HeaderName the name or URI in it.
 	HeaderMethod = "Mcp-Method"
+	HeaderName   = "Mcp-Name"
 
 	// MaxBody is the size in bytes above which a request's body is refused with 413. It is the
 	// largest limit of any tier; the ingress enforces the limit of the user's own tier. It is
@@ -98,11 +100,13 @@ func eraOfBody(body []byte) (Era, json.RawMessage) {
 	if json.Unmarshal(m.Params.Meta[MetaProtocolVersion], &version) == nil && version >= FirstModernVersion {
 		return Modern, m.ID
 	}
-	switch m.Method {
-	case MethodDiscover, MethodListen:
-		return Modern, m.ID
-	case MethodInitialize, MethodPing, "":
+	switch method := methods.Of(m.Method); {
+	case m.Method == "":
 		return Legacy, m.ID
+	case !method.Opening || method.Notification || method.IsList():
+		return Sessionless, m.ID
+	case method.In == methods.Modern:
+		return Modern, m.ID
 	}
-	return Sessionless, m.ID
+	return Legacy, m.ID
 }

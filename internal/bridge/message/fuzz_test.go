@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -70,14 +71,14 @@ func FuzzOutgoing(f *testing.F) {
 	f.Fuzz(func(t *testing.T, params []byte) {
 		sent, err := jsondoc.CanonicalExact(params)
 		typed := &mcp.CallToolParamsRaw{}
-		if err != nil || jsonv2.Unmarshal(ForSDK(MethodCallTool, params), typed) != nil {
+		if err != nil || jsonv2.Unmarshal(ForSDK(methods.CallTool, params), typed) != nil {
 			return // The SDK refuses them.
 		}
 		fields := objectOf(params)
 		if meta, ok := fields["_meta"]; fields == nil || ok && objectOf(meta) == nil || string(fields["name"]) == "null" {
 			return
 		}
-		q := &Request{Method: MethodCallTool, Params: typed, Sent: &Sent{Params: params}}
+		q := &Request{Method: methods.CallTool, Params: typed, Sent: &Sent{Params: params}}
 		q.ReadSent()
 		raw := must.Value(json.Marshal(q.Outgoing(q.Meta)))(t)
 		if got, err := jsondoc.CanonicalExact(raw); err != nil || got != sent {

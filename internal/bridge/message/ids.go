@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/jsonscan"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // The SDK reads an id as a text or as a float64, of which it makes an integer: it rounds large
@@ -76,7 +77,7 @@ func keepID(text []byte) []byte {
 		return text
 	case id != nil:
 		return hideIn(text, "id", id)
-	case jsonscan.Text(method) == NotificationCancelled:
+	case jsonscan.Text(method) == methods.Cancelled:
 		return keepCancelled(text, params)
 	}
 	return text

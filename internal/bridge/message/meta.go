@@ -6,6 +6,19 @@ package message
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The keys of _meta in which a modern request describes itself.
+const (
+	MetaProtocolVersion = mcp.MetaKeyProtocolVersion
+	MetaClientInfo      = mcp.MetaKeyClientInfo
+	MetaClientCaps      = mcp.MetaKeyClientCapabilities
+	MetaLogLevel        = mcp.MetaKeyLogLevel
+	MetaServerInfo      = mcp.MetaKeyServerInfo
+	MetaSubscriptionID  = mcp.MetaKeySubscriptionID
+	MetaProgressToken   = "progressToken"
 )
 
 // WithMeta returns the parameters of a request with the metadata key set to v.

@@ -22,16 +22,6 @@ const (
 	metaID     = "hostedbridge.dev/id"
 )
 
-// passed are the messages of servers whose parameters go to clients unchanged.
-var passed = map[string]bool{
-	MethodCreateMessage: true, MethodElicit: true, MethodRoots: true,
-	NotificationProgress: true, NotificationMessage: true, NotificationResourceUpdated: true, NotificationElicitationComplete: true,
-	NotificationToolsChanged: true, NotificationPromptsChanged: true, NotificationResourcesChanged: true,
-}
-
-// Passes reports whether the parameters of a server's message go to clients unchanged.
-func Passes(method string) bool { return passed[method] }
-
 // Pack returns parameters for the SDK that hold params, the call that the message belongs to, and
 // the message's id. The SDK can decode them whatever params are.
 func Pack(params json.RawMessage, call string, id json.RawMessage) json.RawMessage {

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // Clone returns a copy of r that can be changed independently.
@@ -185,7 +186,7 @@ func (r *Result) LetKeep(d time.Duration) { r.setDefault("ttlMs", d.Milliseconds
 // server says: an answer at a user's own URL is for that user alone.
 func (r *Result) ForModern(method string, server *mcp.Implementation) {
 	r.setDefault("resultType", "complete")
-	if cacheable(method) {
+	if methods.Of(method).Cacheable {
 		r.setDefault("ttlMs", 0)
 		r.Set("cacheScope", "private")
 	}
@@ -200,7 +201,7 @@ func (r *Result) ForModern(method string, server *mcp.Implementation) {
 // ForLegacy removes the fields that only the modern protocol has.
 func (r *Result) ForLegacy(method string) {
 	delete(r.Fields, "resultType")
-	if cacheable(method) {
+	if methods.Of(method).Cacheable {
 		delete(r.Fields, "ttlMs")
 		delete(r.Fields, "cacheScope")
 	}

@@ -9,23 +9,18 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // Askable returns the capabilities that a modern client declared for questions. It returns nil if
 // there are none, or if the protocol has no way to ask.
 func (q *Request) Askable() *mcp.ClientCapabilities {
-	switch q.Method {
-	case MethodCallTool, MethodGetPrompt, MethodReadResource:
-	default:
-		return nil
-	}
-	if q.Era != Modern {
+	if !methods.Of(q.Method).Asks || q.Era != Modern {
 		return nil
 	}
 	raw, err := json.Marshal(q.Meta[MetaClientCaps])
@@ -73,16 +68,6 @@ type RequestOptions struct {
 	Ctx   context.Context // nil if no request waits
 	Token any             // for progress; nil for none
 	Level string          // of log messages; empty for none
-}
-
-// MayAsk reports whether a server may ask its client questions before it answers a request of
-// method.
-func MayAsk(method string) bool {
-	switch method {
-	case MethodCallTool, MethodGetPrompt, MethodReadResource:
-		return true
-	}
-	return false
 }
 
 // ToolOf returns the name of the called tool, empty for other requests.
@@ -147,16 +132,10 @@ type InputRequest struct {
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// AnswersMethod reports whether a client's answer has the form of one to a request of method. Each
-// form has a member that the others lack.
+// AnswersMethod reports whether a client's answer has the form of one to a request of method.
 func AnswersMethod(method string, answer json.RawMessage) bool {
-	fields := objectOf(answer)
-	for member, of := range map[string]string{"action": MethodElicit, "role": MethodCreateMessage, "roots": MethodRoots} {
-		if _, ok := fields[member]; ok && of == method {
-			return true
-		}
-	}
-	return false
+	_, ok := objectOf(answer)[methods.Of(method).Answer]
+	return ok && methods.Of(method).IsQuestion()
 }
 
 // Input returns the state and the answers that the request contains for an earlier question.
@@ -175,16 +154,16 @@ func (q *Request) Input() (state string, responses map[string]json.RawMessage) {
 // Digest identifies the operation that the request asks the server for. It does not depend on how
 // the JSON is written.
 func (q *Request) Digest(server string) [32]byte {
-	var name string
 	var arguments any
 	switch p := q.Params.(type) {
 	case *mcp.CallToolParamsRaw:
-		name = p.Name
 		_ = jsondoc.DecodeExact(p.Arguments, &arguments) // The SDK refuses invalid JSON before.
 	case *mcp.GetPromptParams:
-		name, arguments = p.Name, p.Arguments
-	case *mcp.ReadResourceParams:
-		name = p.URI
+		arguments = p.Arguments
+	}
+	var name string
+	if _, text := NameIn(q.Method, q.Params); text != nil {
+		name = *text
 	}
 	written, err := json.Marshal(arguments)
 	if err != nil {
@@ -280,26 +259,8 @@ func (q *Request) ClaimsModern() bool {
 	return ok && version >= FirstModernVersion
 }
 
-// IsCall reports whether requests of method get an answer.
-func IsCall(method string) bool { return !strings.HasPrefix(method, "notifications/") }
-
 // EmptyResult is the result of methods without a result.
 func EmptyResult() *Result { return &Result{Fields: map[string]json.RawMessage{}} }
-
-// Subject returns the name or URI in a request, for error messages.
-func Subject(q *Request) string {
-	switch p := q.Params.(type) {
-	case *mcp.CallToolParamsRaw:
-		return "tool " + Quote(p.Name)
-	case *mcp.GetPromptParams:
-		return "prompt " + Quote(p.Name)
-	case *mcp.ReadResourceParams:
-		return "resource " + Quote(p.URI)
-	case *mcp.SubscribeParams:
-		return "resource " + Quote(p.URI)
-	}
-	return "reference"
-}
 
 // Quote returns s as a JSON string.
 func Quote(s string) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // The SDK decodes parameters into its own types, which lose unknown fields, empty values and large
@@ -64,7 +65,7 @@ func (q *Request) ReadSent() {
 		return
 	}
 	fields := objectOf(q.Sent.Params)
-	if MayAsk(q.Method) {
+	if methods.Of(q.Method).Asks {
 		q.Responses = objectOf(fields["inputResponses"])
 	}
 	var exact map[string]any
@@ -77,7 +78,7 @@ func (q *Request) ReadSent() {
 // server's questions, of which it knows only some forms.
 func ForSDK(method string, params json.RawMessage) json.RawMessage {
 	const answers = "inputResponses"
-	if !MayAsk(method) || !bytes.Contains(params, []byte(answers)) {
+	if !methods.Of(method).Asks || !bytes.Contains(params, []byte(answers)) {
 		return params
 	}
 	fields := objectOf(params)
@@ -101,8 +102,6 @@ func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 // other metadata and the server's own names.
 type Outgoing struct {
 	mcp.ParamsBase
-	// Tool is the name of the called tool, empty for other requests.
-	Tool string
 	// Fields are all parameters but the metadata.
 	Fields map[string]json.RawMessage
 }
@@ -122,7 +121,7 @@ func (p *Outgoing) MarshalJSON() ([]byte, error) {
 
 // Outgoing returns the parameters for the server with the given metadata.
 func (q *Request) Outgoing(meta map[string]any) *Outgoing {
-	p := &Outgoing{ParamsBase: mcp.ParamsBase{Meta: meta}, Tool: ToolOf(q)}
+	p := &Outgoing{ParamsBase: mcp.ParamsBase{Meta: meta}}
 	if q.Sent != nil {
 		p.Fields = objectOf(q.Sent.Params)
 	} else if raw, err := json.Marshal(q.Params); err == nil {
@@ -147,14 +146,17 @@ func (p *Outgoing) OnWire(q *Request) mcp.Params {
 // applyChanges writes into fields what the bridge has changed in the request: names, the arguments
 // of a call through the router, and answers that are not for the server.
 func (q *Request) applyChanges(fields map[string]json.RawMessage) {
+	// URIs are the same everywhere, and names in references stand deeper.
+	if names := methods.Of(q.Method).Names; names == methods.Tool || names == methods.Prompt {
+		if _, text := NameIn(q.Method, q.Params); text != nil {
+			setText(fields, names.Member(), *text)
+		}
+	}
 	switch p := q.Params.(type) {
 	case *mcp.CallToolParamsRaw:
-		setText(fields, "name", p.Name)
 		if len(p.Arguments) > 0 && !bytes.Equal(p.Arguments, fields["arguments"]) {
 			fields["arguments"] = p.Arguments
 		}
-	case *mcp.GetPromptParams:
-		setText(fields, "name", p.Name)
 	case *mcp.CompleteParams:
 		applyReference(fields, p.Ref)
 	}

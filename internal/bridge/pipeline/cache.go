@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/trust"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -42,7 +43,7 @@ func hintsOf(u *upstream.Server, tool string) hints {
 	if tool == "" {
 		return hints{}
 	}
-	it, ok := u.Lists.Find(message.MethodListTools, tool)
+	it, ok := u.Lists.Find(methods.ListTools, tool)
 	var t struct {
 		Annotations struct {
 			ReadOnly    bool `json:"readOnlyHint"`
@@ -67,24 +68,20 @@ func (c *call) key() string {
 	if c.upstream.Config.CacheTTL <= 0 || c.query.Continues() || particular(c.query) {
 		return ""
 	}
-	var name string
+	_, name := message.NameIn(c.query.Method, c.query.Params)
+	kept := methods.Of(c.query.Method).Kept
+	if name == nil || kept == methods.Never || kept == methods.IfDeclared && (!c.hints.readOnly || c.hints.destructive) {
+		return ""
+	}
 	arguments := "{}"
-	switch p := c.query.Params.(type) {
-	case *mcp.CallToolParamsRaw:
-		if !c.hints.readOnly || c.hints.destructive {
-			return ""
-		}
+	if p, ok := c.query.Params.(*mcp.CallToolParamsRaw); ok {
 		canonical, err := cache.Canonical(p.Arguments)
 		if err != nil {
 			return "" // Servers may parse such arguments differently, so their results are never cached.
 		}
-		name, arguments = p.Name, canonical
-	case *mcp.ReadResourceParams:
-		name = p.URI
-	default:
-		return ""
+		arguments = canonical
 	}
-	return c.pipeline.Policies.prefix(c.upstream) + cache.Key(c.query.Method, name, c.query.ClientKind(), arguments)
+	return c.pipeline.Policies.prefix(c.upstream) + cache.Key(c.query.Method, *name, c.query.ClientKind(), arguments)
 }
 
 // common are the keys of a request's _meta that do not change the answer.
@@ -142,7 +139,7 @@ func (c *call) store(key string, r *message.Result) {
 	switch {
 	case ok:
 		ttl = min(ttl, said)
-	case c.query.Method == message.MethodReadResource:
+	case methods.Of(c.query.Method).Kept == methods.IfTimed:
 		return // Only the server knows how soon it changes.
 	}
 	if ttl <= 0 {
@@ -179,7 +176,7 @@ func (p *policies) Updated(uri string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.of {
-		p.cache.Drop(s.prefix + cache.Key(message.MethodReadResource, uri))
+		p.cache.Drop(s.prefix + cache.Key(methods.ReadResource, uri))
 	}
 }
 
@@ -187,12 +184,12 @@ func (p *policies) Updated(uri string) {
 // be repeated. A changed resource is dropped from the cache.
 func (p *Pipeline) ObserveSent(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch method {
-		case message.MethodElicit, message.MethodCreateMessage, message.MethodRoots:
+		switch {
+		case methods.Of(method).IsQuestion():
 			if observe := QuestionObserver(ctx); observe != nil {
 				observe()
 			}
-		case message.NotificationResourceUpdated:
+		case method == methods.ResourceUpdated:
 			if uri, ok := uriOf(req.GetParams()); ok {
 				p.Policies.Updated(uri)
 			}
@@ -221,7 +218,7 @@ func (c *call) applyResultPolicy(r *message.Result) {
 	s, method := c.upstream.Config, c.query.Method
 	nameFullStorage(s, method, r)
 	foreign := s.Trust == mcpserver.Untrusted || s.Trust == mcpserver.Sanitize
-	if !foreign && s.MaxResultBytes == 0 || !hasContent(method) || r.NeedsInput() {
+	if !foreign && s.MaxResultBytes == 0 || methods.Of(method).Content == "" || r.NeedsInput() {
 		return
 	}
 	if s.Trust == mcpserver.Sanitize {
@@ -234,11 +231,6 @@ func (c *call) applyResultPolicy(r *message.Result) {
 		trust.Mark(method, s.Name, r.Fields)
 		r.AddMeta(MetaTrust, map[string]any{"level": string(s.Trust), "server": s.Name})
 	}
-}
-
-// hasContent reports whether results of method hold content for a model.
-func hasContent(method string) bool {
-	return method == message.MethodCallTool || method == message.MethodGetPrompt || method == message.MethodReadResource
 }
 
 // limitResult shortens the result to size bytes, including its metadata.

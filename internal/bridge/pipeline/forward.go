@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/outputs"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // Pipeline applies the policies of a server to every request, in every mode: the cache, the
@@ -96,7 +97,7 @@ func (c *call) output(r *message.Result) outputs.Call {
 	}
 	var listed json.RawMessage
 	if !c.query.Routed {
-		entry, _ := c.upstream.Lists.Find(message.MethodListTools, p.Name)
+		entry, _ := c.upstream.Lists.Find(methods.ListTools, p.Name)
 		listed = entry.Raw
 	}
 	return c.upstream.Outputs.Of(p.Name, listed, r, time.Now())
@@ -160,12 +161,11 @@ func (c *call) repeatable() bool {
 	if c.query.Continues() {
 		return false
 	}
-	switch c.query.Method {
-	case message.MethodCallTool:
-		return c.hints.readOnly || c.hints.idempotent
-	case message.MethodListTools, message.MethodListPrompts, message.MethodListResources, message.MethodListTemplates,
-		message.MethodGetPrompt, message.MethodReadResource, message.MethodComplete:
+	switch methods.Of(c.query.Method).Repeats {
+	case methods.Always:
 		return true
+	case methods.IfDeclared:
+		return c.hints.readOnly || c.hints.idempotent
 	}
 	return false
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -86,12 +87,12 @@ func newWorld(t *testing.T, s mcpserver.Server, tool *mcp.ToolAnnotations, deliv
 
 // call sends a request to the server through the pipeline.
 func (w *world) call(ctx context.Context, params mcp.Params) error {
-	method := message.MethodCallTool
+	method := methods.CallTool
 	switch params.(type) {
 	case *mcp.GetPromptParams:
-		method = message.MethodGetPrompt
+		method = methods.GetPrompt
 	case *mcp.ReadResourceParams:
-		method = message.MethodReadResource
+		method = methods.ReadResource
 	}
 	_, err := w.Forward(ctx, &message.Request{Method: method, Params: params}, w.server)
 	return err

@@ -13,6 +13,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/rank"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
@@ -61,19 +62,19 @@ type Layout struct {
 
 // NewRegistries returns empty registries.
 func NewRegistries() map[string]*Registry {
-	return map[string]*Registry{message.MethodListTools: NewRegistry(), message.MethodListPrompts: NewRegistry()}
+	return map[string]*Registry{methods.ListTools: NewRegistry(), methods.ListPrompts: NewRegistry()}
 }
 
 // plain reports whether the names of method's entries stay unchanged: if the user has one server, and
 // for tools that are called through the router's tool.
 func (l Layout) plain(method string) bool {
-	return l.Single || l.Registers[method] == nil || l.Mode == mcpserver.Router && method == message.MethodListTools
+	return l.Single || l.Registers[method] == nil || l.Mode == mcpserver.Router && method == methods.ListTools
 }
 
 // Build joins the servers' lists.
 func (l Layout) Build() *Catalog {
 	c := &Catalog{Lists: map[string][]Entry{}}
-	for _, method := range message.ListMethods {
+	for _, method := range methods.Lists {
 		entries := l.entries(method)
 		switch {
 		case l.Registers[method] == nil:
@@ -84,9 +85,9 @@ func (l Layout) Build() *Catalog {
 			c.Lists[method] = c.named(method, entries, l.Registers[method].assign(l.Naming, featuresOf(entries)))
 		}
 	}
-	c.StatusTool = l.statusTool(c.Lists[message.MethodListTools])
+	c.StatusTool = l.statusTool(c.Lists[methods.ListTools])
 	if l.Mode == mcpserver.Router {
-		c.RouterTool = l.RouterTool(l.Servers, c.Lists[message.MethodListTools])
+		c.RouterTool = l.RouterTool(l.Servers, c.Lists[methods.ListTools])
 	}
 	return c
 }
@@ -110,7 +111,7 @@ func (l Layout) entries(method string) []Entry {
 	entries := []Entry{}
 	for _, u := range l.Servers {
 		for _, it := range u.Lists.Offered(method) {
-			if method == message.MethodListTools {
+			if method == methods.ListTools {
 				it.Raw = u.Outputs.Listed(it.Key, it.Raw)
 			}
 			entries = append(entries, Entry{
@@ -151,7 +152,7 @@ func (c *Catalog) named(method string, entries []Entry, namings []Assignment) []
 	for i, e := range entries {
 		e.Assignment = namings[i]
 		e.Key = e.Name
-		raw, err := message.WithField(e.Raw, message.ListOf[method].Key, e.Key)
+		raw, err := message.WithField(e.Raw, methods.Of(method).List.Key, e.Key)
 		if err != nil {
 			continue // itemsOf returns only objects
 		}
@@ -167,7 +168,7 @@ func (c *Catalog) named(method string, entries []Entry, namings []Assignment) []
 // report records a collision. name is empty if clients do not see the entry.
 func (c *Catalog) report(method, name string, e Entry) {
 	if len(c.Renamed) < maxRenamed {
-		c.Renamed = append(c.Renamed, health.NewRenamed(message.ListOf[method].Kind, name, e.ServerName, e.Server.Granted().Redactor.Redact(e.Original)))
+		c.Renamed = append(c.Renamed, health.NewRenamed(methods.Of(method).List.Kind, name, e.ServerName, e.Server.Granted().Redactor.Redact(e.Original)))
 	}
 }
 
@@ -184,12 +185,12 @@ func (c *Catalog) Find(method, key string) (Entry, bool) {
 // Owner returns the server of a resource: the server that lists it, else the server whose template
 // has the longest fixed prefix in common with it.
 func (c *Catalog) Owner(uri string) (*upstream.Server, bool) {
-	if e, ok := c.Find(message.MethodListResources, uri); ok {
+	if e, ok := c.Find(methods.ListResources, uri); ok {
 		return e.Server, true
 	}
 	var best *upstream.Server
 	longest := -1
-	for _, e := range c.Lists[message.MethodListTemplates] {
+	for _, e := range c.Lists[methods.ListTemplates] {
 		fixed, _, _ := strings.Cut(e.Key, "{")
 		if strings.HasPrefix(uri, fixed) && len(fixed) > longest {
 			best, longest = e.Server, len(fixed)
@@ -206,7 +207,7 @@ type Match struct {
 
 // Search returns at most limit tools that match the text, the best first.
 func (c *Catalog) Search(text string, limit int) []Match {
-	entries := c.Lists[message.MethodListTools]
+	entries := c.Lists[methods.ListTools]
 	c.ranking.Do(func() {
 		tools := make([]rank.Tool, len(entries))
 		for i, e := range entries {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -160,13 +161,13 @@ func TestTheReportOfCollisionsIsBounded(t *testing.T) {
 		u := upstream.New(t.Context(), mcpserver.Server{Name: "s"}, upstream.Options{Log: message.DiscardLog})
 		for i := range 50 {
 			name := string(rune('A'+i%26)) + string(rune('a'+i/26))
-			u.Lists.Lists[message.MethodListTools] = append(u.Lists.Lists[message.MethodListTools], upstream.Item{Key: name, Raw: []byte(`{"name":"` + name + `"}`)})
+			u.Lists.Lists[methods.ListTools] = append(u.Lists.Lists[methods.ListTools], upstream.Item{Key: name, Raw: []byte(`{"name":"` + name + `"}`)})
 		}
 		l.Servers = append(l.Servers, u)
 	}
 	c := l.Build()
-	if len(c.Renamed) != maxRenamed || len(c.Lists[message.MethodListTools]) != 100 {
-		t.Errorf("%d of %d tools are reported", len(c.Renamed), len(c.Lists[message.MethodListTools]))
+	if len(c.Renamed) != maxRenamed || len(c.Lists[methods.ListTools]) != 100 {
+		t.Errorf("%d of %d tools are reported", len(c.Renamed), len(c.Lists[methods.ListTools]))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // clientConn is a connection to a client. It keeps requests and answers as the client sent them,
@@ -68,10 +69,10 @@ func (c *clientConn) received(m *jsonrpc.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case m.Method == message.MethodInitialize:
+	case m.Method == methods.Initialize:
 		// A client must not cancel it.
 		c.batches = versionOf(m.Params) == message.BatchVersion
-	case m.Method == NoteCancelled:
+	case m.Method == methods.Cancelled:
 		if withdrawn := c.open[withdrawnID(m.Params)]; withdrawn != nil {
 			withdrawn.Withdrawn.Set(m.Params)
 		}
@@ -111,7 +112,7 @@ func (c *clientConn) Write(ctx context.Context, m jsonrpc.Message) error {
 		if reply := message.ReplyOf(ctx); reply != nil && m.IsCall() {
 			c.await(m.ID, reply)
 		}
-		if w := message.WithdrawalOf(ctx); w != nil && m.Method == NoteCancelled {
+		if w := message.WithdrawalOf(ctx); w != nil && m.Method == methods.Cancelled {
 			merged := *m
 			merged.Params = w.Merge(m.Params)
 			return c.Connection.Write(ctx, &merged)

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // ConnKind describes a connection whose requests are not separate HTTP requests.
@@ -39,7 +40,7 @@ func KindOf(ctx context.Context) ConnKind {
 // returns an error if there are too many.
 func (c ConnKind) Count(all *Calls, method string) (end func(), err error) {
 	switch {
-	case !message.IsCall(method) || method == message.MethodListen:
+	case methods.Of(method).Notification || methods.Of(method).Stream:
 	case c.posted:
 		if end, ok := all.AddPosted(); ok {
 			return end, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // Calls counts the requests in progress. Streams on which clients only listen do not count: they
@@ -45,7 +46,7 @@ var errTooManyCalls = &jsonrpc.Error{
 
 // begin counts r until the returned function is called, if r is a POST.
 func (c *Calls) begin(r *http.Request) (end func()) {
-	if r.Method != http.MethodPost || r.Header.Get(message.HeaderMethod) == message.MethodListen {
+	if r.Method != http.MethodPost || r.Header.Get(message.HeaderMethod) == methods.Listen {
 		return func() {}
 	}
 	return c.count(&c.posts)

@@ -15,10 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
-
-// NoteCancelled withdraws a request.
-const NoteCancelled = "notifications/cancelled"
 
 // prefixedTransport gives the requests of a session to its client ids that no other process uses
 // for this session. The SDK numbers the requests of each connection from one. Without the prefix,
@@ -98,7 +96,7 @@ func (c *prefixedConn) Write(ctx context.Context, m jsonrpc.Message) error {
 			return err
 		}
 		shown.ID = id
-	case request.Method == NoteCancelled:
+	case request.Method == methods.Cancelled:
 		var p struct {
 			ID json.Number `json:"requestId"`
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -60,7 +61,7 @@ func (s *Signing) IssueID(body []byte, now time.Time) (id string, err error) {
 		} `json:"params"`
 	}
 	_ = json.Unmarshal(body, &m) // A body that is not a request initializes nothing.
-	if m.Method != message.MethodInitialize {
+	if m.Method != methods.Initialize {
 		return rand.Text(), nil
 	}
 	id, _, err = s.keys.Load().SignSession(token.Session{

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // answer is the answer to one request: an event stream with notifications before the result, or
@@ -54,7 +55,7 @@ func Send(next mcp.MethodHandler) mcp.MethodHandler {
 		switch {
 		case a == nil:
 			return next(ctx, method, req)
-		case method == "elicitation/create" || method == "sampling/createMessage" || method == "roots/list":
+		case methods.Of(method).IsQuestion():
 			return nil, errAsks
 		}
 		return nil, a.notify(method, req.GetParams())

@@ -11,17 +11,16 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	sent "github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // FirstVersion is the first version of the protocol in which requests stand alone. Versions are
 // dates, so they compare as strings.
 const FirstVersion = "2026-07-28"
 
-const (
-	headerVersion = "Mcp-Protocol-Version"
-	headerMethod  = "Mcp-Method"
-	headerName    = "Mcp-Name"
-)
+const headerVersion = "Mcp-Protocol-Version"
 
 // checkVersion compares the version in the header with the version in the request.
 func checkVersion(header, said string) error {
@@ -54,45 +53,32 @@ func checkSupported(version string) error {
 // checkHeaders compares the headers that repeat parts of a request with the request. params are
 // its parameters, nil if they are missing or invalid.
 func (h *Handler) checkHeaders(header http.Header, method string, params mcp.Params) error {
-	switch said := header.Get(headerMethod); {
+	switch said := header.Get(sent.HeaderMethod); {
 	case said == "":
-		return mismatch("missing required %s header", headerMethod)
+		return mismatch("missing required %s header", sent.HeaderMethod)
 	case said != method:
-		return mismatch("header mismatch: %s header value '%s' does not match body value '%s'", headerMethod, said, method)
+		return mismatch("header mismatch: %s header value '%s' does not match body value '%s'", sent.HeaderMethod, said, method)
 	}
-	if method != methodCallTool && method != methodGetPrompt && method != methodReadResource {
+	if !methods.Of(method).Named() {
 		return nil
 	}
-	said := header.Get(headerName)
+	said := header.Get(sent.HeaderName)
 	if said == "" {
-		return mismatch("missing required %s header for method %q", headerName, method)
+		return mismatch("missing required %s header for method %q", sent.HeaderName, method)
 	}
-	name, ok := nameOf(params)
+	_, name := sent.NameIn(method, params)
 	switch {
-	case !ok:
+	case name == nil:
 		return mismatch("failed to extract name from parameters for method %q", method)
-	case said != name:
-		return mismatch("header mismatch: %s header value '%s' does not match body value '%s'", headerName, said, name)
+	case said != *name:
+		return mismatch("header mismatch: %s header value '%s' does not match body value '%s'", sent.HeaderName, said, *name)
 	}
 	if p, ok := params.(*mcp.CallToolParamsRaw); ok {
-		if err := h.CheckArguments(name, p.Arguments, header); err != nil {
+		if err := h.CheckArguments(*name, p.Arguments, header); err != nil {
 			return mismatch("header mismatch: %s", err)
 		}
 	}
 	return nil
-}
-
-// nameOf returns the name or URI in a request, and false if it has none.
-func nameOf(params mcp.Params) (string, bool) {
-	switch p := params.(type) {
-	case *mcp.CallToolParamsRaw:
-		return p.Name, true
-	case *mcp.GetPromptParams:
-		return p.Name, true
-	case *mcp.ReadResourceParams:
-		return p.URI, true
-	}
-	return "", false
 }
 
 func mismatch(format string, args ...any) error {

@@ -13,19 +13,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // together is how long changes of lists are collected: several servers often change their lists at
 // once.
 const together = 10 * time.Millisecond
-
-const (
-	noteAcknowledged     = "notifications/subscriptions/acknowledged"
-	noteUpdated          = "notifications/resources/updated"
-	noteToolsChanged     = "notifications/tools/list_changed"
-	notePromptsChanged   = "notifications/prompts/list_changed"
-	noteResourcesChanged = "notifications/resources/list_changed"
-)
 
 // errUnsaid ends the stream of a listening client. The client gets no other message about it.
 var errUnsaid = errors.New("the stream has ended")
@@ -92,11 +86,11 @@ func (l *Listeners) tell(note func(*listener)) {
 
 func (l *listener) hears(note string) bool {
 	switch note {
-	case noteToolsChanged:
+	case methods.ToolsChanged:
 		return l.wants.ToolsListChanged
-	case notePromptsChanged:
+	case methods.PromptsChanged:
 		return l.wants.PromptsListChanged
-	case noteResourcesChanged:
+	case methods.ResourcesChanged:
 		return l.wants.ResourcesListChanged
 	}
 	return false
@@ -121,7 +115,7 @@ func (l *Listeners) Listen(ctx context.Context, params *mcp.SubscriptionsListenP
 		defer end()
 	}
 	acknowledged := &mcp.SubscriptionsAcknowledgedParams{Meta: a.subscription(), Notifications: *wants}
-	if err := a.notify(noteAcknowledged, acknowledged); err != nil {
+	if err := a.notify(methods.Acknowledged, acknowledged); err != nil {
 		return nil, err
 	}
 	if !wants.ToolsListChanged && !wants.PromptsListChanged && !wants.ResourcesListChanged && len(wants.ResourceSubscriptions) == 0 {
@@ -142,7 +136,7 @@ func (l *Listeners) tellOutdated(own *listener) {
 	}
 	l.tell(func(each *listener) {
 		if each == own {
-			each.change(noteToolsChanged, notePromptsChanged, noteResourcesChanged)
+			each.change(methods.Changes...)
 		}
 	})
 }
@@ -156,7 +150,7 @@ func (l *Listeners) follow(ctx context.Context, own *listener, a *answer) error 
 		case <-own.wake:
 		}
 		for _, uri := range l.take(&own.updated) {
-			if err := a.notify(noteUpdated, &mcp.ResourceUpdatedNotificationParams{Meta: a.subscription(), URI: uri}); err != nil {
+			if err := a.notify(methods.ResourceUpdated, &mcp.ResourceUpdatedNotificationParams{Meta: a.subscription(), URI: uri}); err != nil {
 				return err
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	sent "github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // asSent parses JSON as the SDK does: names are case-sensitive, and the last of several equal
@@ -87,61 +88,18 @@ func batch(body []byte) error {
 	return errBatch
 }
 
-// method describes the requests of one method.
-type method struct {
-	params func() mcp.Params
-	// bare says that the parameters may be missing.
-	bare bool
-	// note says that it is a notification.
-	note bool
-	// gone says that this protocol version removed the method.
-	gone bool
-}
-
-// methods are the methods for clients, including those that the protocol removed.
-var methods = map[string]method{
-	methodDiscover:                     {params: func() mcp.Params { return new(mcp.DiscoverParams) }, bare: true},
-	methodListen:                       {params: func() mcp.Params { return new(mcp.SubscriptionsListenParams) }},
-	"tools/list":                       {params: func() mcp.Params { return new(mcp.ListToolsParams) }, bare: true},
-	methodCallTool:                     {params: func() mcp.Params { return new(mcp.CallToolParamsRaw) }},
-	"prompts/list":                     {params: func() mcp.Params { return new(mcp.ListPromptsParams) }, bare: true},
-	methodGetPrompt:                    {params: func() mcp.Params { return new(mcp.GetPromptParams) }},
-	"resources/list":                   {params: func() mcp.Params { return new(mcp.ListResourcesParams) }, bare: true},
-	"resources/templates/list":         {params: func() mcp.Params { return new(mcp.ListResourceTemplatesParams) }, bare: true},
-	methodReadResource:                 {params: func() mcp.Params { return new(mcp.ReadResourceParams) }},
-	"completion/complete":              {params: func() mcp.Params { return new(mcp.CompleteParams) }},
-	"initialize":                       {gone: true},
-	"ping":                             {gone: true, bare: true},
-	"logging/setLevel":                 {gone: true},
-	"resources/subscribe":              {gone: true},
-	"resources/unsubscribe":            {gone: true},
-	"notifications/cancelled":          {note: true, bare: true},
-	"notifications/initialized":        {note: true, bare: true},
-	"notifications/roots/list_changed": {note: true, bare: true},
-	"notifications/progress":           {note: true},
-}
-
-// The methods that are handled specially.
-const (
-	methodDiscover     = "server/discover"
-	methodListen       = "subscriptions/listen"
-	methodCallTool     = "tools/call"
-	methodGetPrompt    = "prompts/get"
-	methodReadResource = "resources/read"
-)
-
-// check returns the description of m's method, or an error if the method is not supported.
-func (m message) check() (method, error) {
-	known, ok := methods[m.name]
+// check returns the row of m's method, or an error if clients cannot send such a message.
+func (m message) check() (*methods.Method, error) {
+	known := methods.Of(m.name)
 	switch {
-	case !ok:
-		return method{}, &unsupportedError{m.name}
-	case known.note && m.id != nil:
-		return method{}, fmt.Errorf("invalid request: unexpected id for %q", m.name)
-	case !known.note && m.id == nil:
-		return method{}, fmt.Errorf("invalid request: missing id for %q", m.name)
-	case !known.bare && len(m.raw) == 0:
-		return method{}, errors.New(`invalid request: missing required "params"`)
+	case !known.FromClient():
+		return nil, &unsupportedError{m.name}
+	case known.Notification && m.id != nil:
+		return nil, fmt.Errorf("invalid request: unexpected id for %q", m.name)
+	case !known.Notification && m.id == nil:
+		return nil, fmt.Errorf("invalid request: missing id for %q", m.name)
+	case !known.OptionalParams && len(m.raw) == 0:
+		return nil, errors.New(`invalid request: missing required "params"`)
 	}
 	return known, nil
 }
@@ -155,12 +113,9 @@ func (e *unsupportedError) Error() string {
 }
 
 // decode returns the parameters of a request, or nil if the method's parameters are not read.
-func (m message) decode(known method) (mcp.Params, error) {
-	if known.params == nil {
-		return nil, nil
-	}
-	params := known.params()
-	if len(m.raw) == 0 || m.raw.Kind() == 'n' {
+func (m message) decode() (mcp.Params, error) {
+	params := sent.NewParams(m.name)
+	if params == nil || len(m.raw) == 0 || m.raw.Kind() == 'n' {
 		return params, nil
 	}
 	err := json.Unmarshal(sent.ForSDK(m.name, []byte(m.raw)), params, asSent)

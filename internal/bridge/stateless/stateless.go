@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	sent "github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // Handler serves requests that stand alone.
@@ -53,12 +54,12 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, body []byte) {
 		return
 	}
 	asked := request{message: m, method: known, meta: m.metadata()}
-	asked.params, asked.unreadable = m.decode(known)
+	asked.params, asked.unreadable = m.decode()
 	if err := h.checkRequest(r.Header, asked); err != nil {
 		deny(w, m, err)
 		return
 	}
-	if known.note {
+	if known.Notification {
 		w.WriteHeader(http.StatusAccepted) // No notification concerns a request that stands alone.
 		return
 	}
@@ -68,7 +69,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, body []byte) {
 // request is a valid message of this protocol.
 type request struct {
 	message
-	method
+	method *methods.Method
 	meta   metadata
 	params mcp.Params // nil if they are invalid
 	// unreadable is the error in the parameters.
@@ -118,7 +119,7 @@ func (h *Handler) result(ctx context.Context, header http.Header, q request) (mc
 	if err := checkSupported(q.meta.version()); err != nil {
 		return nil, err
 	}
-	if q.gone {
+	if q.method.In&methods.Modern == 0 {
 		return nil, notFound(nil)
 	}
 	if q.unreadable != nil {

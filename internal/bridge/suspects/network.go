@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // Network returns next, with the server's requests and answers counted.
@@ -25,7 +26,7 @@ type network struct {
 
 // RoundTrip implements http.RoundTripper.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet || r.Header.Get(message.HeaderMethod) == message.MethodListen {
+	if r.Method == http.MethodGet || r.Header.Get(message.HeaderMethod) == methods.Listen {
 		// A stream on which the bridge listens for hours is no request that waits.
 		resp, err := n.next.RoundTrip(r)
 		if err == nil {

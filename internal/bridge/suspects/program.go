@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // Program returns next, the transport to a server that is a program, with its messages counted.
@@ -60,7 +60,7 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
 	if request, ok := m.(*jsonrpc.Request); ok {
 		c.traffic.pass(int64(len(request.Params)))
-		if request.IsCall() && request.Method != message.MethodListen {
+		if request.IsCall() && !methods.Of(request.Method).Stream {
 			x := c.traffic.begin()
 			c.mu.Lock()
 			c.open[request.ID] = x

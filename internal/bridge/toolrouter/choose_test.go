@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -89,7 +89,7 @@ func TestTheServerForATool(t *testing.T) {
 				upstreams = append(upstreams, u)
 				if s.raw != nil {
 					e := serverlists.Entry{ServerName: s.name, Original: "x", Raw: s.raw, Server: u}
-					lists.Lists[message.MethodListTools] = append(lists.Lists[message.MethodListTools], e)
+					lists.Lists[methods.ListTools] = append(lists.Lists[methods.ListTools], e)
 				}
 			}
 			w := call{Tool: "x", Params: json.RawMessage(tt.params)}

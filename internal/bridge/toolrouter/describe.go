@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 const (
@@ -138,7 +139,7 @@ func (r *Router) listTools(ctx context.Context, q *message.Request, server strin
 		u = reached
 	}
 	tools := []listedTool{}
-	for _, e := range r.host.Catalog().Lists[message.MethodListTools] {
+	for _, e := range r.host.Catalog().Lists[methods.ListTools] {
 		if e.Server != u || e.Hidden {
 			continue
 		}

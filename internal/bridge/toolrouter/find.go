@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // The scores that choose a server for a tool that several servers have, in hundredths: the last
@@ -128,7 +129,7 @@ func (r *Router) candidates(w call) []candidate {
 	recent := r.recent
 	r.mu.Unlock()
 	var found []candidate
-	for _, e := range c.Lists[message.MethodListTools] {
+	for _, e := range c.Lists[methods.ListTools] {
 		if e.Original != w.Tool || e.Hidden {
 			continue
 		}
@@ -223,7 +224,7 @@ func (r *Router) serverNamed(name string) (*upstream.Server, *refusal) {
 }
 
 func (r *Router) toolOf(u *upstream.Server, tool string) (serverlists.Entry, bool) {
-	for _, e := range r.host.Catalog().Lists[message.MethodListTools] {
+	for _, e := range r.host.Catalog().Lists[methods.ListTools] {
 		if e.Server == u && e.Original == tool && !e.Hidden {
 			return e, true
 		}
@@ -233,7 +234,7 @@ func (r *Router) toolOf(u *upstream.Server, tool string) (serverlists.Entry, boo
 
 func (r *Router) toolNames(u *upstream.Server) []string {
 	var names []string
-	for _, e := range r.host.Catalog().Lists[message.MethodListTools] {
+	for _, e := range r.host.Catalog().Lists[methods.ListTools] {
 		if e.Server == u && !e.Hidden {
 			names = append(names, e.Original)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
@@ -119,7 +120,7 @@ func refuse(kind string, available []string, format string, args ...any) *refusa
 // Handles reports whether the query is a call of the one tool in mode Router.
 func (r *Router) Handles(q *message.Request) bool {
 	p, ok := q.Params.(*mcp.CallToolParamsRaw)
-	return ok && q.Method == message.MethodCallTool && p.Name == ToolName && r.host.Catalog().RouterTool != nil
+	return ok && q.Method == methods.CallTool && p.Name == ToolName && r.host.Catalog().RouterTool != nil
 }
 
 // Call answers a call of the router's tool. The router's own answers are JSON, as text and as
@@ -196,7 +197,7 @@ func (r *Router) choose(ctx context.Context, w call) (serverlists.Entry, any, er
 			recordRefused(ctx, w, refused)
 			return serverlists.Entry{}, refused, err
 		}
-		if r.host.Enter(e.Server, message.MethodCallTool) {
+		if r.host.Enter(e.Server, methods.CallTool) {
 			r.remember(e.ServerName)
 			return e, nil, nil
 		}

@@ -20,14 +20,8 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
-
-// lists are the fields of results that hold their content, by method.
-var lists = map[string]string{
-	"tools/call":     "content",
-	"prompts/get":    "messages",
-	"resources/read": "contents",
-}
 
 // Mark adds a line before and after every text of the result of method that names the text's
 // server. It changes fields. Resources are files and stay unchanged, and so does structured
@@ -37,7 +31,7 @@ var lists = map[string]string{
 // server's name and of all texts of the result, so writing it into a text would change it. Equal
 // results have equal lines.
 func Mark(method, server string, fields map[string]json.RawMessage) {
-	list := lists[method]
+	list := methods.Of(method).Content
 	var entries any
 	if jsondoc.DecodeExact(fields[list], &entries) != nil {
 		return
@@ -63,7 +57,7 @@ func Mark(method, server string, fields map[string]json.RawMessage) {
 // descriptions, and the strings in structured content and resources. Values keep their types.
 // Binary data and URIs stay unchanged.
 func Sanitize(method string, fields map[string]json.RawMessage) {
-	for _, name := range []string{lists[method], "structuredContent", "description"} {
+	for _, name := range []string{methods.Of(method).Content, "structuredContent", "description"} {
 		if raw, ok := fields[name]; ok {
 			fields[name] = cleanJSON(raw, name != "structuredContent")
 		}

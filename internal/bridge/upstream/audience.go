@@ -13,6 +13,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // Join adds a session to the connection.
@@ -72,7 +73,7 @@ func (a *Audience) SetLevel(ctx context.Context, level string, params mcp.Params
 		a.RaiseLogLevel(ctx, level)
 		return nil
 	}
-	_, err := a.conn.Call(ctx, message.MethodSetLevel, params)
+	_, err := a.conn.Call(ctx, methods.SetLevel, params)
 	return err
 }
 
@@ -118,6 +119,6 @@ func (a *Audience) RaiseLogLevel(ctx context.Context, level string) {
 	}
 	a.conn.mu.Unlock()
 	if !enough {
-		_, _ = a.conn.Call(ctx, message.MethodSetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
+		_, _ = a.conn.Call(ctx, methods.SetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
 	}
 }

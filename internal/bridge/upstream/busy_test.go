@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/pipes"
 )
@@ -67,22 +68,22 @@ func (s *busyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *busyServer) answer(w http.ResponseWriter, r *http.Request, id json.RawMessage, method string) {
 	result := ""
 	switch {
-	case method == message.MethodListen, method == http.MethodGet:
+	case method == methods.Listen, method == http.MethodGet:
 		w.Header().Set("Content-Type", "text/event-stream")
-		if method == message.MethodListen {
+		if method == methods.Listen {
 			_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{\"notifications\":{\"toolsListChanged\":true},\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":%s}}}\n\n", id)
 		}
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 		return
-	case method == message.MethodDiscover && s.modern:
+	case method == methods.Discover && s.modern:
 		result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"busy","version":"1"}}}`
-	case method == message.MethodDiscover:
+	case method == methods.Discover:
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`, id)
 		return
-	case method == message.MethodInitialize:
+	case method == methods.Initialize:
 		result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"busy","version":"1"}}`
-	case method == message.MethodListTools:
+	case method == methods.ListTools:
 		result = `{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[]}`
 	default:
 		w.WriteHeader(http.StatusAccepted)
@@ -130,8 +131,8 @@ const busyWords = `{"jsonrpc":"2.0","id":null,"error":{"code":-32050,"message":"
 func TestAConnectionIsNotBegunAgainWhenItsServerIsBusyForAMoment(t *testing.T) {
 	t.Parallel()
 	for era, methods := range map[string][]string{
-		"modern": {message.MethodDiscover, message.MethodListen, message.MethodListTools},
-		"legacy": {message.MethodDiscover, message.MethodInitialize, http.MethodGet, message.NotificationInitialized, message.MethodListTools},
+		"modern": {methods.Discover, methods.Listen, methods.ListTools},
+		"legacy": {methods.Discover, methods.Initialize, http.MethodGet, methods.Initialized, methods.ListTools},
 	} {
 		for i, refused := range methods {
 			for name, after := range map[string]func() string{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // calls holds the calls in flight on a connection, and finds the call that a message of the server
@@ -33,7 +34,7 @@ func (c *calls) progress(params json.RawMessage) bool {
 	if x == nil || x.Progress.Alias == "" {
 		return false
 	}
-	x.Notify(message.NotificationProgress, params)
+	x.Notify(methods.Progress, params)
 	return true
 }
 
@@ -133,7 +134,7 @@ func (c *calls) touch() {
 // pack returns a message of the server for the SDK, with its parameters packed, and for a request
 // with the call that it belongs to, if that is known.
 func (c *calls) pack(m *jsonrpc.Request) *jsonrpc.Request {
-	if !message.Passes(m.Method) {
+	if !methods.Of(m.Method).ToClients() {
 		return m
 	}
 	serial, id := "", json.RawMessage(nil)
@@ -159,7 +160,7 @@ func (c *calls) onlyClientCall() (found *inflight.Call, several bool) {
 	c.conn.mu.Lock()
 	defer c.conn.mu.Unlock()
 	for _, x := range c.exchanges {
-		if x.Delivery.Result() != nil || !message.MayAsk(x.Method) {
+		if x.Delivery.Result() != nil || !methods.Of(x.Method).Asks {
 			continue // Its server cannot ask it anything.
 		}
 		if found != nil && (x.Client == nil || x.Client != found.Client) {
@@ -174,11 +175,11 @@ func (c *calls) onlyClientCall() (found *inflight.Call, several bool) {
 func (c *calls) notification(method string, params json.RawMessage) bool {
 	var x *inflight.Call
 	switch method {
-	case message.NotificationProgress:
+	case methods.Progress:
 		x = c.callByProgress(params)
-	case message.NotificationMessage:
+	case methods.LogMessage:
 		x = c.callLikely(func(x *inflight.Call) bool { return !x.Log.Filter || x.Wants(params) })
-	case message.NotificationElicitationComplete:
+	case methods.ElicitationComplete:
 		x = c.callLikely(func(x *inflight.Call) bool { return x.Ask != nil })
 		if x != nil && x.Ask == nil {
 			x = nil // Sessions are notified separately.
@@ -189,7 +190,7 @@ func (c *calls) notification(method string, params json.RawMessage) bool {
 	}
 	x.Outbox.Put(inflight.Notification{Method: method, Raw: params}, func(n inflight.Notification) { x.Notify(n.Method, n.Raw) })
 	// It may also concern a session of the shared connection.
-	return method != message.NotificationElicitationComplete || !c.conn.Shared
+	return method != methods.ElicitationComplete || !c.conn.Shared
 }
 
 // callByProgress returns the call in flight with the notification's progress token.

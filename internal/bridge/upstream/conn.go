@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -39,7 +40,7 @@ func (l *Conn) Finish(q *message.Request, x *inflight.Call) (mcp.Result, error) 
 	x.Delivery.SetResult(emptyResult) // There is an answer; its content is in result now.
 	switch {
 	case q.Era == message.Modern:
-		if _, list := message.ListOf[q.Method]; list {
+		if methods.Of(q.Method).IsList() {
 			if l.Era == message.Legacy {
 				delete(result.Fields, "ttlMs") // SDKs write 0 in versions that do not have it.
 			}
@@ -59,21 +60,6 @@ func (l *Conn) isBridge() bool {
 	info := l.session.InitializeResult().ServerInfo
 	return info != nil && info.Name == message.Implementation.Name
 }
-
-// CallModern sends a request of a legacy client. For a tool call, the SDK adds the headers that
-// repeat arguments, which the client did not send.
-func (l *Conn) CallModern(ctx context.Context, method string, params *message.Outgoing) error {
-	if method != message.MethodCallTool {
-		_, err := l.Call(ctx, method, params)
-		return err
-	}
-	// The SDK needs only the name. capture sends the parameters.
-	_, err := l.session.CallTool(context.WithValue(ctx, outgoingKey{}, params), &mcp.CallToolParams{Name: params.Tool})
-	return l.guard(err)
-}
-
-// outgoingKey is the context key of the parameters that replace those of the SDK.
-type outgoingKey struct{}
 
 // RequestHandler handles the messages that a server sends outside of answers.
 type RequestHandler interface {
@@ -131,6 +117,7 @@ func Dial(ctx context.Context, u *Server, g *credential.Grant, who ClientIdentit
 	client := mcp.NewClient(who.Info, l.options(who))
 	client.AddSendingMiddleware(l.capture)
 	client.AddReceivingMiddleware(l.receive)
+	message.SendExtensions(client)
 	version := u.Connector.Version()
 	ctx = context.WithValue(ctx, inflight.BridgePathKey{}, l.way)
 	openBy, _ := ctx.Deadline()
@@ -245,14 +232,11 @@ func (l *Conn) capture(next mcp.MethodHandler) mcp.MethodHandler {
 		return result, refusal.Explain(err, l.redactor())
 	}
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method == message.MethodDiscover || method == message.MethodInitialize {
+		if methods.Of(method).Introduces {
 			ctx = context.WithValue(ctx, inflight.MaxAnswerKey{}, MaxIntroduction)
 		}
-		if method == message.MethodDiscover {
+		if method == methods.Discover {
 			l.meta = maps.Clone(mcp.Meta(req.GetParams().GetMeta()))
-		}
-		if p, ok := ctx.Value(outgoingKey{}).(*message.Outgoing); ok {
-			req = &mcp.ClientRequest[mcp.Params]{Session: l.session, Params: p}
 		}
 		return l.send(ctx, method, req)
 	}
@@ -261,11 +245,12 @@ func (l *Conn) capture(next mcp.MethodHandler) mcp.MethodHandler {
 // receive handles messages of the server that the observer did not handle.
 func (l *Conn) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if !message.IsCall(method) {
+		m := methods.Of(method)
+		if m.Notification {
 			defer l.asked.LeaveNote()
 		}
-		switch method {
-		case message.MethodCreateMessage, message.MethodElicit, message.MethodRoots:
+		switch {
+		case m.IsQuestion():
 			if req.GetParams().GetMeta()[message.MetaCall] == inflight.RefusedExchange {
 				return nil, fault.TooManyQuestions(inflight.MaxQuestions)
 			}
@@ -278,14 +263,13 @@ func (l *Conn) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			params.Withdrawn = l.asked.Questions.Withdrawal(params.ID)
 			return l.peer.HandleRequest(ctx, l, method, params)
-		case message.NotificationProgress:
+		case method == methods.Progress:
 			params := message.Unpack(req.GetParams())
 			if l.Calls.progress(params.Raw) {
 				return nil, nil
 			}
 			l.peer.HandleNotification(l, method, params)
-		case message.NotificationMessage, message.NotificationResourceUpdated, message.NotificationElicitationComplete,
-			message.NotificationToolsChanged, message.NotificationPromptsChanged, message.NotificationResourcesChanged:
+		case m.ToClients():
 			l.Tools.noteChange(method)
 			l.peer.HandleNotification(l, method, message.Unpack(req.GetParams()))
 		}
@@ -357,16 +341,6 @@ func (l *Conn) ServerInfo() *mcp.Implementation { return l.session.InitializeRes
 
 // Instructions are the server's instructions for models.
 func (l *Conn) Instructions() string { return l.session.InitializeResult().Instructions }
-
-// ReadTools makes the SDK list the tools: it writes the headers that repeat a tool's arguments
-// only for tools that it has listed.
-func (l *Conn) ReadTools(ctx context.Context) {
-	for _, err := range l.session.Tools(ctx, nil) {
-		if err != nil {
-			break
-		}
-	}
-}
 
 // GraceContext ends when the calls in flight must have ended after a change of the server's
 // secrets.

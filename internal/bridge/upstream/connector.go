@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
@@ -141,7 +142,7 @@ func (c *Connector) connect(ctx context.Context, g *credential.Grant) (*Conn, er
 		c.publish(nil, true)
 		return nil, err
 	}
-	c.server.Availability.observe(g, began, c.server.Lists.count(message.MethodListTools), nil)
+	c.server.Availability.observe(g, began, c.server.Lists.count(methods.ListTools), nil)
 	uris := c.publish(l, false)
 	ctx, cancel := context.WithTimeout(ctx, c.server.Timing.Connect)
 	defer cancel()
@@ -267,7 +268,7 @@ func (c *Connector) probe(ctx context.Context, l *Conn) error {
 	if ctx.Err() != nil && err == nil {
 		err = ctx.Err()
 	}
-	c.server.Availability.observe(l.grant, began, c.server.Lists.count(message.MethodListTools), err)
+	c.server.Availability.observe(l.grant, began, c.server.Lists.count(methods.ListTools), err)
 	return err
 }
 

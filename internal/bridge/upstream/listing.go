@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
 )
@@ -28,15 +29,19 @@ type Item struct {
 	FromBridge bool // whether its server is a bridge
 }
 
-// ParamHeaders returns the headers that repeat arguments of a tool. A client may not send them,
-// but the server requires them.
-func (o *Lists) ParamHeaders(q *message.Request) http.Header {
+// RepeatHeaders returns the headers that repeat parts of a request, and that the SDK does not add: the
+// arguments of a tool, which only clients of 2026-07-28 over HTTP send, and the name in a method of an
+// extension. Servers of 2026-07-28 require them.
+func (o *Lists) RepeatHeaders(q *message.Request) http.Header {
+	if p, ok := q.Params.(*message.ExtensionParams); ok {
+		return p.Headers(q.Method)
+	}
 	p, ok := q.Params.(*mcp.CallToolParamsRaw)
-	if q.Header != nil || !ok {
+	if q.Era == message.Modern && q.Header != nil || !ok {
 		return message.ParamHeaders(q.Header)
 	}
 	found := http.Header{}
-	if tool, ok := o.Find(message.MethodListTools, p.Name); ok {
+	if tool, ok := o.Find(methods.ListTools, p.Name); ok {
 		for name, value := range message.HeadersOfCall(tool.Raw, p.Arguments) {
 			found.Set(name, value)
 		}
@@ -53,7 +58,7 @@ func (o *Lists) Filtered() bool {
 // changed.
 func (o *Lists) Offered(method string) []Item {
 	items := o.Items(method)
-	if method != message.MethodListTools || !o.Filtered() {
+	if method != methods.ListTools || !o.Filtered() {
 		return items
 	}
 	kept := make([]Item, 0, len(items))
@@ -87,7 +92,7 @@ func (o *Lists) Offers(ctx context.Context, tool string) bool {
 }
 
 func (o *Lists) has(tool string) bool {
-	_, ok := o.Find(message.MethodListTools, tool)
+	_, ok := o.Find(methods.ListTools, tool)
 	return ok
 }
 
@@ -147,7 +152,7 @@ type Lists struct {
 
 // itemsOf returns the entries of a list result.
 func itemsOf(method string, result *message.Result) ([]Item, error) {
-	shape := message.ListOf[method]
+	shape := methods.Of(method).List
 	var raws []json.RawMessage
 	if raw, ok := result.Fields[shape.Field]; ok {
 		if err := json.Unmarshal(raw, &raws); err != nil {
@@ -180,10 +185,10 @@ func sameItems(a, b []Item) bool {
 func (o *Lists) list(ctx context.Context, l *Conn) error {
 	caps := l.Capabilities()
 	offered := map[string]bool{
-		message.MethodListTools:     caps.Tools != nil,
-		message.MethodListPrompts:   caps.Prompts != nil,
-		message.MethodListResources: caps.Resources != nil,
-		message.MethodListTemplates: caps.Resources != nil,
+		methods.ListTools:     caps.Tools != nil,
+		methods.ListPrompts:   caps.Prompts != nil,
+		methods.ListResources: caps.Resources != nil,
+		methods.ListTemplates: caps.Resources != nil,
 	}
 	state := o.changes.Load()
 	lists, until := make(map[string][]Item, len(offered)), map[string]time.Time{}
@@ -192,12 +197,12 @@ func (o *Lists) list(ctx context.Context, l *Conn) error {
 			continue
 		}
 		items, good, err := listAll(ctx, l, method)
-		if err != nil && (method != message.MethodListTemplates || !fault.IsMethodNotFound(err)) {
+		if err != nil && (method != methods.ListTemplates || !fault.IsMethodNotFound(err)) {
 			return fmt.Errorf("%s: %w", method, err)
 		}
 		lists[method], until[method] = items, good
 	}
-	drifted := o.compareTools(lists[message.MethodListTools])
+	drifted := o.compareTools(lists[methods.ListTools])
 	o.server.mu.Lock()
 	if l.grant != o.server.grant {
 		o.server.mu.Unlock()
@@ -224,12 +229,9 @@ func (o *Lists) list(ctx context.Context, l *Conn) error {
 
 // changes returns the notifications for the differences between two states of the lists.
 func changes(before, after map[string][]Item) (notes []string) {
-	for note, methods := range message.ChangeOf {
-		for _, method := range methods {
-			if !sameItems(before[method], after[method]) {
-				notes = append(notes, note)
-				break
-			}
+	for _, note := range methods.Changes {
+		if slices.ContainsFunc(methods.Of(note).Outdates, func(list string) bool { return !sameItems(before[list], after[list]) }) {
+			notes = append(notes, note)
 		}
 	}
 	return notes
@@ -249,14 +251,14 @@ const (
 
 // listTooLarge says that a list exceeds its limits.
 func listTooLarge(method string) error {
-	what := message.ListOf[method].Field
+	what := methods.Of(method).List.Field
 	return &fault.TooMuch{Text: fmt.Sprintf("the server lists too much: at most %d %s of %d MiB in total are accepted",
 		MaxListed, what, MaxListedBytes>>20)}
 }
 
 // listEndless says that a list has no end.
 func listEndless(method string) error {
-	return &fault.TooMuch{Text: fmt.Sprintf("the server's list of %s has no end: its cursor repeats", message.ListOf[method].Field)}
+	return &fault.TooMuch{Text: fmt.Sprintf("the server's list of %s has no end: its cursor repeats", methods.Of(method).List.Field)}
 }
 
 // listAll reads a list of the server. until is how long it is good, zero if the server does not say.
@@ -374,7 +376,7 @@ func (o *Lists) accept(l *Conn, lists map[string][]Item, drifted string) (notes 
 	o.introduction = l.session.InitializeResult().Instructions
 	if was != "" {
 		o.server.Availability.health = o.server.Availability.health.After(health.Probe{
-			At: time.Now(), Tools: len(lists[message.MethodListTools]),
+			At: time.Now(), Tools: len(lists[methods.ListTools]),
 			Latency: time.Duration(o.server.Availability.health.LatencyMS) * time.Millisecond,
 		})
 	}

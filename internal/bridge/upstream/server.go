@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/outputs"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
@@ -157,7 +158,7 @@ func (u *Server) Inherit(old *Server) {
 	withdrawn := u.Config.Fault != ""
 	if !old.grant.Waiting && old.grant.Fault == "" && (u.grant.Usable() || withdrawn) && SameConfig(sameServer(old.Config), sameServer(u.Config)) {
 		u.Lists.Lists, u.Lists.introduction = maps.Clone(old.Lists.Lists), old.Lists.introduction
-		if u.Lists.compareTools(u.Lists.Lists[message.MethodListTools]) != "" {
+		if u.Lists.compareTools(u.Lists.Lists[methods.ListTools]) != "" {
 			u.Lists.Lists, u.Lists.introduction = map[string][]Item{}, ""
 		}
 	}

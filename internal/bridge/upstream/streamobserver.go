@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // streamTransport is the transport of a connection with a single stream for all messages, as in
@@ -256,7 +257,7 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 		x.Delivery.Memory.Sent()
 	}
 	switch {
-	case request.Method == message.NotificationCancelled:
+	case request.Method == methods.Cancelled:
 		c.withdrawn(request.Params)
 	case err != nil && request.IsCall():
 		c.forget(request.ID)
@@ -267,7 +268,7 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 // inWordsOfClient returns the notification that cancels the call x in the client's words. Other
 // messages stay.
 func inWordsOfClient(request *jsonrpc.Request, x *inflight.Call) *jsonrpc.Request {
-	if request.Method != message.NotificationCancelled || x == nil || x.Delivery.Withdrawn == nil {
+	if request.Method != methods.Cancelled || x == nil || x.Delivery.Withdrawn == nil {
 		return request
 	}
 	merged := *request
@@ -278,7 +279,7 @@ func inWordsOfClient(request *jsonrpc.Request, x *inflight.Call) *jsonrpc.Reques
 // observeQuestion keeps the server's open questions.
 func (c *streamObserver) observeQuestion(m *jsonrpc.Request) {
 	switch {
-	case m.Method == message.NotificationCancelled:
+	case m.Method == methods.Cancelled:
 		c.wire.link.asked.Questions.Withdraw(m.Params)
 	case m.IsCall():
 		c.wire.link.asked.Questions.Asked(idText(m.ID))
@@ -342,10 +343,10 @@ func (c *streamObserver) await(request *jsonrpc.Request, x *inflight.Call) {
 			delete(c.pending, id)
 		})
 	}
-	if request.Method == message.MethodDiscover || request.Method == message.MethodInitialize {
+	if methods.Of(request.Method).Introduces {
 		c.introduction = request.ID
 	}
-	if request.Method == message.MethodDiscover && c.wire.patience > 0 {
+	if request.Method == methods.Discover && c.wire.patience > 0 {
 		id := request.ID
 		c.probe = &id
 		time.AfterFunc(c.wire.patience, func() { c.giveUp(id) })
@@ -361,7 +362,7 @@ func (c *streamObserver) giveUp(id jsonrpc.ID) {
 		return
 	}
 	c.probe = nil
-	c.injected <- &jsonrpc.Response{ID: id, Error: fault.MethodNotFound(message.MethodDiscover)}
+	c.injected <- &jsonrpc.Response{ID: id, Error: fault.MethodNotFound(methods.Discover)}
 }
 
 // wayward returns the request with its hops.

@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // ToolsCheck compares the tools of a server with the audited tools.
@@ -66,12 +67,12 @@ func (t *ToolsCheck) compareOwn(ctx context.Context, state uint64) error {
 	u := t.conn.Upstream
 	var tools []Item
 	if t.conn.Capabilities().Tools != nil {
-		listed, _, err := listAll(ctx, t.conn, message.MethodListTools)
+		listed, _, err := listAll(ctx, t.conn, methods.ListTools)
 		if err != nil {
 			if fault.ConnectionLost(err) {
 				t.conn.Life.Retire()
 			}
-			return fmt.Errorf("%s: %w", message.MethodListTools, err)
+			return fmt.Errorf("%s: %w", methods.ListTools, err)
 		}
 		tools = listed
 	}
@@ -98,7 +99,7 @@ func (t *ToolsCheck) MayCall(ctx context.Context, q *message.Request) error {
 // noteChange makes all connections compare the tools again after the server's notification of
 // changed tools.
 func (t *ToolsCheck) noteChange(method string) {
-	if method == message.NotificationToolsChanged {
+	if method == methods.ToolsChanged {
 		t.conn.Upstream.Lists.changes.Add(1)
 	}
 }

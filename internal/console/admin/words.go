@@ -15,6 +15,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/web"
 )
 
@@ -165,7 +166,7 @@ func actorOf(p audit.Principal) string {
 // deedOf returns what an entry is about: a tool with its server, or an act by the name that
 // the trail has.
 func deedOf(e audit.Entry) string {
-	if e.Method == audit.MethodCallTool {
+	if e.Method == methods.CallTool {
 		return strings.TrimSpace(e.Server + " " + e.Tool)
 	}
 	return strings.TrimSpace(e.Method + " " + e.Action)

@@ -14,12 +14,7 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-)
-
-// The methods of MCP that a page uses.
-const (
-	methodList = "tools/list"
-	methodCall = "tools/call"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 const (
@@ -62,11 +57,13 @@ func encode(method string, keep int, p params) httpapi.RPC {
 }
 
 // List asks for a page of the tools.
-func List(cursor string) httpapi.RPC { return encode(methodList, mostListed, params{Cursor: cursor}) }
+func List(cursor string) httpapi.RPC {
+	return encode(methods.ListTools, mostListed, params{Cursor: cursor})
+}
 
 // Call calls a tool. The arguments are a JSON object.
 func Call(tool string, arguments json.RawMessage) httpapi.RPC {
-	return encode(methodCall, mostAnswered, params{Name: tool, Arguments: arguments})
+	return encode(methods.CallTool, mostAnswered, params{Name: tool, Arguments: arguments})
 }
 
 // Failure is an answer that is no result.

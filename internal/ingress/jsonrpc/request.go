@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/jsonscan"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // metaVersion is the member of _meta by which a request without a session says
@@ -31,7 +32,7 @@ type Request struct {
 }
 
 // IsToolCall reports whether m calls a tool.
-func (m *Request) IsToolCall() bool { return m.Method == audit.MethodCallTool }
+func (m *Request) IsToolCall() bool { return m.Method == methods.CallTool }
 
 // MaxBatch is how many members a batch may have, whatever the tier allows: each
 // call of one has its line in the audit trail. Clients that send batches at all

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // maxResult bounds what is read of an answer, in bytes.
@@ -103,7 +104,7 @@ func unpack(packed []byte) (a answer, err error) {
 // long.
 func (a answer) response(q *Question, now time.Time) *http.Response {
 	header := http.Header{"Content-Type": {"application/json"}}
-	if q.method == methodInitialize {
+	if q.method == methods.Initialize {
 		s, err := token.Claims(a.Session)
 		if err != nil || now.Sub(s.Issued) > sessionAge/2 {
 			return nil

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/route/snapshot"
 )
@@ -90,7 +91,7 @@ func New(o Options) (*Keeper, error) {
 // Answer returns what a bridge last answered to a question with the configuration that it has now,
 // nil if that is not known.
 func (k *Keeper) Answer(ctx context.Context, b route.Backend, q *Question) *http.Response {
-	if q.method == methodInitialized {
+	if q.method == methods.Initialized {
 		return responseOf(http.StatusAccepted, http.Header{}, nil)
 	}
 	if b.Configuration == "" {

@@ -15,13 +15,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 const (
-	methodInitialize  = "initialize"
-	methodDiscover    = "server/discover"
-	methodInitialized = "notifications/initialized"
-
 	headerSession = "Mcp-Session-Id"
 	headerVersion = "Mcp-Protocol-Version"
 	headerMethod  = "Mcp-Method"
@@ -34,9 +31,6 @@ const (
 	// form is part of every view: answers that another version has kept are not found by this one.
 	form = "1"
 )
-
-// lists are the methods of lists.
-var lists = []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
 
 // Question is a request whose answer may be kept.
 type Question struct {
@@ -108,7 +102,7 @@ func mayAsk(header http.Header, messages []jsonrpc.Request) bool {
 }
 
 func isKept(method string) bool {
-	return method == methodInitialize || method == methodDiscover || slices.Contains(lists, method)
+	return methods.Of(method).Introduces || methods.Of(method).IsList()
 }
 
 // acceptsBoth reports whether a bridge would not refuse the request for its Accept header.
@@ -129,7 +123,7 @@ func knows(meta map[string]jsontext.Value) bool {
 // begunSession is the notification of a client whose session was begun by a kept answer. The bridge
 // restores such a session as one that has begun, so nobody else needs it.
 func begunSession(a ask, session string, now time.Time) *Question {
-	if a.Method != methodInitialized || len(a.ID) > 0 || !lives(session, now) {
+	if a.Method != methods.Initialized || len(a.ID) > 0 || !lives(session, now) {
 		return nil
 	}
 	return &Question{method: a.Method}
@@ -146,7 +140,7 @@ func lives(session string, now time.Time) bool {
 func (q *Question) name(a *ask, header http.Header, now time.Time) bool {
 	p := &a.Params
 	switch {
-	case a.Method == methodInitialize:
+	case a.Method == methods.Initialize:
 		return q.nameFirst(a, header)
 	case len(p.Version)+len(p.Client)+len(p.Capabilities) > 0:
 		return false
@@ -179,7 +173,7 @@ func (q *Question) nameModern(a *ask, header http.Header) bool {
 // nameOfSession names the answers to a request whose session says who its client is.
 func (q *Question) nameOfSession(a *ask, header http.Header, now time.Time) bool {
 	s, err := token.Claims(header.Get(headerSession))
-	if err != nil || now.Sub(s.Issued) >= sessionAge || a.Method == methodDiscover || len(a.Params.Meta[metaVersion]) > 0 {
+	if err != nil || now.Sub(s.Issued) >= sessionAge || a.Method == methods.Discover || len(a.Params.Meta[metaVersion]) > 0 {
 		return false
 	}
 	q.shared = view(a.Method, s.Version)
@@ -199,4 +193,4 @@ func view(method string, parts ...string) string {
 }
 
 // NeedsNoBridge reports whether the answer is the same whether or not the bridge runs.
-func (q *Question) NeedsNoBridge() bool { return q.method == methodInitialized }
+func (q *Question) NeedsNoBridge() bool { return q.method == methods.Initialized }

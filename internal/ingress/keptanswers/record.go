@@ -15,6 +15,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -32,7 +33,7 @@ type recorded struct {
 // Record has the answer of a bridge kept when its reader has read it to its end, if the bridge says
 // that it may be.
 func (k *Keeper) Record(bridge types.UID, q *Question, res *http.Response) {
-	if q.method == methodInitialized || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" {
+	if q.method == methods.Initialized || res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "" {
 		return
 	}
 	res.Body = &recording{ReadCloser: res.Body, keeper: k, of: res, recorded: recorded{
@@ -102,7 +103,7 @@ func (r *recording) end() {
 // keep keeps an answer, and returns what came of it.
 func (k *Keeper) keep(ctx context.Context, r recorded) (result string) {
 	a, err := parseAnswer(r.raw, r.events)
-	if err == nil && r.question.method == methodInitialize {
+	if err == nil && r.question.method == methods.Initialize {
 		a.Session = r.session
 		_, err = token.Claims(r.session) // A bridge does not restore any other session.
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -37,7 +38,7 @@ type LimitData struct {
 // 2026-07-28 is an answer like any other: @github/copilot 1.0.102 sends nothing more after a 429
 // or 503 to subscriptions/listen, and goes on without the stream after an error of JSON-RPC.
 func (l *LimitData) Status(p *httpapi.Problem, requests []jsonrpc.Request) int {
-	if l != nil && len(requests) == 1 && requests[0].Method == MethodListen {
+	if l != nil && len(requests) == 1 && methods.Of(requests[0].Method).Stream {
 		return http.StatusOK
 	}
 	return p.Status

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 const (
@@ -23,23 +24,16 @@ const (
 	openingsEvery = 100 * time.Millisecond
 )
 
-// openings are the requests that begin a session, keep it, or list what there is. They use nothing
-// that a tier counts: no server does anything for them.
-var openings = map[string]bool{
-	"initialize": true, "server/discover": true, "ping": true,
-	"tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true,
-	MethodListen: true,
-}
-
 // errTooManyOpenings refuses more of them.
 var errTooManyOpenings = httpapi.New(http.StatusTooManyRequests, "too_many_openings",
 	"Clients of this user begin sessions and list tools more than ten times a second; wait before the next time.")
 
-// Calls returns how many requests of a batch count against a tier: all but openings.
+// Calls returns how many requests of a batch count against a tier: all but openings, for which no
+// server does anything.
 func Calls(requests []jsonrpc.Request) int {
 	n := 0
 	for _, r := range requests {
-		if !openings[r.Method] {
+		if !methods.Of(r.Method).Opening {
 			n++
 		}
 	}

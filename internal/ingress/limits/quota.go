@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -27,10 +28,6 @@ type Counts interface {
 	// Known returns what is left, and takes nothing.
 	Known(ctx context.Context, bridge types.UID, tier quota.Tier) quota.Verdict
 }
-
-// MethodListen is the request of 2026-07-28 that stays open for what the servers
-// have to tell, as a GET does in the earlier versions.
-const MethodListen = "subscriptions/listen"
 
 // Account is whose quota a request is counted against.
 type Account struct {
@@ -106,7 +103,7 @@ func (q *Quota) TakeBatch(ctx context.Context, answer http.Header, a *Account, b
 	if want.Requests > 0 {
 		want.Slot = quota.Calls
 	}
-	if len(requests) == 1 && requests[0].Method == MethodListen {
+	if len(requests) == 1 && methods.Of(requests[0].Method).Stream {
 		want.Slot = quota.Streams
 	}
 	return q.take(ctx, answer, a, want)

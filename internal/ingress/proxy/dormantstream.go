@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/inflight"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -41,7 +41,7 @@ func (x *Request) listensOnly() bool {
 	case x.SSE:
 		return false
 	}
-	return len(x.Messages) == 1 && x.Messages[0].Method == limits.MethodListen
+	return len(x.Messages) == 1 && methods.Of(x.Messages[0].Method).Stream
 }
 
 // resumesAnswer reports whether a stream continues the answer to a call, by the id
