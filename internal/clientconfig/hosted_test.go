@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,9 +23,9 @@ func TestSnippetsAreInTheFormThatClientsRead(t *testing.T) {
 	const url = "https://b.example.com/u/alice/mcp"
 	want := map[string][3]string{ // With the key of the environment, without a key, and with the key in the text.
 		"claude-code": {
-			`claude mcp add --transport http hb URL --header "Authorization: Bearer $HB_KEY"`,
-			`claude mcp add --transport http hb URL`,
-			`claude mcp add --transport http hb URL --header "Authorization: Bearer KEY"`,
+			`claude mcp add --scope user --transport http hb URL --header 'Authorization: Bearer ${HB_KEY}'`,
+			`claude mcp add --scope user --transport http hb URL`,
+			`claude mcp add --scope user --transport http hb URL --header 'Authorization: Bearer KEY'`,
 		},
 		"cursor": {
 			`{"mcpServers":{"hb":{"url":"URL","headers":{"Authorization":"Bearer ${env:HB_KEY}"}}}}`,
@@ -81,6 +83,19 @@ func TestSnippetsAreInTheFormThatClientsRead(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNoShellPutsTheKeyOfTheEnvironmentIntoAFile runs the command for Claude Code, which writes its
+// arguments into a file, with a program in its place that prints them.
+func TestNoShellPutsTheKeyOfTheEnvironmentIntoAFile(t *testing.T) {
+	steps := Hosted(Bridge{URL: "URL", Keyed: true})
+	i := slices.IndexFunc(steps, func(s Steps) bool { return s.Client == "claude-code" })
+	command := exec.CommandContext(t.Context(), "sh", "-c", `claude() { printf '%s\n' "$@"; }; `+steps[i].Text)
+	command.Env = []string{KeyVariable + "=secret"}
+	want := "mcp\nadd\n--scope\nuser\n--transport\nhttp\nhb\nURL\n--header\nAuthorization: Bearer ${HB_KEY}\n"
+	if diff := cmp.Diff(want, string(must.Value(command.Output())(t))); diff != "" {
+		t.Errorf("the arguments differ (-want +got):\n%s", diff)
 	}
 }
 

@@ -55,7 +55,8 @@ func (c Client) prepare(w Window) (start, error) {
 	case m != nil:
 		files[m[1]] = text
 	case stepCommand.MatchString(steps.How):
-		s.first = append(slices.Clip(s.first), []string{"sh", "-c", text})
+		// No folder is named, so that it is another one than that in which the client is used.
+		s.first = append(slices.Clip(s.first), []string{"env", "--chdir=" + w.Home, "sh", "-c", text})
 	default:
 		return start{}, fmt.Errorf("the steps for %s name neither a file in the home nor a terminal: %s", c.Name, steps.How)
 	}
