@@ -132,7 +132,8 @@ func (w Window) run(ctx context.Context, s start, command []string) (string, err
 		}
 	}
 	all := map[string]string{
-		"PATH": filepath.Dir(s.run[0]) + ":" + filepath.Dir(w.Node) + ":/usr/local/bin:/usr/bin:/bin", "HOME": w.Home, "TMPDIR": filepath.Join(w.Home, "tmp"),
+		"PATH": filepath.Dir(s.run[0]) + ":" + filepath.Dir(w.Node) + ":/usr/local/bin:/usr/bin:/bin",
+		"HOME": w.Home, "TMPDIR": filepath.Join(w.Home, "tmp"),
 		"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1", "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1,localhost",
 		"DO_NOT_TRACK": "1", "OTEL_SDK_DISABLED": "true",
 	}
