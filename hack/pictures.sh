@@ -14,7 +14,8 @@ images=docs/images
 # What the pictures show, and how they are taken.
 inputs() {
     git ls-files --cached --others --exclude-standard -- \
-        internal/console/{pages,states.go,words.go,admin/pages,admin/chart.go,admin/words.go} internal/web test/e2e/pictures_test.go |
+        internal/console/{pages,states.go,words.go,admin/pages,admin/chart.go,admin/words.go} internal/web \
+        internal/clientconfig/{clients,hosted}.go test/e2e/pictures_test.go |
         LC_ALL=C sort | xargs sha256sum | sha256sum | cut -d' ' -f1
 }
 

@@ -4,6 +4,7 @@
 package clientconfig
 
 import (
+	"cmp"
 	"path"
 	"strings"
 )
@@ -39,14 +40,12 @@ func Hosted(b Bridge) []Steps {
 	return all
 }
 
-// claudeCommand returns the command that adds the bridge to Claude Code.
+// claudeCommand returns the command that adds the bridge to Claude Code, in all folders. The shell
+// leaves the variable as it is, since Claude Code writes the header into its file.
 func claudeCommand(b Bridge) string {
-	command := "claude mcp add --transport http " + b.Name + " " + b.URL
-	switch {
-	case b.Key != "":
-		command += ` --header "Authorization: Bearer ` + b.Key + `"`
-	case b.Keyed:
-		command += ` --header "Authorization: Bearer $` + KeyVariable + `"`
+	command := "claude mcp add --scope user --transport http " + b.Name + " " + b.URL
+	if b.Keyed {
+		command += " --header 'Authorization: Bearer " + cmp.Or(b.Key, fromEnvironment) + "'"
 	}
 	return command
 }
@@ -56,7 +55,7 @@ func (c Client) how(b Bridge) string {
 	begin := "Put this into " + c.place()
 	switch {
 	case c.Name == "claude-code" && b.Keyed && b.Key == "":
-		return "Put your key into the variable " + KeyVariable + ", and run in a terminal:"
+		return "Put your key into the variable " + KeyVariable + " where " + c.Title + " starts, and run in a terminal:"
 	case c.Name == "claude-code":
 		return "Run in a terminal:"
 	case !b.Keyed || b.Key != "":

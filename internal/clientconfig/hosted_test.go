@@ -4,7 +4,11 @@
 package clientconfig
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,64 +17,64 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
-// TestSnippetsAreInTheFormThatClientsRead has the texts as the clients themselves read them,
-// without white space but for that of commands.
+// TestSnippetsAreInTheFormThatClientsRead has the texts as the clients themselves read them, JSON
+// without white space between its values.
 func TestSnippetsAreInTheFormThatClientsRead(t *testing.T) {
 	const url = "https://b.example.com/u/alice/mcp"
 	want := map[string][3]string{ // With the key of the environment, without a key, and with the key in the text.
 		"claude-code": {
-			`claude mcp add --transport http hb URL --header "Authorization: Bearer $HB_KEY"`,
-			`claude mcp add --transport http hb URL`,
-			`claude mcp add --transport http hb URL --header "Authorization: Bearer KEY"`,
+			`claude mcp add --scope user --transport http hb URL --header 'Authorization: Bearer ${HB_KEY}'`,
+			`claude mcp add --scope user --transport http hb URL`,
+			`claude mcp add --scope user --transport http hb URL --header 'Authorization: Bearer KEY'`,
 		},
 		"cursor": {
-			`{"mcpServers":{"hb":{"url":"URL","headers":{"Authorization":"Bearer${env:HB_KEY}"}}}}`,
+			`{"mcpServers":{"hb":{"url":"URL","headers":{"Authorization":"Bearer ${env:HB_KEY}"}}}}`,
 			`{"mcpServers":{"hb":{"url":"URL"}}}`,
-			`{"mcpServers":{"hb":{"url":"URL","headers":{"Authorization":"BearerKEY"}}}}`,
+			`{"mcpServers":{"hb":{"url":"URL","headers":{"Authorization":"Bearer KEY"}}}}`,
 		},
 		"vscode": {
-			`{"inputs":[{"type":"promptString","id":"key","description":"APIkey","password":true}],` +
-				`"servers":{"hb":{"type":"http","url":"URL","headers":{"Authorization":"Bearer${input:key}"}}}}`,
+			`{"inputs":[{"type":"promptString","id":"key","description":"API key","password":true}],` +
+				`"servers":{"hb":{"type":"http","url":"URL","headers":{"Authorization":"Bearer ${input:key}"}}}}`,
 			`{"servers":{"hb":{"type":"http","url":"URL"}}}`,
-			`{"servers":{"hb":{"type":"http","url":"URL","headers":{"Authorization":"BearerKEY"}}}}`,
+			`{"servers":{"hb":{"type":"http","url":"URL","headers":{"Authorization":"Bearer KEY"}}}}`,
 		},
 		"codex": {
-			`[mcp_servers.hb]url="URL"bearer_token_env_var="HB_KEY"required=true`,
-			`[mcp_servers.hb]url="URL"required=true`,
-			`[mcp_servers.hb]url="URL"http_headers={Authorization="BearerKEY"}required=true`,
+			"[mcp_servers.hb]\nurl = \"URL\"\nbearer_token_env_var = \"HB_KEY\"\nrequired = true",
+			"[mcp_servers.hb]\nurl = \"URL\"\nrequired = true",
+			"[mcp_servers.hb]\nurl = \"URL\"\nhttp_headers = {Authorization = \"Bearer KEY\"}\nrequired = true",
 		},
 		"gemini": {
-			`{"mcpServers":{"hb":{"httpUrl":"URL","headers":{"Authorization":"Bearer${HB_KEY}"}}}}`,
+			`{"mcpServers":{"hb":{"httpUrl":"URL","headers":{"Authorization":"Bearer ${HB_KEY}"}}}}`,
 			`{"mcpServers":{"hb":{"httpUrl":"URL"}}}`,
-			`{"mcpServers":{"hb":{"httpUrl":"URL","headers":{"Authorization":"BearerKEY"}}}}`,
+			`{"mcpServers":{"hb":{"httpUrl":"URL","headers":{"Authorization":"Bearer KEY"}}}}`,
 		},
 		"copilot": {
-			`{"mcpServers":{"hb":{"type":"http","url":"URL","headers":{"Authorization":"Bearer${HB_KEY}"},"tools":["*"]}}}`,
+			`{"mcpServers":{"hb":{"type":"http","url":"URL","headers":{"Authorization":"Bearer ${HB_KEY}"},"tools":["*"]}}}`,
 			`{"mcpServers":{"hb":{"type":"http","url":"URL","tools":["*"]}}}`,
-			`{"mcpServers":{"hb":{"type":"http","url":"URL","headers":{"Authorization":"BearerKEY"},"tools":["*"]}}}`,
+			`{"mcpServers":{"hb":{"type":"http","url":"URL","headers":{"Authorization":"Bearer KEY"},"tools":["*"]}}}`,
 		},
 		"opencode": {
-			`{"mcp":{"hb":{"type":"remote","url":"URL","headers":{"Authorization":"Bearer{env:HB_KEY}"},"oauth":false}}}`,
+			`{"mcp":{"hb":{"type":"remote","url":"URL","headers":{"Authorization":"Bearer {env:HB_KEY}"},"oauth":false}}}`,
 			`{"mcp":{"hb":{"type":"remote","url":"URL"}}}`,
-			`{"mcp":{"hb":{"type":"remote","url":"URL","headers":{"Authorization":"BearerKEY"},"oauth":false}}}`,
+			`{"mcp":{"hb":{"type":"remote","url":"URL","headers":{"Authorization":"Bearer KEY"},"oauth":false}}}`,
 		},
 		"qwen": {
-			`{"mcpServers":{"hb":{"httpUrl":"URL","headers":{"Authorization":"Bearer${HB_KEY}"}}}}`,
+			`{"mcpServers":{"hb":{"httpUrl":"URL","headers":{"Authorization":"Bearer ${HB_KEY}"}}}}`,
 			`{"mcpServers":{"hb":{"httpUrl":"URL"}}}`,
-			`{"mcpServers":{"hb":{"httpUrl":"URL","headers":{"Authorization":"BearerKEY"}}}}`,
+			`{"mcpServers":{"hb":{"httpUrl":"URL","headers":{"Authorization":"Bearer KEY"}}}}`,
 		},
 		"cline": {
-			`{"mcpServers":{"hb":{"type":"streamableHttp","url":"URL","headers":{"Authorization":"BearerYOUR_KEY"}}}}`,
+			`{"mcpServers":{"hb":{"type":"streamableHttp","url":"URL","headers":{"Authorization":"Bearer YOUR_KEY"}}}}`,
 			`{"mcpServers":{"hb":{"type":"streamableHttp","url":"URL"}}}`,
-			`{"mcpServers":{"hb":{"type":"streamableHttp","url":"URL","headers":{"Authorization":"BearerKEY"}}}}`,
+			`{"mcpServers":{"hb":{"type":"streamableHttp","url":"URL","headers":{"Authorization":"Bearer KEY"}}}}`,
 		},
 	}
 	got := map[string][3]string{}
 	for i, b := range []Bridge{{URL: url, Keyed: true}, {URL: url}, {URL: url, Keyed: true, Key: "KEY"}} {
 		for _, s := range Hosted(b) {
 			text := strings.ReplaceAll(s.Text, url, "URL")
-			if !strings.HasPrefix(text, "claude ") {
-				text = strings.NewReplacer(" ", "", "\n", "").Replace(text)
+			if strings.HasPrefix(text, "{") {
+				text = compact(t, []byte(text))
 			}
 			of := got[s.Client]
 			of[i] = text
@@ -79,6 +83,60 @@ func TestSnippetsAreInTheFormThatClientsRead(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNoShellPutsTheKeyOfTheEnvironmentIntoAFile runs the command for Claude Code, which writes its
+// arguments into a file, with a program in its place that prints them.
+func TestNoShellPutsTheKeyOfTheEnvironmentIntoAFile(t *testing.T) {
+	steps := Hosted(Bridge{URL: "URL", Keyed: true})
+	i := slices.IndexFunc(steps, func(s Steps) bool { return s.Client == "claude-code" })
+	command := exec.CommandContext(t.Context(), "sh", "-c", `claude() { printf '%s\n' "$@"; }; `+steps[i].Text)
+	command.Env = []string{KeyVariable + "=secret"}
+	want := "mcp\nadd\n--scope\nuser\n--transport\nhttp\nhb\nURL\n--header\nAuthorization: Bearer ${HB_KEY}\n"
+	if diff := cmp.Diff(want, string(must.Value(command.Output())(t))); diff != "" {
+		t.Errorf("the arguments differ (-want +got):\n%s", diff)
+	}
+}
+
+// compact parses JSON and returns it without white space between its values.
+func compact(t *testing.T, content []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	must.Succeed(t, json.Compact(&b, content))
+	return b.String()
+}
+
+// TestNoTextForAClientWithADesktopHasWhatItsDocumentationDoesNotName has the complete files of
+// clients that no test can run, with the names of their documentation as of November 2026:
+//   - https://modelcontextprotocol.io/docs/develop/connect-local-servers
+//   - https://cursor.com/docs/mcp
+//   - https://code.visualstudio.com/docs/agents/reference/mcp-configuration
+//   - https://docs.windsurf.com/windsurf/cascade/mcp
+func TestNoTextForAClientWithADesktopHasWhatItsDocumentationDoesNotName(t *testing.T) {
+	program := Bridge{Name: "b", Command: "/p", Args: []string{"-x"}}
+	remote := Bridge{Name: "b", URL: "URL"}
+	keyed := Bridge{Name: "b", URL: "URL", Keyed: true}
+	for _, tt := range []struct {
+		client string
+		bridge Bridge
+		want   string
+	}{
+		{"claude-desktop", program, `{"mcpServers":{"b":{"command":"/p","args":["-x"]}}}`},
+		{"cursor", program, `{"mcpServers":{"b":{"command":"/p","args":["-x"]}}}`},
+		{"cursor", remote, `{"mcpServers":{"b":{"url":"URL"}}}`},
+		{"cursor", keyed, `{"mcpServers":{"b":{"url":"URL","headers":{"Authorization":"Bearer ${env:HB_KEY}"}}}}`},
+		{"vscode", program, `{"servers":{"b":{"type":"stdio","command":"/p","args":["-x"]}}}`},
+		{"vscode", remote, `{"servers":{"b":{"type":"http","url":"URL"}}}`},
+		{"vscode", keyed, `{"inputs":[{"type":"promptString","id":"key","description":"API key","password":true}],` +
+			`"servers":{"b":{"type":"http","url":"URL","headers":{"Authorization":"Bearer ${input:key}"}}}}`},
+		{"windsurf", program, `{"mcpServers":{"b":{"command":"/p","args":["-x"]}}}`},
+		{"windsurf", remote, `{"mcpServers":{"b":{"serverUrl":"URL"}}}`},
+	} {
+		client := must.Value(Find(tt.client))(t)
+		if diff := cmp.Diff(tt.want, compact(t, must.Value(client.Snippet(tt.bridge))(t))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.client, diff)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+
+	"github.com/hostedbridge/hostedbridge/internal/clientconfig"
 )
 
 // object is one of JSON.
@@ -18,13 +20,13 @@ const fakeKey = "sk-none"
 // All returns the clients.
 func All() []Client {
 	all := []Client{
-		{Name: "Claude Code", Package: "@anthropic-ai/claude-code", start: claudeCode},
-		{Name: "Codex", Package: "@openai/codex", start: codex},
-		{Name: "Gemini CLI", Package: "@google/gemini-cli", start: geminiCLI},
-		{Name: "Copilot CLI", Package: "@github/copilot", start: copilotCLI},
-		{Name: "opencode", Package: "opencode-ai", start: opencode},
-		{Name: "Qwen Code", Package: "@qwen-code/qwen-code", start: qwenCode},
-		{Name: "Cline", Package: "cline", start: cline},
+		{Name: "Claude Code", Package: "@anthropic-ai/claude-code", config: "claude-code", start: claudeCode},
+		{Name: "Codex", Package: "@openai/codex", config: "codex", start: codex},
+		{Name: "Gemini CLI", Package: "@google/gemini-cli", config: "gemini", start: geminiCLI},
+		{Name: "Copilot CLI", Package: "@github/copilot", config: "copilot", start: copilotCLI},
+		{Name: "opencode", Package: "opencode-ai", config: "opencode", start: opencode},
+		{Name: "Qwen Code", Package: "@qwen-code/qwen-code", config: "qwen", start: qwenCode},
+		{Name: "Cline", Package: "cline", config: "cline", start: cline},
 		{Name: "mcporter", Package: "mcporter", OneCall: "each of its commands is a session", NoModel: true, start: program("mcporter")},
 	}
 	for _, library := range []struct{ name, pkg string }{
@@ -47,14 +49,6 @@ func arch() string {
 	return runtime.GOARCH
 }
 
-// headers are those of requests to the bridge.
-func (w Window) headers() object {
-	if w.Key == "" {
-		return object{}
-	}
-	return object{"Authorization": "Bearer " + w.Key}
-}
-
 // file returns the path of a file of the packages.
 func (w Window) file(format string, a ...any) string {
 	return filepath.Join(w.Modules, filepath.FromSlash(fmt.Sprintf(format, a...)))
@@ -65,12 +59,9 @@ func (w Window) file(format string, a ...any) string {
 func claudeCode(w Window) start {
 	program := w.file("@anthropic-ai/claude-code-linux-%s/claude", arch())
 	return start{
-		run:    []string{program, "--print", Prompt, "--allowedTools", "mcp__" + Server},
+		run:    []string{program, "--print", Prompt, "--allowedTools", "mcp__" + clientconfig.HostedName},
 		status: []string{program, "mcp", "list"},
-		files: map[string]any{".claude.json": object{
-			"hasCompletedOnboarding": true,
-			"mcpServers":             object{Server: object{"type": "http", "url": w.URL, "headers": w.headers()}},
-		}},
+		files:  map[string]any{".claude.json": object{"hasCompletedOnboarding": true}},
 		env: map[string]string{
 			"ANTHROPIC_BASE_URL": w.Model, "ANTHROPIC_API_KEY": fakeKey,
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
@@ -79,52 +70,35 @@ func claudeCode(w Window) start {
 }
 
 func codex(w Window) start {
-	key := ""
-	if w.Key != "" {
-		key = `bearer_token_env_var = "HB_KEY"`
-	}
 	program := w.file("@openai/codex/bin/codex.js")
-	config := fmt.Sprintf(`
-model = %[1]q
-model_provider = "stand-in"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-
-[analytics]
-enabled = false
-
-[model_providers.stand-in]
-name = "stand-in"
-base_url = "%[2]s/v1"
-wire_api = "responses"
-env_key = "MODEL_KEY"
-
-[mcp_servers.%[3]s]
-url = %[4]q
-%[5]s
-`, Name, w.Model, Server, w.URL, key)
+	run := []string{w.Node, program, "exec", "--skip-git-repo-check"}
+	for _, setting := range []string{
+		`model="` + Name + `"`, `model_provider="stand-in"`,
+		`model_providers.stand-in={name="stand-in",base_url="` + w.Model + `/v1",wire_api="responses",env_key="MODEL_KEY"}`,
+		`approval_policy="never"`, `sandbox_mode="danger-full-access"`, "check_for_update_on_startup=false", "analytics.enabled=false",
+	} {
+		run = append(run, "--config", setting)
+	}
 	return start{
-		run:    []string{w.Node, program, "exec", "--skip-git-repo-check", Prompt},
+		run:    append(run, Prompt),
 		status: []string{w.Node, program, "mcp", "list"},
-		files:  map[string]any{".codex/config.toml": config},
-		env:    map[string]string{"MODEL_KEY": fakeKey, "HB_KEY": w.Key},
+		env:    map[string]string{"MODEL_KEY": fakeKey},
 	}
 }
 
+// geminiCLI has what a run needs besides the bridge in the settings of its folder, which is trusted.
 func geminiCLI(w Window) start {
 	program := w.file("@google/gemini-cli/bundle/gemini.js")
 	return start{
 		run:    []string{w.Node, program, "--prompt", Prompt, "--model", "gemini-2.5-pro", "--yolo"},
 		status: []string{w.Node, program, "mcp", "list"},
-		files: map[string]any{".gemini/settings.json": object{
-			"general":    object{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
-			"privacy":    object{"usageStatisticsEnabled": false},
-			"telemetry":  object{"enabled": false},
-			"security":   object{"auth": object{"selectedType": "gemini-api-key"}, "folderTrust": object{"enabled": false}},
-			"mcpServers": object{Server: object{"httpUrl": w.URL, "headers": w.headers()}},
+		files: map[string]any{"work/.gemini/settings.json": object{
+			"general":   object{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+			"privacy":   object{"usageStatisticsEnabled": false},
+			"telemetry": object{"enabled": false},
+			"security":  object{"auth": object{"selectedType": "gemini-api-key"}},
 		}},
-		env: map[string]string{"GEMINI_API_KEY": fakeKey, "GOOGLE_GEMINI_BASE_URL": w.Model},
+		env: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_API_KEY": fakeKey, "GOOGLE_GEMINI_BASE_URL": w.Model},
 	}
 }
 
@@ -133,9 +107,6 @@ func copilotCLI(w Window) start {
 	return start{
 		run:    []string{w.Node, program, "--prompt", Prompt, "--allow-all-tools", "--no-auto-update"},
 		status: []string{w.Node, program, "mcp", "list"},
-		files: map[string]any{".copilot/mcp-config.json": object{
-			"mcpServers": object{Server: object{"type": "http", "url": w.URL, "headers": w.headers(), "tools": []string{"*"}}},
-		}},
 		env: map[string]string{
 			"COPILOT_PROVIDER_BASE_URL": w.Model + "/v1", "COPILOT_PROVIDER_API_KEY": fakeKey, "COPILOT_MODEL": Name,
 			"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
@@ -143,21 +114,27 @@ func copilotCLI(w Window) start {
 	}
 }
 
+// settings is the file of what a run needs besides the bridge, for clients to which the environment
+// names another one.
+const settings = "settings.json"
+
 // opencode takes the program of its package for the platform, as claudeCode does.
 func opencode(w Window) start {
 	program := w.file("opencode-linux-%s/bin/opencode", arch())
 	return start{
 		run:    []string{program, "run", Prompt},
 		status: []string{program, "mcp", "list"},
-		files: map[string]any{".config/opencode/opencode.json": object{
+		files: map[string]any{settings: object{
 			"autoupdate": false, "share": "disabled", "model": "stand-in/" + Name,
 			"provider": object{"stand-in": object{
 				"npm": "@ai-sdk/openai-compatible", "options": object{"baseURL": w.Model + "/v1", "apiKey": fakeKey},
 				"models": object{Name: object{"name": Name, "tool_call": true}},
 			}},
-			"mcp": object{Server: object{"type": "remote", "url": w.URL, "headers": w.headers(), "enabled": true}},
 		}},
-		env: map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
+		env: map[string]string{
+			"OPENCODE_CONFIG":             filepath.Join(w.Home, settings),
+			"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
+		},
 	}
 }
 
@@ -169,13 +146,15 @@ func qwenCode(w Window) start {
 			"--openai-api-key", fakeKey, "--openai-base-url", w.Model + "/v1",
 		},
 		status: []string{w.Node, program, "mcp", "list"},
-		files: map[string]any{".qwen/settings.json": object{
-			"general":    object{"enableAutoUpdate": false},
-			"privacy":    object{"usageStatisticsEnabled": false},
-			"telemetry":  object{"enabled": false},
-			"mcpServers": object{Server: object{"httpUrl": w.URL, "headers": w.headers()}},
+		files: map[string]any{settings: object{
+			"general":   object{"enableAutoUpdate": false},
+			"privacy":   object{"usageStatisticsEnabled": false},
+			"telemetry": object{"enabled": false},
 		}},
-		env: map[string]string{"QWEN_CODE_SUPPRESS_YOLO_WARNING": "1"},
+		env: map[string]string{
+			"QWEN_CODE_SYSTEM_SETTINGS_PATH":  filepath.Join(w.Home, settings),
+			"QWEN_CODE_SUPPRESS_YOLO_WARNING": "1",
+		},
 	}
 }
 
@@ -185,20 +164,21 @@ func cline(w Window) start {
 	return start{
 		first: [][]string{{program, "auth", "--provider", "openai", "--apikey", fakeKey, "--modelid", Name, "--baseurl", w.Model + "/v1"}},
 		run:   []string{program, "--json", Prompt},
-		files: map[string]any{".cline/data/settings/cline_mcp_settings.json": object{
-			"mcpServers": object{Server: object{"type": "streamableHttp", "url": w.URL, "headers": w.headers()}},
-		}},
-		env: map[string]string{"CLINE_SESSION_BACKEND_MODE": "local", "CLINE_NO_AUTO_UPDATE": "1"},
+		env:   map[string]string{"CLINE_SESSION_BACKEND_MODE": "local", "CLINE_NO_AUTO_UPDATE": "1"},
 	}
 }
 
 // program starts programs.mjs with one of the libraries.
 func program(pkg string) func(Window) start {
 	return func(w Window) start {
+		headers := object{}
+		if w.Key != "" {
+			headers["Authorization"] = "Bearer " + w.Key
+		}
 		return start{
 			run: []string{w.Node, filepath.Join(filepath.Dir(w.Modules), "programs.mjs"), pkg},
 			files: map[string]any{"work/config/mcporter.json": object{
-				"mcpServers": object{Server: object{"baseUrl": w.URL, "headers": w.headers()}}, "imports": []string{},
+				"mcpServers": object{clientconfig.HostedName: object{"baseUrl": w.URL, "headers": headers}}, "imports": []string{},
 			}},
 			env: map[string]string{"HB_URL": w.URL, "HB_KEY": w.Key, "MODEL_URL": w.Model},
 		}

@@ -19,18 +19,18 @@ import (
 	"time"
 )
 
-// Server is the name that each client has for the bridge, as in the documentation's snippets.
-const Server = "hb"
-
 // Client is an MCP client that people use.
 type Client struct {
 	// Name is what people call it, and Package its package of npm.
 	Name, Package string
+	// config is its name in internal/clientconfig, whose steps set it up; it is empty for a
+	// client that has none there.
+	config string
 	// OneCall is why a run of it makes no second call in the same session, empty where it does.
 	OneCall string
 	// NoModel is that it is a library or a command, of a program without a model.
 	NoModel bool
-	// start is how it is started.
+	// start is how it is started. A client with steps has nothing of the bridge in it.
 	start func(Window) start
 }
 
@@ -67,28 +67,31 @@ const ended = 5 * time.Second
 
 // Run runs the client until it ends, and returns what it printed last on both streams.
 func (c Client) Run(ctx context.Context, w Window) (string, error) {
-	s := c.start(w)
+	s, err := c.prepare(w)
+	if err != nil {
+		return "", err
+	}
 	for name, content := range s.files {
 		if err := write(filepath.Join(w.Home, name), content); err != nil {
 			return "", err
 		}
 	}
 	for _, command := range s.first {
-		if out, err := w.run(ctx, command, s.env); err != nil {
+		if out, err := w.run(ctx, s, command); err != nil {
 			return "", fmt.Errorf("%s: %w: %s", command[len(command)-1], err, out)
 		}
 	}
-	return w.run(ctx, s.run, s.env)
+	return w.run(ctx, s, s.run)
 }
 
 // Status returns what the client's own command says of the bridge, after a run in the same
 // window. It is empty for a client without such a command.
 func (c Client) Status(ctx context.Context, w Window) string {
-	s := c.start(w)
-	if s.status == nil {
+	s, err := c.prepare(w)
+	if err != nil || s.status == nil {
 		return ""
 	}
-	out, _ := w.run(ctx, s.status, s.env)
+	out, _ := w.run(ctx, s, s.status)
 	return out
 }
 
@@ -118,8 +121,9 @@ func write(path string, content any) error {
 	return os.WriteFile(path, encoded, 0o600)
 }
 
-// run runs a command with nothing of this process's environment, and ends its group.
-func (w Window) run(ctx context.Context, command []string, env map[string]string) (string, error) {
+// run runs a command of the start, with the client in the path and nothing of this process's
+// environment, and ends its group.
+func (w Window) run(ctx context.Context, s start, command []string) (string, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = filepath.Join(w.Home, "work")
 	for _, folder := range []string{cmd.Dir, filepath.Join(w.Home, "tmp")} {
@@ -128,11 +132,12 @@ func (w Window) run(ctx context.Context, command []string, env map[string]string
 		}
 	}
 	all := map[string]string{
-		"PATH": filepath.Dir(w.Node) + ":/usr/local/bin:/usr/bin:/bin", "HOME": w.Home, "TMPDIR": filepath.Join(w.Home, "tmp"),
+		"PATH": filepath.Dir(s.run[0]) + ":" + filepath.Dir(w.Node) + ":/usr/local/bin:/usr/bin:/bin",
+		"HOME": w.Home, "TMPDIR": filepath.Join(w.Home, "tmp"),
 		"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1", "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1,localhost",
 		"DO_NOT_TRACK": "1", "OTEL_SDK_DISABLED": "true",
 	}
-	maps.Copy(all, env)
+	maps.Copy(all, s.env)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		cmd.Env = append(cmd.Env, name+"="+all[name])
 	}
