@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -27,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stateless"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/suspects"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
@@ -42,18 +42,15 @@ type Bridge struct {
 	config  mcpserver.Config
 	options Options
 
-	ctx    context.Context // the lifetime of the bridge; requests to servers derive from it
-	cancel context.CancelFunc
-	done   sync.WaitGroup
-
+	life     *life
 	memory   *budget.Budget
 	audit    *callaudit.Trail
 	pipeline *pipeline.Pipeline
 	router   *toolrouter.Router
 
-	// mu guards all parts of the bridge.
-	mu        sync.Mutex
+	// Each part knows those before it alone.
 	set       serverSet
+	status    statusTool
 	directory directory
 	clients   clientSet
 	delivery  delivery
@@ -98,23 +95,27 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	if o.timing != nil {
 		t = *o.timing
 	}
-	b := &Bridge{config: c, options: o, memory: budget.New(o.Memory, cmp.Or(o.patience, budget.Patience))}
-	ctx, b.cancel = context.WithCancel(ctx)
-	b.ctx = ctx
+	b := &Bridge{config: c, options: o, life: newLife(ctx), memory: budget.New(o.Memory, cmp.Or(o.patience, budget.Patience))}
 	network := egress.NewNetwork(c.Egress)
 	authorization := egress.AuthorizationNetwork{Next: egress.ConfidentialNetwork{Network: network}}
-	b.set.bridge, b.set.timing, b.set.settings, b.set.network = b, t, c, network
+	b.set.life, b.set.timing, b.set.settings, b.set.network = b.life, t, c, network
 	b.set.logins = credential.NewLogins(o.SaveSecret, o.Turn, authorization)
 	b.set.lifecycles, b.set.used = map[*upstream.Server]*lifecycle{}, map[string]time.Time{}
-	b.set.changed, b.set.configuration = make(chan struct{}), digestOf(c)
-	b.directory.bridge, b.directory.status.bridge, b.directory.registries = b, b, serverlists.NewRegistries()
-	b.clients.bridge, b.clients.sessions = b, map[*mcp.ServerSession]*clientSession{}
-	b.clients.signing = session.NewSigning(c)
+	b.set.configuration = digestOf(c)
+	b.status.life, b.status.set, b.status.changed = b.life, &b.set, func() { b.listChanged(methods.ToolsChanged) }
+	b.directory.set, b.directory.status, b.directory.registries = &b.set, &b.status, serverlists.NewRegistries()
+	b.clients.life, b.clients.set, b.clients.directory = b.life, &b.set, &b.directory
+	b.clients.sessions, b.clients.signing = map[*mcp.ServerSession]*clientSession{}, session.NewSigning(c)
 	b.clients.listeners = &stateless.Listeners{Subscribe: b.clients.subscribe, Outdated: b.set.outdated}
-	b.delivery.bridge, b.handshake.bridge = b, b
+	b.delivery.set, b.delivery.clients = &b.set, &b.clients
+	b.handshake = handshake{o.Log, &b.set, &b.clients}
 	b.audit = callaudit.NewTrail(o.Log, o.Tracer, b.memory, func(p *mcp.CallToolParamsRaw) string { return b.router.Action(p) })
-	b.pipeline = pipeline.New(ctx, b.audit, b.set.servers, b.delivery.deliver)
-	b.pipeline.Relisted = b.directory.relisted
+	b.pipeline = pipeline.New(b.life.ctx, b.audit, b.set.servers, b.delivery.deliver)
+	b.pipeline.Relisted = func() {
+		b.directory.reload(methods.ToolsChanged)
+		b.clients.changed(methods.ToolsChanged)
+	}
+	b.clients.observe = b.pipeline.ObserveSent
 	b.router = toolrouter.New(toolrouter.Host{
 		Enabled: b.set.routerMode, Servers: b.set.servers, Catalog: b.directory.currentCatalog,
 		AwaitStart: b.set.awaitStart, AwaitLists: b.set.awaitLists,
@@ -123,20 +124,50 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	toClient := func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		return b.clients.toClient(ctx, method, req)
 	}
-	b.delivery.suspended = inputrequired.NewSuspendedCalls(ctx, b.done.Go, b.clients.signing, toClient)
-	b.delivery.pool = inputrequired.NewPool(ctx, b.done.Go)
+	b.delivery.suspended = inputrequired.NewSuspendedCalls(b.life.ctx, b.life.run, b.clients.signing, toClient)
+	b.delivery.pool = inputrequired.NewPool(b.life.ctx, b.life.run)
 	b.clients.server = b.newServer()
 	for _, s := range c.Servers {
-		b.set.upstreams = append(b.set.upstreams, b.set.newServerOf(s))
+		b.set.upstreams = append(b.set.upstreams, b.newServerOf(s))
 	}
-	b.mu.Lock()
-	b.directory.rebuild()
-	b.mu.Unlock()
+	b.directory.reload("")
 	for _, u := range b.set.upstreams {
-		b.set.runServer(ctx, u)
+		b.set.runServer(u)
 	}
-	b.directory.status.check()
+	b.status.check()
 	return b
+}
+
+// newServerOf returns the upstream of a server. runServer starts it.
+func (b *Bridge) newServerOf(s mcpserver.Server) *upstream.Server {
+	b.set.mu.Lock()
+	secrets := b.set.secrets
+	b.set.mu.Unlock()
+	runs := b.options.runs
+	if runs == nil {
+		runs = credential.RunProgram
+	}
+	if fetch := b.options.FetchBundle; fetch != nil {
+		runs = runs.AfterFetch(fetch)
+	}
+	watch := b.options.Suspects
+	counted := func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
+		return watch.Program(s.Name, runs(p, l, log))
+	}
+	return upstream.New(b.life.ctx, s, upstream.Options{
+		Timing: b.set.timing, Network: watch.Network(s.Name, b.set.network.Towards(s)), Log: b.options.Log,
+		Login: b.set.logins.For(s.OAuth), Secrets: secrets, Owner: &sharedHandler{&b.set, &b.clients, b.pipeline.Policies.Updated}, HopID: b.hopID(), Runs: counted,
+		Memory:  b.memory,
+		Closing: &b.set.closing, Changed: func(_ *upstream.Server, note string) { b.listChanged(note) }, Resumed: b.clients.resume,
+		Settled: func() { b.set.starts.announce(true); b.status.check() }, Observed: b.status.check,
+	})
+}
+
+// listChanged reads the changed list of a server, and tells clients.
+func (b *Bridge) listChanged(note string) {
+	if b.directory.reload(note) {
+		b.clients.listChanged(note)
+	}
 }
 
 func (b *Bridge) newServer() *mcp.Server {
@@ -185,28 +216,23 @@ func (b *Bridge) Handler() http.Handler {
 func (b *Bridge) UseSecrets(set *secret.Set) {
 	b.set.granting.Lock()
 	defer b.set.granting.Unlock()
-	if b.ctx.Err() != nil {
+	if b.life.ctx.Err() != nil {
 		set.Wipe()
 		return
 	}
 	// Logins first, so that no new connection starts with the tokens of a previous login.
 	b.set.logins.Use(set)
 	for _, u := range b.set.servers() {
-		u.UseSecrets(b.ctx, set)
+		u.UseSecrets(b.life.ctx, set)
 	}
-	b.mu.Lock()
-	before := b.set.secrets
-	b.set.secrets = set
-	b.mu.Unlock()
-	before.Wipe()
-	b.directory.status.check()
+	b.set.useSecrets(set).Wipe()
+	b.status.check()
 }
 
 // Health returns the last known state of the servers. It sends them no request.
 func (b *Bridge) Health() health.Report {
-	b.mu.Lock()
-	upstreams, used, c, revision := b.set.upstreams, maps.Clone(b.set.used), b.directory.catalog, b.set.secrets.Revision()
-	b.mu.Unlock()
+	upstreams, used, revision := b.set.state()
+	c := b.directory.currentCatalog()
 	servers := make(map[string]health.Server, len(upstreams))
 	for _, u := range upstreams {
 		s := u.Availability.Report()
@@ -234,16 +260,14 @@ func (b *Bridge) Drain(ctx context.Context) int { return b.clients.calls.Wait(ct
 // Close ends all sessions and connections and waits until they are gone.
 func (b *Bridge) Close() {
 	b.set.granting.Lock()
-	b.mu.Lock()
-	b.cancel()
-	b.mu.Unlock()
+	b.life.end()
 	b.set.granting.Unlock()
 	var closing sync.WaitGroup
 	for s := range b.clients.server.Sessions() {
 		closing.Go(func() { _ = s.Close() })
 	}
 	closing.Wait()
-	b.done.Wait()
+	b.life.done.Wait()
 	b.set.closing.Wait()
 	b.set.logins.Wipe() // Wipe may first store tokens that are not stored yet.
 	b.set.network.Close()
@@ -280,7 +304,7 @@ func (b *Bridge) serveHealth(w http.ResponseWriter, r *http.Request) {
 // host returns the functions of the bridge that client sessions use.
 func (b *Bridge) host() session.Host {
 	return session.Host{
-		Life: b.ctx, Server: b.clients.server, Signing: b.clients.signing, Calls: &b.clients.calls, Audit: b.audit,
-		Run: b.done.Go, Restored: b.clients.restored,
+		Life: b.life.ctx, Server: b.clients.server, Signing: b.clients.signing, Calls: &b.clients.calls, Audit: b.audit,
+		Run: b.life.run, Restored: b.clients.restored,
 	}
 }

@@ -5,8 +5,10 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -21,26 +23,32 @@ import (
 
 // clientSet are the clients and their sessions.
 type clientSet struct {
-	bridge *Bridge
+	life      *life
+	set       *serverSet
+	directory *directory
+	// observe observes what is sent to clients.
+	observe func(next mcp.MethodHandler) mcp.MethodHandler
 
 	server *mcp.Server
 	calls  session.Calls
 	// toClient sends a message to a client as it is.
 	toClient mcp.MethodHandler
 	// signing signs the state that clients send back.
-	signing  *session.Signing
-	sessions map[*mcp.ServerSession]*clientSession
+	signing *session.Signing
 	// listeners are the modern clients that listen for changes.
 	listeners *stateless.Listeners
+
+	mu       sync.Mutex // guards what follows
+	sessions map[*mcp.ServerSession]*clientSession
 }
 
 // send passes messages to clients. With one server, its notifications reach a session on the
 // session's own connection, so send drops the SDK's copies.
 func (c *clientSet) send(next mcp.MethodHandler) mcp.MethodHandler {
-	next = c.bridge.pipeline.ObserveSent(stateless.Send(next))
+	next = c.observe(stateless.Send(next))
 	c.toClient = unchangedAnswers(next)
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if methods.Of(method).IsChange() && c.bridge.set.transparent() && c.listens(req) {
+		if methods.Of(method).IsChange() && c.set.transparent() && c.listens(req) {
 			return nil, nil
 		}
 		return next(ctx, method, req)
@@ -77,34 +85,32 @@ func (c *clientSet) listens(req mcp.Request) bool {
 // open registers a new legacy session until its client leaves. A session that opens while the
 // bridge closes ends at once, because Close may miss it.
 func (c *clientSet) open(ss *mcp.ServerSession, who upstream.ClientIdentity) *clientSession {
-	s := &clientSession{bridge: c.bridge, client: ss, who: who, bindings: map[*upstream.Server]*upstreamBinding{}}
-	stop := context.AfterFunc(c.bridge.ctx, func() { _ = ss.Close() })
-	c.bridge.mu.Lock()
-	defer c.bridge.mu.Unlock()
-	if c.bridge.ctx.Err() != nil {
+	s := &clientSession{clients: c, client: ss, who: who, bindings: map[*upstream.Server]*upstreamBinding{}}
+	stop := context.AfterFunc(c.life.ctx, func() { _ = ss.Close() })
+	if !c.life.admit() {
 		s.ended = true
 		return s
 	}
+	c.mu.Lock()
 	c.sessions[ss] = s
-	c.bridge.done.Go(func() {
+	c.mu.Unlock()
+	go func() {
+		defer c.life.leave()
 		_ = ss.Wait()
 		stop()
-		c.bridge.mu.Lock()
+		c.mu.Lock()
 		delete(c.sessions, ss)
-		c.bridge.mu.Unlock()
+		c.mu.Unlock()
 		s.end()
-	})
+	}()
 	return s
 }
 
 // resume reconnects the sessions that are subscribed to resources of u: their clients may send no
 // request for hours that would reconnect them.
 func (c *clientSet) resume(u *upstream.Server) {
-	c.bridge.mu.Lock()
-	sessions := slices.Collect(maps.Values(c.sessions))
-	c.bridge.mu.Unlock()
-	for _, s := range sessions {
-		c.bridge.done.Go(func() {
+	for _, s := range c.allSessions() {
+		c.life.run(func() {
 			s.resume(u)
 			s.loggedIn(u.Config.Name)
 		})
@@ -112,8 +118,8 @@ func (c *clientSet) resume(u *upstream.Server) {
 }
 
 func (c *clientSet) session(ss *mcp.ServerSession) *clientSession {
-	c.bridge.mu.Lock()
-	defer c.bridge.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.sessions[ss]
 }
 
@@ -121,7 +127,46 @@ func (c *clientSet) session(ss *mcp.ServerSession) *clientSession {
 // not read would block the others.
 func (c *clientSet) inform(note string, sessions []*clientSession) {
 	for _, s := range sessions {
-		c.bridge.done.Go(func() { _, _ = s.Send(c.bridge.ctx, note, &message.Params{}) })
+		c.life.run(func() { _, _ = s.Send(c.life.ctx, note, &message.Params{}) })
+	}
+}
+
+// changed tells clients that the bridge itself has changed a list.
+func (c *clientSet) changed(note string) {
+	c.announce(note)
+	if c.set.transparent() {
+		c.inform(note, c.listening())
+	}
+}
+
+// listChanged tells clients that a list of a server has changed.
+func (c *clientSet) listChanged(note string) {
+	c.announce(note)
+	switch only := c.set.only(); {
+	case only == nil:
+	case only.Audited():
+		// The server does not know how the bridge changed its lists.
+		c.inform(note, c.listening())
+	default:
+		c.inform(note, c.unconnected())
+	}
+}
+
+// placeholder is the feature that announce adds to the SDK's server; the bridge's own lists hide
+// it.
+const placeholder = "hosted-bridge-changed"
+
+// announce notifies clients that a list changed. The SDK notifies its clients when a feature is
+// added, even one that exists.
+func (c *clientSet) announce(note string) {
+	c.listeners.Changed(note)
+	switch note {
+	case methods.ToolsChanged:
+		c.server.AddTool(&mcp.Tool{Name: placeholder, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+	case methods.PromptsChanged:
+		c.server.AddPrompt(&mcp.Prompt{Name: placeholder}, nil)
+	case methods.ResourcesChanged:
+		c.server.AddResource(&mcp.Resource{Name: placeholder, URI: placeholder + ":"}, nil)
 	}
 }
 
@@ -129,35 +174,32 @@ func (c *clientSet) inform(note string, sessions []*clientSession) {
 // notify them of changed lists. Sessions that began with several servers get notifications from
 // the bridge.
 func (c *clientSet) unconnected() []*clientSession {
-	c.bridge.mu.Lock()
-	sessions := slices.Collect(maps.Values(c.sessions))
-	c.bridge.mu.Unlock()
-	return slices.DeleteFunc(sessions, func(s *clientSession) bool { return !s.who.Watch || len(s.links()) > 0 })
+	return slices.DeleteFunc(c.allSessions(), func(s *clientSession) bool { return !s.who.Watch || len(s.links()) > 0 })
 }
 
 // subscribeResource and unwatch handle the resource subscriptions of modern clients, which share
 // one subscription at the server.
 func (c *clientSet) subscribeResource(ctx context.Context, req *mcp.SubscribeRequest) error {
 	q := &message.Request{Params: req.Params}
-	u, err := c.bridge.directory.route(ctx, q)
+	u, err := c.directory.route(ctx, q)
 	if err != nil {
 		return err
 	}
-	defer c.bridge.set.leave(u)
+	defer c.set.leave(u)
 	if err := waitedInVain(q, u); err != nil {
 		return err
 	}
-	ctx, cancel := egress.FollowContext(c.bridge.ctx, ctx)
+	ctx, cancel := egress.FollowContext(c.life.ctx, ctx)
 	defer cancel()
 	return fault.ToRPC(u.Subscribe(ctx, req.Params.URI), u.Config.Name)
 }
 
 func (c *clientSet) unsubscribeResource(ctx context.Context, req *mcp.UnsubscribeRequest) error {
-	u, err := c.bridge.directory.route(ctx, &message.Request{Params: req.Params})
+	u, err := c.directory.route(ctx, &message.Request{Params: req.Params})
 	if err != nil {
 		return err
 	}
-	defer c.bridge.set.leave(u)
+	defer c.set.leave(u)
 	// The stream of the subscription has ended, and its context with it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.Timing.Timeout)
 	defer cancel()
@@ -166,7 +208,7 @@ func (c *clientSet) unsubscribeResource(ctx context.Context, req *mcp.Unsubscrib
 
 // identify returns the identity with which a client's session connects to servers.
 func (c *clientSet) identify(params *mcp.InitializeParams, hops string) upstream.ClientIdentity {
-	who := upstream.ClientIdentity{Info: params.ClientInfo, Capabilities: params.Capabilities, Watch: c.bridge.set.transparent(), Hops: hops}
+	who := upstream.ClientIdentity{Info: params.ClientInfo, Capabilities: params.Capabilities, Watch: c.set.transparent(), Hops: hops}
 	if who.Info == nil {
 		who.Info = message.Implementation
 	}
@@ -178,16 +220,24 @@ func (c *clientSet) identify(params *mcp.InitializeParams, hops string) upstream
 func (c *clientSet) restored(ss *mcp.ServerSession, params *mcp.InitializeParams, hops string) {
 	s := c.open(ss, c.identify(params, hops))
 	// In a goroutine, because a client that does not read would block.
-	c.bridge.done.Go(func() {
+	c.life.run(func() {
 		for _, note := range methods.Changes {
-			_, _ = s.Send(c.bridge.ctx, note, &message.Params{})
+			_, _ = s.Send(c.life.ctx, note, &message.Params{})
 		}
 	})
 }
 
+// transfer moves the subscriptions of all sessions from a server to its successor, which is nil for one
+// that was removed.
+func (c *clientSet) transfer(before, after *upstream.Server) {
+	for _, s := range c.allSessions() {
+		s.transfer(before, after)
+	}
+}
+
 func (c *clientSet) allSessions() []*clientSession {
-	c.bridge.mu.Lock()
-	defer c.bridge.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return slices.Collect(maps.Values(c.sessions))
 }
 
@@ -199,12 +249,12 @@ func (c *clientSet) listening() []*clientSession {
 
 // endSubscriptions ends all subscriptions of a closing session.
 func (c *clientSet) endSubscriptions(s *clientSession) {
-	for _, u := range c.bridge.set.servers() {
+	for _, u := range c.set.servers() {
 		if !u.SharedBySessions() {
 			continue
 		}
 		for _, uri := range u.Subscriptions.RemoveSession(s) {
-			ctx, cancel := context.WithTimeout(c.bridge.ctx, u.Timing.Timeout)
+			ctx, cancel := context.WithTimeout(c.life.ctx, u.Timing.Timeout)
 			_ = u.Unsubscribe(ctx, uri)
 			cancel()
 		}

@@ -23,9 +23,9 @@ import (
 // clientSession is the session of one legacy client. It has its own connection to every server
 // that the client uses.
 type clientSession struct {
-	bridge *Bridge
-	client *mcp.ServerSession
-	who    upstream.ClientIdentity
+	clients *clientSet
+	client  *mcp.ServerSession
+	who     upstream.ClientIdentity
 
 	mu       sync.Mutex
 	level    string // set by the client
@@ -83,7 +83,7 @@ func (s *clientSession) connect(ctx context.Context, u *upstream.Server) (*upstr
 	if up.link.Alive() && up.link.Upstream == u {
 		return up.link, nil // The server is back in service.
 	}
-	dialCtx, cancel := egress.FollowContext(s.bridge.ctx, ctx)
+	dialCtx, cancel := egress.FollowContext(s.clients.life.ctx, ctx)
 	defer cancel()
 	dialCtx, cancelTimeout := context.WithTimeout(dialCtx, u.Timing.Connect)
 	defer cancelTimeout()
@@ -128,7 +128,7 @@ func (s *clientSession) resume(u *upstream.Server) {
 	if !subscribed {
 		return
 	}
-	if _, err := s.connect(s.bridge.ctx, u); err != nil {
+	if _, err := s.connect(s.clients.life.ctx, u); err != nil {
 		u.Log.Warn("a session's resources could not be subscribed again", "error", fault.Describe(err))
 	}
 }
@@ -154,13 +154,13 @@ func (s *clientSession) end() {
 	for _, l := range s.links() {
 		l.Audience.Leave(s)
 	}
-	s.bridge.clients.endSubscriptions(s)
+	s.clients.endSubscriptions(s)
 }
 
 // HandleRequest passes a server's request to the client, on the stream of the client's request
 // that it belongs to: a client need not have another stream open.
 func (s *clientSession) HandleRequest(ctx context.Context, l *upstream.Conn, method string, params *message.Params) (mcp.Result, error) {
-	parent := s.bridge.ctx
+	parent := s.clients.life.ctx
 	if x := l.Calls.Origin(params); x != nil {
 		// The question does not end with the client's request; the server cancels it when it no
 		// longer needs the answer.
@@ -178,7 +178,7 @@ func (s *clientSession) HandleRequest(ctx context.Context, l *upstream.Conn, met
 // HandleNotification passes a server's notification to the client. With several servers, the
 // bridge itself announces changed lists.
 func (s *clientSession) HandleNotification(l *upstream.Conn, method string, params *message.Params) {
-	if methods.Of(method).IsChange() && !(s.who.Watch && s.bridge.set.transparent()) {
+	if methods.Of(method).IsChange() && !(s.who.Watch && s.clients.set.transparent()) {
 		return
 	}
 	sent := &message.Params{Raw: message.WithoutMeta(params.Raw, message.MetaSubscriptionID)}
@@ -187,7 +187,7 @@ func (s *clientSession) HandleNotification(l *upstream.Conn, method string, para
 
 // Send sends a message to the client.
 func (s *clientSession) Send(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-	return s.bridge.clients.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: s.client, Params: params})
+	return s.clients.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: s.client, Params: params})
 }
 
 // rootsChanged passes the client's notification to the servers. A shared connection has no roots
@@ -281,7 +281,7 @@ func (s *clientSession) loggedIn(server string) {
 	delete(s.invitations, server)
 	s.mu.Unlock()
 	if id != "" {
-		_, _ = s.Send(s.bridge.ctx, methods.ElicitationComplete, &mcp.ElicitationCompleteParams{ElicitationID: id})
+		_, _ = s.Send(s.clients.life.ctx, methods.ElicitationComplete, &mcp.ElicitationCompleteParams{ElicitationID: id})
 	}
 }
 
@@ -306,7 +306,7 @@ func (s *clientSession) transfer(before, after *upstream.Server) {
 	}
 	if goesOn {
 		// In a goroutine, because it waits for other goroutines that are connecting.
-		s.bridge.done.Go(func() { s.resubscribe(up, after) })
+		s.clients.life.run(func() { s.resubscribe(up, after) })
 	}
 }
 
@@ -337,7 +337,7 @@ func (s *clientSession) resubscribe(up *upstreamBinding, u *upstream.Server) {
 	if u.SharedBySessions() || len(late) == 0 {
 		return
 	}
-	if l, err := s.connect(s.bridge.ctx, u); err == nil {
+	if l, err := s.connect(s.clients.life.ctx, u); err == nil {
 		u.Resubscribe(l.GraceContext(), l, late...)
 	}
 }
@@ -351,7 +351,7 @@ func (s *clientSession) followResource(u *upstream.Server, uri string) {
 	if !fresh {
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.bridge.ctx, u.Timing.Timeout)
+	ctx, cancel := context.WithTimeout(s.clients.life.ctx, u.Timing.Timeout)
 	defer cancel()
 	u.AddSubscriber(ctx, uri)
 }

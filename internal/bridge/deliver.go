@@ -22,7 +22,8 @@ import (
 
 // delivery sends requests to servers.
 type delivery struct {
-	bridge *Bridge
+	set     *serverSet
+	clients *clientSet
 
 	// suspended and capable serve modern clients to which a legacy server may send requests.
 	suspended *inputrequired.SuspendedCalls
@@ -76,7 +77,7 @@ func (d *delivery) launch(ctx context.Context, q *message.Request, u *upstream.S
 	}
 	x.OnQuestion = pipeline.QuestionObserver(ctx)
 	x.ToClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-		return d.bridge.clients.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.Client, Params: params})
+		return d.clients.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.Client, Params: params})
 	}
 	var p *inputrequired.SuspendedCall
 	if caps != nil && l.Era == message.Legacy {
@@ -143,7 +144,7 @@ func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.C
 // caps are the client's capabilities for questions, nil for none.
 func (d *delivery) link(ctx context.Context, q *message.Request, u *upstream.Server, caps *mcp.ClientCapabilities) (l *upstream.Conn, release func(), err error) {
 	nothing := func() {}
-	if err := d.checkLoop(ctx, u, q.Hops); err != nil {
+	if err := d.set.checkLoop(ctx, u, q.Hops); err != nil {
 		return nil, nil, err
 	}
 	if q.Session != nil {

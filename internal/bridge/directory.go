@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,28 +25,29 @@ import (
 
 // directory holds the lists that clients see, and finds the server for a name.
 type directory struct {
-	bridge *Bridge
+	set    *serverSet
+	status *statusTool
 
+	mu         sync.Mutex // guards what follows. serverSet.mu may be taken while it is held
 	catalog    *serverlists.Catalog
 	registries map[string]*serverlists.Registry // of names, by list method
-	status     statusTool
 }
 
 // relaysList reports whether the one server of a transparent bridge answers a list
 // request itself. It cannot while it starts.
 func (d *directory) relaysList(method string) bool {
-	u := d.bridge.set.only()
+	u := d.set.only()
 	return u != nil && !isStarting(u) && !(method == methods.ListTools && u.Audited())
 }
 
 // awaitComparedTools waits until the catalog has the current tools of a transparent bridge's
 // audited server.
 func (d *directory) awaitComparedTools(ctx context.Context, q *message.Request) error {
-	u := d.bridge.set.only()
+	u := d.set.only()
 	if u == nil || !u.Audited() || isStarting(u) {
 		return nil
 	}
-	if err := d.bridge.delivery.checkLoop(ctx, u, q.Hops); err != nil {
+	if err := d.set.checkLoop(ctx, u, q.Hops); err != nil {
 		return err
 	}
 	l, err := u.Shared(ctx)
@@ -60,16 +62,16 @@ func (d *directory) awaitComparedTools(ctx context.Context, q *message.Request) 
 // waits while its server is starting, or one that may have its name. If that takes too long, this
 // server is the request's, and its error says so.
 func (d *directory) route(ctx context.Context, q *message.Request) (*upstream.Server, error) {
-	wait := startWait{set: &d.bridge.set}
+	wait := startWait{set: d.set}
 	defer wait.end()
 	for {
-		changed := d.bridge.set.change()
+		changed := d.set.starts.change()
 		t, err := d.locate(ctx, q)
 		switch {
 		case err != nil:
 			return nil, err
 		case t.starting && ctx.Err() == nil: // It has ended where a stream's subscriptions end with it.
-			if wait.next(ctx, changed, d.bridge.set.timing.Start) {
+			if wait.next(ctx, changed, d.set.timing.Start) {
 				continue
 			}
 			if ctx.Err() != nil {
@@ -77,7 +79,7 @@ func (d *directory) route(ctx context.Context, q *message.Request) (*upstream.Se
 			}
 			q.Waited = true
 		}
-		if d.bridge.set.enter(t.upstream, q.Method) {
+		if d.set.enter(t.upstream, q.Method) {
 			t.use()
 			return t.upstream, nil
 		}
@@ -100,14 +102,14 @@ func at(u *upstream.Server) target { return target{u, func() {}, isStarting(u)} 
 // locate finds the server for a request.
 func (d *directory) locate(ctx context.Context, q *message.Request) (target, error) {
 	unknown := fault.InvalidParams("unknown %s", message.Subject(q))
-	if u := d.bridge.set.only(); u != nil {
+	if u := d.set.only(); u != nil {
 		t := at(u)
 		if p, ok := q.Params.(*mcp.CallToolParamsRaw); ok && !t.starting && !u.Lists.Offers(ctx, p.Name) {
 			return target{}, unknown
 		}
 		return t, nil
 	}
-	if len(d.bridge.set.servers()) == 0 {
+	if len(d.set.servers()) == 0 {
 		return target{}, fault.InvalidParams("the bridge has no servers")
 	}
 	n, ok := d.nameIn(q)
@@ -117,7 +119,7 @@ func (d *directory) locate(ctx context.Context, q *message.Request) (target, err
 	if t, ok := d.lookup(n); ok {
 		return t, nil
 	}
-	if u := firstStarting(d.bridge.set.servers(), func(u *upstream.Server) bool { return n.mayBelongTo(u) }); u != nil {
+	if u := firstStarting(d.set.servers(), func(u *upstream.Server) bool { return n.mayBelongTo(u) }); u != nil {
 		return target{u, func() {}, true}, nil
 	}
 	if t, ok := d.lookup(n); ok { // A server has started since.
@@ -150,9 +152,7 @@ func (n requestName) mayBelongTo(u *upstream.Server) bool {
 
 // nameIn returns the name in a request. In mode Router, tools cannot be called by name.
 func (d *directory) nameIn(q *message.Request) (requestName, bool) {
-	d.bridge.mu.Lock()
-	c := d.bridge.set.settings
-	d.bridge.mu.Unlock()
+	c := d.set.config()
 	prefixed, naming := !c.Single() && (c.ToolPrefix == "" || c.ToolPrefix == mcpserver.PrefixAlways), namingOf(c)
 	what, text := message.NameIn(q.Method, q.Params)
 	if text == nil {
@@ -194,13 +194,14 @@ func (d *directory) lookup(n requestName) (target, bool) {
 // mayChange reports whether a name may come to be that of another server: only the order of the
 // servers tells equal names apart, no client has seen this one, and an earlier server is starting.
 func (d *directory) mayChange(method string, e serverlists.Entry) bool {
-	d.bridge.mu.Lock()
-	r, upstreams := d.registries[method], d.bridge.set.upstreams
-	ordered := d.bridge.set.settings.ToolPrefix == mcpserver.PrefixNever && r != nil && !r.Seen(e.Assignment)
-	d.bridge.mu.Unlock()
+	d.mu.Lock()
+	r := d.registries[method]
+	ordered := d.set.namesDependOnOrder() && r != nil && !r.Seen(e.Assignment)
+	d.mu.Unlock()
 	if !ordered {
 		return false
 	}
+	upstreams := d.set.servers()
 	before := upstreams[:max(0, slices.Index(upstreams, e.Server))]
 	return slices.ContainsFunc(before, isStarting)
 }
@@ -208,7 +209,7 @@ func (d *directory) mayChange(method string, e serverlists.Entry) bool {
 // withdrawn returns the server of a name that begins with that of a server which is not available. If it
 // never was, its names were never read. Its error says why.
 func (d *directory) withdrawn(n requestName) *upstream.Server {
-	for _, u := range d.bridge.set.servers() {
+	for _, u := range d.set.servers() {
 		if !n.isURI() && n.naming.Prefixes(u.Config.Name, *n.text) && (u.Config.Fault != "" || u.Availability.Notice() != "") {
 			return u
 		}
@@ -218,8 +219,8 @@ func (d *directory) withdrawn(n requestName) *upstream.Server {
 
 // markSeen records that clients may have seen the names of the entries.
 func (d *directory) markSeen(method string, entries ...serverlists.Entry) {
-	d.bridge.mu.Lock()
-	defer d.bridge.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	r := d.registries[method]
 	if r == nil {
 		return
@@ -234,14 +235,6 @@ func (d *directory) markSeen(method string, entries ...serverlists.Entry) {
 			r.MarkSeen(e.Assignment)
 		}
 	}
-}
-
-// namesDependOnOrder reports whether a name may depend on which servers are already connected:
-// this is the case if only the order tells equal names apart.
-func (d *directory) namesDependOnOrder() bool {
-	d.bridge.mu.Lock()
-	defer d.bridge.mu.Unlock()
-	return d.bridge.set.settings.ToolPrefix == mcpserver.PrefixNever
 }
 
 // listAll answers a list request from the catalog in one page. Every cursor is invalid.
@@ -280,8 +273,8 @@ func (d *directory) listAll(ctx context.Context, q *message.Request) (mcp.Result
 // keepFor returns for how long clients may keep a list of all servers: the least of their times. A
 // server that is not there may be there in a moment, and the configuration may change.
 func (d *directory) keepFor(method string) time.Duration {
-	least := d.bridge.set.timing.Keep
-	for _, u := range d.bridge.set.servers() {
+	least := d.set.timing.Keep
+	for _, u := range d.set.servers() {
 		least = min(least, u.Lists.KeepFor(method))
 	}
 	return least
@@ -308,67 +301,42 @@ func namingOf(c mcpserver.Config) serverlists.Naming {
 }
 
 func (d *directory) currentCatalog() *serverlists.Catalog {
-	d.bridge.mu.Lock()
-	defer d.bridge.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return d.catalog
 }
 
-// rebuild builds the catalog again. The caller holds b.mu.
+// rebuild builds the catalog again. The caller holds directory.mu.
 func (d *directory) rebuild() {
+	c, upstreams := d.set.current()
 	d.catalog = serverlists.Layout{
-		Mode: d.bridge.set.settings.Mode, Naming: namingOf(d.bridge.set.settings),
-		Single: d.bridge.set.settings.Single(), Servers: d.bridge.set.upstreams, Registers: d.registries, RouterTool: toolrouter.Tool,
+		Mode: c.Mode, Naming: namingOf(c), Single: c.Single(), Servers: upstreams, Registers: d.registries, RouterTool: toolrouter.Tool,
 	}.Build()
 }
 
-// listsChanged loads the changed lists of a server and notifies the clients.
-func (d *directory) listsChanged(note string) {
-	d.bridge.mu.Lock()
+// reload builds the catalog again, and reports whether clients may see another list than before.
+// note is the notification for it.
+func (d *directory) reload(note string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	before := d.catalog
 	d.rebuild()
-	after := d.catalog
-	d.bridge.mu.Unlock()
-	if note == methods.ToolsChanged {
-		if after.RouterTool != nil && bytes.Equal(before.RouterTool, after.RouterTool) {
-			return // Clients see the same tool as before.
+	// In mode Router clients see one tool.
+	return note != methods.ToolsChanged || d.catalog.RouterTool == nil || !bytes.Equal(before.RouterTool, d.catalog.RouterTool)
+}
+
+// follow replaces the servers by swap, and the catalog with them, so that no request meets one
+// without the other. swap returns the names of servers that are gone, and follow whether a server is.
+func (d *directory) follow(swap func() map[string]bool) (gone func(server string) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	removed := swap()
+	gone = func(server string) bool { return removed[server] }
+	if len(removed) > 0 {
+		for _, r := range d.registries {
+			r.Release(gone)
 		}
 	}
-	d.announce(note)
-	switch only := d.bridge.set.only(); {
-	case only == nil:
-	case only.Audited():
-		// The server does not know how the bridge changed its lists.
-		d.bridge.clients.inform(note, d.bridge.clients.listening())
-	default:
-		d.bridge.clients.inform(note, d.bridge.clients.unconnected())
-	}
-}
-
-// relisted tells clients that the bridge itself has changed their lists of tools.
-func (d *directory) relisted() {
-	d.bridge.mu.Lock()
 	d.rebuild()
-	d.bridge.mu.Unlock()
-	d.announce(methods.ToolsChanged)
-	if d.bridge.set.transparent() {
-		d.bridge.clients.inform(methods.ToolsChanged, d.bridge.clients.listening())
-	}
-}
-
-// placeholder is the feature that announce adds to the SDK's server; the bridge's own lists hide
-// it.
-const placeholder = "hosted-bridge-changed"
-
-// announce notifies clients that a list changed. The SDK notifies its clients when a feature is
-// added, even one that exists.
-func (d *directory) announce(note string) {
-	d.bridge.clients.listeners.Changed(note)
-	switch note {
-	case methods.ToolsChanged:
-		d.bridge.clients.server.AddTool(&mcp.Tool{Name: placeholder, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
-	case methods.PromptsChanged:
-		d.bridge.clients.server.AddPrompt(&mcp.Prompt{Name: placeholder}, nil)
-	case methods.ResourcesChanged:
-		d.bridge.clients.server.AddResource(&mcp.Resource{Name: placeholder, URI: placeholder + ":"}, nil)
-	}
+	return gone
 }

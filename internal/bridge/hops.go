@@ -24,9 +24,10 @@ var wellFormedHops = regexp.MustCompile(`^[0-9a-f]{16}(,[0-9a-f]{16})*$`)
 // hopID returns the id of this bridge in a list of hops.
 func (b *Bridge) hopID() string { return token.BridgeID(b.config.BridgeUID) }
 
-// checkHops refuses a request that has passed this bridge before, or that has passed too many
-// bridges. It runs before everything else, so that a loop costs one request for each bridge in it.
-func (b *Bridge) checkHops(hops string) error {
+// checkHops refuses a request that has passed the bridge of this UID before, or that has passed too
+// many bridges. It runs before everything else, so that a loop costs one request for each bridge in
+// it.
+func checkHops(bridgeUID, hops string) error {
 	if hops == "" {
 		return nil
 	}
@@ -34,7 +35,7 @@ func (b *Bridge) checkHops(hops string) error {
 		return fault.NewHops("bridge_hops_invalid", "the list of bridges that the request has passed is malformed")
 	}
 	passed := strings.Split(hops, ",")
-	if slices.Contains(passed, b.hopID()) {
+	if slices.Contains(passed, token.BridgeID(bridgeUID)) {
 		return fault.NewHops("bridge_loop", "the request has passed this bridge before: its servers form a loop")
 	}
 	if len(passed) >= message.MaxHops {
@@ -45,11 +46,11 @@ func (b *Bridge) checkHops(hops string) error {
 
 // checkLoop finds out whether a request to u would come back to this bridge. Without the check,
 // both bridges would wait for each other while u is not connected.
-func (d *delivery) checkLoop(ctx context.Context, u *upstream.Server, hops string) error {
+func (v *serverSet) checkLoop(ctx context.Context, u *upstream.Server, hops string) error {
 	if hops == "" || u == nil || u.SharedBySessions() || u.Peek().Alive() {
 		return nil
 	}
-	ctx, cancel := egress.FollowContext(d.bridge.ctx, ctx)
+	ctx, cancel := egress.FollowContext(v.life.ctx, ctx)
 	defer cancel()
 	ctx, cancelTimeout := context.WithTimeout(ctx, u.Timing.Wait/2)
 	defer cancelTimeout()

@@ -6,6 +6,7 @@ package bridge
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"maps"
 	"strings"
 
@@ -18,7 +19,11 @@ import (
 )
 
 // handshake answers the first request of a client.
-type handshake struct{ bridge *Bridge }
+type handshake struct {
+	log     *slog.Logger
+	set     *serverSet
+	clients *clientSet
+}
 
 // allCapabilities are the capabilities that a bridge declares before it knows its servers.
 func allCapabilities() *mcp.ServerCapabilities {
@@ -50,13 +55,13 @@ func (h *handshake) initialize(ctx context.Context, next mcp.MethodHandler, q *m
 	if err != nil {
 		return nil, err
 	}
-	s := h.bridge.clients.open(ss, h.bridge.clients.identify(params, q.Hops)) //nolint:contextcheck // The session outlives the request that began it.
+	s := h.clients.open(ss, h.clients.identify(params, q.Hops)) //nolint:contextcheck // The session outlives the request that began it.
 	answer, ok := result.(*mcp.InitializeResult)
 	if !ok {
 		return result, nil
 	}
-	mark := h.bridge.set.keptMark()
-	only := h.bridge.set.only()
+	mark := h.set.keptMark()
+	only := h.set.only()
 	if only == nil {
 		answer.Instructions = h.instructions()
 		mayBeKept(ctx, mark)
@@ -64,7 +69,7 @@ func (h *handshake) initialize(ctx context.Context, next mcp.MethodHandler, q *m
 	}
 	l, err := s.connect(ctx, only)
 	if err != nil {
-		h.bridge.options.Log.Info("a session begins without its server", "server", only.Config.Name, "error", fault.Describe(err))
+		h.log.Info("a session begins without its server", "server", only.Config.Name, "error", fault.Describe(err))
 		answer.Instructions = only.Availability.Notice()
 		return answer, nil
 	}
@@ -88,8 +93,8 @@ func (h *handshake) discover(ctx context.Context, next mcp.MethodHandler, req mc
 		return result, nil
 	}
 	answer.CacheScope = "private"
-	mark := h.bridge.set.keptMark()
-	only := h.bridge.set.only()
+	mark := h.set.keptMark()
+	only := h.set.only()
 	if only == nil {
 		answer.Instructions = h.instructions()
 		mayBeKept(ctx, mark)
@@ -97,7 +102,7 @@ func (h *handshake) discover(ctx context.Context, next mcp.MethodHandler, req mc
 	}
 	l, err := only.Shared(ctx)
 	if err != nil {
-		h.bridge.options.Log.Info("a client discovers the bridge without its server", "server", only.Config.Name, "error", fault.Describe(err))
+		h.log.Info("a client discovers the bridge without its server", "server", only.Config.Name, "error", fault.Describe(err))
 		answer.Instructions = only.Availability.Notice()
 		return answer, nil
 	}
@@ -132,7 +137,7 @@ func passedCapabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 
 // instructions returns the instructions of all servers, or why they are not available.
 func (h *handshake) instructions() string {
-	return inSections(h.bridge.set.servers(), func(u *upstream.Server) string {
+	return inSections(h.set.servers(), func(u *upstream.Server) string {
 		return cmp.Or(u.Availability.Notice(), u.Lists.Instructions())
 	})
 }
@@ -150,7 +155,7 @@ func inSections(servers []*upstream.Server, say func(u *upstream.Server) string)
 
 // answer answers a client's first request.
 func (h *handshake) answer(ctx context.Context, next mcp.MethodHandler, q *message.Request, req mcp.Request) (mcp.Result, error) {
-	if err := h.bridge.delivery.checkLoop(ctx, h.bridge.set.only(), q.Hops); err != nil {
+	if err := h.set.checkLoop(ctx, h.set.only(), q.Hops); err != nil {
 		return nil, err
 	}
 	if q.Method == methods.Discover {

@@ -42,8 +42,8 @@ func digestOf(c mcpserver.Config) string {
 // keptMark is read before the answer is made: one of a later configuration may pass for one of this,
 // which nobody is given any more, and not the reverse.
 func (v *serverSet) keptMark() mcpserver.KeptMark {
-	v.bridge.mu.Lock()
-	defer v.bridge.mu.Unlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	return mcpserver.KeptMark{Configuration: v.configuration}
 }
 
@@ -63,7 +63,5 @@ func mayBeKept(ctx context.Context, mark mcpserver.KeptMark) {
 
 // outdated reports whether a client that begins to listen may have lists of before.
 func (v *serverSet) outdated() bool {
-	v.bridge.mu.Lock()
-	defer v.bridge.mu.Unlock()
-	return time.Since(v.settledAt) < outdatedFor || slices.ContainsFunc(v.upstreams, isStarting)
+	return v.starts.recent(outdatedFor) || slices.ContainsFunc(v.servers(), isStarting)
 }

@@ -211,9 +211,9 @@ func TestAServerThatIsReplacedGoesOnWithItsLogin(t *testing.T) {
 					change(c)
 				})
 				for _, u := range before {
-					r.bridge.mu.Lock()
+					r.bridge.set.mu.Lock()
 					l := r.bridge.set.lifecycles[u]
-					r.bridge.mu.Unlock()
+					r.bridge.set.mu.Unlock()
 					if l != nil && l.over {
 						<-l.idle
 					}

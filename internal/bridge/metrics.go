@@ -18,10 +18,7 @@ import (
 // two megabytes of a program that runs once per user.
 func (b *Bridge) ServeMetrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	b.mu.Lock()
-	sessions := len(b.clients.sessions)
-	b.mu.Unlock()
-	gauge(w, "hostedbridge_bridge_sessions", "Clients' sessions.", sessions)
+	gauge(w, "hostedbridge_bridge_sessions", "Clients' sessions.", len(b.clients.allSessions()))
 	gauge(w, "hostedbridge_bridge_parked_calls", "Calls that wait for what a client was asked.", b.delivery.suspended.Len())
 	gauge(w, "hostedbridge_bridge_cache_bytes", "Memory that kept results take.", b.pipeline.Policies.CacheBytes())
 	servers := b.set.servers()

@@ -59,7 +59,7 @@ func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		defer end()
 		q := b.query(ctx, method, req, ss)
-		if err := b.checkHops(q.Hops); err != nil && !methods.Of(method).Notification {
+		if err := checkHops(b.config.BridgeUID, q.Hops); err != nil && !methods.Of(method).Notification {
 			return nil, err
 		}
 		if !carrier.LegacyOnly || !q.ClaimsModern() {
@@ -138,8 +138,8 @@ func (b *Bridge) answer(ctx context.Context, q *message.Request) (mcp.Result, er
 	if methods.Of(q.Method).IsList() {
 		return b.list(ctx, q)
 	}
-	if b.directory.status.handles(q) {
-		return b.directory.status.call(q), nil
+	if b.status.handles(q, b.directory.currentCatalog().StatusTool) {
+		return b.status.call(q), nil
 	}
 	if b.router.Handles(q) {
 		return b.router.Call(ctx, q)

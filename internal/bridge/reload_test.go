@@ -26,9 +26,9 @@ import (
 // reconfigure changes the configuration of the rig's bridge.
 func (r *rig) reconfigure(t *testing.T, change func(*mcpserver.Config)) {
 	t.Helper()
-	r.bridge.mu.Lock()
+	r.bridge.set.mu.Lock()
 	c := r.bridge.set.settings
-	r.bridge.mu.Unlock()
+	r.bridge.set.mu.Unlock()
 	c.Servers = slices.Clone(c.Servers)
 	change(&c)
 	must.Succeed(t, r.bridge.Reconfigure(c))
@@ -158,8 +158,8 @@ func TestACallInFlightOutlastsItsServer(t *testing.T) {
 						t.Errorf("answer = %s", got)
 					}
 					eventually(t, "the end of the old server", func() bool {
-						r.bridge.mu.Lock()
-						defer r.bridge.mu.Unlock()
+						r.bridge.set.mu.Lock()
+						defer r.bridge.set.mu.Unlock()
 						return r.bridge.set.lifecycles[old] == nil
 					})
 				})
@@ -336,8 +336,8 @@ func (r *rig) replaced(t *testing.T, change func(*mcpserver.Config)) {
 	old := r.bridge.set.servers()[0]
 	r.reconfigure(t, change)
 	eventually(t, "the end of the old server", func() bool {
-		r.bridge.mu.Lock()
-		defer r.bridge.mu.Unlock()
+		r.bridge.set.mu.Lock()
+		defer r.bridge.set.mu.Unlock()
 		return r.bridge.set.lifecycles[old] == nil
 	})
 }

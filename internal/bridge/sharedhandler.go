@@ -17,7 +17,10 @@ import (
 
 // sharedHandler handles messages on a server's shared connection, which many clients use.
 type sharedHandler struct {
-	bridge *Bridge
+	set     *serverSet
+	clients *clientSet
+	// updated is called with the URI of a resource that has changed.
+	updated func(uri string)
 }
 
 func (s *sharedHandler) HandleNotification(l *upstream.Conn, method string, params *message.Params) {
@@ -27,9 +30,9 @@ func (s *sharedHandler) HandleNotification(l *upstream.Conn, method string, para
 	}
 	s.notifyMembers(l, method, params)
 	if uri := params.TextField("uri"); method == methods.ResourceUpdated && uri != "" {
-		s.bridge.pipeline.Policies.Updated(uri)
-		s.bridge.clients.listeners.Updated(uri)
-		_ = s.bridge.clients.server.ResourceUpdated(s.bridge.ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
+		s.updated(uri)
+		s.clients.listeners.Updated(uri)
+		_ = s.clients.server.ResourceUpdated(s.clients.life.ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
 	}
 }
 
@@ -39,10 +42,10 @@ func (s *sharedHandler) listChanged(l *upstream.Conn, method string, params *mes
 	u := l.Upstream
 	u.Changing.Do(method, u.Timing.Pace, u.Over, func() {
 		s.notifyMembers(l, method, params)
-		if s.bridge.set.transparent() {
+		if s.set.transparent() {
 			// Clients of a single server read its lists there, so they need not wait until the
 			// bridge has read the lists too.
-			s.bridge.directory.announce(method)
+			s.clients.announce(method)
 		}
 	})
 	u.ReadListsSoon()
@@ -66,7 +69,7 @@ func (s *sharedHandler) HandleRequest(ctx context.Context, l *upstream.Conn, met
 // notifyMembers passes the server's messages outside of any request to the sessions on a shared
 // connection. With several servers the bridge itself announces changed lists.
 func (s *sharedHandler) notifyMembers(l *upstream.Conn, method string, params *message.Params) {
-	if !l.Shared || methods.Of(method).IsChange() && !s.bridge.set.transparent() {
+	if !l.Shared || methods.Of(method).IsChange() && !s.set.transparent() {
 		return
 	}
 	raw := message.WithoutMeta(params.Raw, message.MetaSubscriptionID)

@@ -22,12 +22,12 @@ import (
 
 // standAlone serves the requests of the modern era over HTTP.
 type standAlone struct {
-	bridge  *Bridge
+	life    *life
 	handler *stateless.Handler
 }
 
 func newStandAlone(b *Bridge) *standAlone {
-	return &standAlone{b, &stateless.Handler{
+	return &standAlone{b.life, &stateless.Handler{
 		Answer:         b.audit.Observe(b.receive(b.answerItself)),
 		CheckArguments: b.directory.checkArguments,
 		Implementation: message.Implementation,
@@ -54,25 +54,13 @@ func (s *standAlone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "can't send Last-Event-ID for POST request", http.StatusBadRequest)
 		return
 	}
-	if !s.bridge.admit() {
+	if !s.life.admit() {
 		http.Error(w, session.ErrShuttingDown.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	defer s.bridge.done.Done()
+	defer s.life.leave()
 	r.Body = http.NoBody // It would keep the message in memory for as long as the call takes.
 	s.handler.Serve(w, r, body)
-}
-
-// admit makes Close wait for a request until b.done is called for it. It returns false if the
-// bridge is closing.
-func (b *Bridge) admit() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ctx.Err() != nil {
-		return false
-	}
-	b.done.Add(1)
-	return true
 }
 
 // answerItself answers modern requests that go to no server.
@@ -85,7 +73,7 @@ func (b *Bridge) answerItself(ctx context.Context, method string, req mcp.Reques
 	case *mcp.SubscriptionsListenParams:
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(b.ctx, cancel)() //nolint:contextcheck // The stream ends with the bridge too.
+		defer context.AfterFunc(b.life.ctx, cancel)() //nolint:contextcheck // The stream ends with the bridge too.
 		extra := req.GetExtra()
 		return b.clients.listeners.Listen(ctx, params, extra != nil && extra.Header.Get(mcpserver.HeaderLists) != "")
 	}

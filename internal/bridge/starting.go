@@ -6,6 +6,7 @@ package bridge
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
@@ -26,7 +27,7 @@ type startWait struct {
 // returns false if the request should wait no longer, or if too many others wait.
 func (w *startWait) next(ctx context.Context, changed <-chan struct{}, limit time.Duration) bool {
 	if w.began.IsZero() {
-		if !w.set.countWait(1) {
+		if !w.set.starts.count(1) {
 			return false
 		}
 		w.began = time.Now()
@@ -38,7 +39,7 @@ func (w *startWait) next(ctx context.Context, changed <-chan struct{}, limit tim
 		return true
 	case <-timer.C:
 	case <-ctx.Done():
-	case <-w.set.bridge.ctx.Done():
+	case <-w.set.life.ctx.Done():
 	}
 	return false
 }
@@ -46,43 +47,59 @@ func (w *startWait) next(ctx context.Context, changed <-chan struct{}, limit tim
 // end ends the wait.
 func (w *startWait) end() {
 	if !w.began.IsZero() {
-		w.set.countWait(-1)
+		w.set.starts.count(-1)
 	}
 }
 
-// countWait counts n more requests that wait. It returns false, and counts none, if there are too
-// many.
-func (v *serverSet) countWait(n int) bool {
-	v.bridge.mu.Lock()
-	defer v.bridge.mu.Unlock()
-	if v.waits+n > maxStartWaits {
+// starts tells requests of servers that start.
+type starts struct {
+	mu        sync.Mutex
+	changed   chan struct{} // closed at the next change of the servers
+	settledAt time.Time     // when a server has started last
+	waits     int           // number of requests that wait
+}
+
+// count counts n more requests that wait. It returns false, and counts none, if there are too many.
+func (s *starts) count(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waits+n > maxStartWaits {
 		return false
 	}
-	v.waits += n
+	s.waits += n
 	return true
 }
 
 // change returns the channel that is closed at the next change of the servers: when the first
 // attempt to connect to one has ended, or the configuration changes.
-func (v *serverSet) change() <-chan struct{} {
-	v.bridge.mu.Lock()
-	defer v.bridge.mu.Unlock()
-	return v.changed
+func (s *starts) change() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
 }
 
-// settled tells the requests that wait that a server may have changed.
-func (v *serverSet) settled() {
-	v.bridge.mu.Lock()
-	v.settledAt = time.Now()
-	v.announceChange()
-	v.bridge.mu.Unlock()
-	v.bridge.directory.status.check()
+// announce tells the requests that wait that the servers have changed. settled says that one of them
+// has started, or has failed to.
+func (s *starts) announce(settled bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if settled {
+		s.settledAt = time.Now()
+	}
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
 }
 
-// announceChange closes the channel of change. The caller holds Bridge.mu.
-func (v *serverSet) announceChange() {
-	close(v.changed)
-	v.changed = make(chan struct{})
+// recent reports whether a server has started within this time.
+func (s *starts) recent(within time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.settledAt) < within
 }
 
 // awaitStart waits while starting returns true, as long as a call may wait.
@@ -100,7 +117,7 @@ func (v *serverSet) await(ctx context.Context, limit func() time.Duration) {
 	w := startWait{set: v}
 	defer w.end()
 	for {
-		changed := v.change()
+		changed := v.starts.change()
 		most := limit()
 		if most == 0 || !w.next(ctx, changed, most) {
 			return
@@ -121,7 +138,7 @@ func (v *serverSet) awaitLists(ctx context.Context, hops string) {
 		if !slices.ContainsFunc(upstreams, isStarting) {
 			return 0
 		}
-		if !v.bridge.directory.namesDependOnOrder() && slices.ContainsFunc(upstreams, isListed) {
+		if !v.namesDependOnOrder() && slices.ContainsFunc(upstreams, isListed) {
 			most = min(most, time.Since(began)+v.timing.List)
 		}
 		return most

@@ -133,9 +133,10 @@ func inStartWays(t *testing.T, test func(t *testing.T, era, way string)) {
 
 // waiting returns how many requests wait for servers that start.
 func (r *rig) waiting() int {
-	r.bridge.mu.Lock()
-	defer r.bridge.mu.Unlock()
-	return r.bridge.set.waits
+	starts := &r.bridge.set.starts
+	starts.mu.Lock()
+	defer starts.mu.Unlock()
+	return starts.waits
 }
 
 func TestNoCallFailsBecauseItsProgramStarts(t *testing.T) {

@@ -23,7 +23,10 @@ import (
 // The instructions of the handshake say so too, but some clients give them to nobody, and none reads
 // them again. It is listed while there is such a server. Mode Router has a tool that says it.
 type statusTool struct {
-	bridge *Bridge
+	life *life
+	set  *serverSet
+	// changed rebuilds what clients are listed, and tells them.
+	changed func()
 
 	mu    sync.Mutex // held during a look at the servers, so that the last look counts
 	down  []string   // the servers that are out of service
@@ -32,7 +35,7 @@ type statusTool struct {
 
 // check looks which servers are out of service, and tells clients if these are not those of before.
 func (s *statusTool) check() {
-	if s.bridge.ctx.Err() != nil {
+	if s.life.ctx.Err() != nil {
 		return
 	}
 	s.mu.Lock()
@@ -46,15 +49,15 @@ func (s *statusTool) check() {
 		s.again = time.AfterFunc(wait, s.check)
 	}
 	s.mu.Unlock()
-	if changed && (s.enabled() || s.bridge.set.routerMode()) {
-		s.bridge.directory.listsChanged(methods.ToolsChanged)
+	if changed && (s.enabled() || s.set.routerMode()) {
+		s.changed()
 	}
 }
 
 // look returns the servers that are out of service, and after how long one that starts will be, 0 for
 // none.
 func (s *statusTool) look() (down []string, wait time.Duration) {
-	for _, u := range s.bridge.set.servers() {
+	for _, u := range s.set.servers() {
 		if u.Availability.Notice() != "" {
 			down = append(down, u.Config.Name)
 		} else if e := u.Starting(); e != nil {
@@ -67,10 +70,8 @@ func (s *statusTool) look() (down []string, wait time.Duration) {
 
 // enabled reports whether clients may see the tool.
 func (s *statusTool) enabled() bool {
-	s.bridge.mu.Lock()
-	c := s.bridge.set.settings
-	s.bridge.mu.Unlock()
-	return c.StatusTool != mcpserver.StatusNever && c.Mode != mcpserver.Router && !s.bridge.set.transparent()
+	c := s.set.config()
+	return c.StatusTool != mcpserver.StatusNever && c.Mode != mcpserver.Router && !s.set.transparent()
 }
 
 // listed returns the tool as clients see it, nil while they do not see it.
@@ -94,15 +95,15 @@ func (s *statusTool) listed(name string) json.RawMessage {
 	return raw
 }
 
-// handles reports whether the request is a call of the tool. It is answered also when the tool is no
-// longer listed: the client may have its list of before.
-func (s *statusTool) handles(q *message.Request) bool {
+// handles reports whether the request is a call of the tool, which has this name. It is answered also
+// when the tool is no longer listed: the client may have its list of before.
+func (s *statusTool) handles(q *message.Request, name string) bool {
 	p, ok := q.Params.(*mcp.CallToolParamsRaw)
-	return ok && q.Method == methods.CallTool && p.Name == s.bridge.directory.currentCatalog().StatusTool && s.enabled()
+	return ok && q.Method == methods.CallTool && p.Name == name && s.enabled()
 }
 
 // call answers a call of the tool in the words of the handshake.
 func (s *statusTool) call(q *message.Request) mcp.Result {
 	notice := func(u *upstream.Server) string { return u.Availability.Notice() }
-	return q.ReplyText(cmp.Or(inSections(s.bridge.set.servers(), notice), "No server is out of service."))
+	return q.ReplyText(cmp.Or(inSections(s.set.servers(), notice), "No server is out of service."))
 }

@@ -44,7 +44,7 @@ func (d *directory) tools() toollist.List {
 	for _, e := range c.Lists[methods.ListTools] {
 		add(e.Server, toollist.Tool{Name: e.Key, Tool: e.Original, Hidden: e.Hidden}, e.Raw)
 	}
-	for _, u := range d.bridge.set.servers() {
+	for _, u := range d.set.servers() {
 		for _, it := range u.Lists.Items(methods.ListTools) {
 			if !u.Config.Tools.Allows(it.Key) {
 				add(u, toollist.Tool{Tool: it.Key, Denied: true, Hidden: it.Hidden}, it.Raw)

@@ -150,7 +150,7 @@ func TestASessionThatIsRestoredWhileTheBridgeClosesEnds(t *testing.T) {
 	r := newRig(t, fast)
 	_, transport := mcp.NewInMemoryTransports()
 	ss := must.Value(r.bridge.clients.server.Connect(t.Context(), transport, nil))(t)
-	r.bridge.cancel()
+	r.bridge.life.cancel()
 	s := r.bridge.clients.open(ss, upstream.ClientIdentity{Info: message.Implementation})
 	_ = ss.Wait()
 	if !s.ended || r.bridge.clients.session(ss) != nil {
