@@ -44,8 +44,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, p *v1alpha1.BridgePerson) (c
 		return ctrl.Result{}, err
 	}
 	incarnation, known := p.Spec.Directory.Incarnation, p.Status.Directory
-	if known != nil && known.Incarnation == incarnation && known.LeftOut == leftOut &&
-		slices.Equal(slices.Sorted(slices.Values(known.Groups)), groups) {
+	if known != nil && known.Incarnation == incarnation && isSame(known, groups, leftOut) {
 		return ctrl.Result{}, nil
 	}
 	found := bridgeac.PersonDirectoryGroups().WithIncarnation(incarnation).WithGroups(groups...)
@@ -59,6 +58,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, p *v1alpha1.BridgePerson) (c
 		return ctrl.Result{}, fmt.Errorf("apply the groups of a person: %w", err)
 	}
 	return ctrl.Result{}, nil
+}
+
+// isSame reports whether these groups are known, and how many are left out.
+func isSame(known *v1alpha1.PersonDirectoryGroups, groups []string, leftOut int32) bool {
+	return known.LeftOut == leftOut && slices.Equal(slices.Sorted(slices.Values(known.Groups)), groups)
 }
 
 // groupsOf returns the groups of a person that profiles and SharedServers name, in order, and
