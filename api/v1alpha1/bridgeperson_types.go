@@ -194,13 +194,20 @@ type PersonDirectoryGroups struct {
 	// +required
 	Incarnation int64 `json:"incarnation"`
 
-	// groups are the person's groups, as far as BridgeProfiles name them.
+	// groups are the person's groups, as far as BridgeProfiles, or SharedServers under
+	// members, name them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	Groups []string `json:"groups,omitempty"`
+
+	// leftOut is how many more of these groups the person is in than groups has room for.
+	// groups has those of the BridgeProfiles that decide first.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LeftOut int32 `json:"leftOut,omitempty"`
 }
 
 // The conditions of a BridgePerson without access.
@@ -290,11 +297,24 @@ type PersonLogin struct {
 	// +optional
 	User UserID `json:"user,omitempty"`
 
-	// groups are the person's groups, as far as BridgeProfiles name them.
+	// groups are the person's groups, as far as BridgeProfiles, or SharedServers under
+	// members, name them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	Groups []string `json:"groups,omitempty"`
+
+	// leftOut is how many more of these groups the provider named than groups has room
+	// for. groups has those of the BridgeProfiles that decide first.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LeftOut int32 `json:"leftOut,omitempty"`
+
+	// otherGroups is how many other groups the provider named at that time. They have no
+	// effect and are not stored.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	OtherGroups int32 `json:"otherGroups,omitempty"`
 }

@@ -13,19 +13,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
 
 // manager is the field manager of the groups of people. How far they have left has another
 // one: each apply removes what its manager leaves out.
 const manager = "hosted-bridge-operator-groups"
-
-// maxGroups is how many groups a status has.
-const maxGroups = 1024
 
 // Reconciler reconciles the groups of one person of a directory.
 type Reconciler struct {
@@ -40,15 +39,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, p *v1alpha1.BridgePerson) (c
 	if p.Namespace != r.Namespace || p.DeletionTimestamp != nil || p.Spec.Directory == nil {
 		return ctrl.Result{}, nil
 	}
-	groups, err := r.groupsOf(ctx, p)
+	groups, leftOut, err := r.groupsOf(ctx, p)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	incarnation, known := p.Spec.Directory.Incarnation, p.Status.Directory
-	if known != nil && known.Incarnation == incarnation && slices.Equal(slices.Sorted(slices.Values(known.Groups)), groups) {
+	if known != nil && known.Incarnation == incarnation && isSame(known, groups, leftOut) {
 		return ctrl.Result{}, nil
 	}
 	found := bridgeac.PersonDirectoryGroups().WithIncarnation(incarnation).WithGroups(groups...)
+	if leftOut > 0 {
+		log.FromContext(ctx).Info("a person is in more groups of BridgeProfiles and SharedServers than are stored: "+
+			"those of the profiles that decide first count", "groups", len(groups), "leftOut", leftOut)
+		found.WithLeftOut(leftOut)
+	}
 	object := bridgeac.BridgePerson(p.Name, p.Namespace).WithStatus(bridgeac.BridgePersonStatus().WithDirectory(found))
 	if err := r.Client.Status().Apply(ctx, object, client.FieldOwner(manager), client.ForceOwnership); err != nil && !apierrors.IsNotFound(err) {
 		return ctrl.Result{}, fmt.Errorf("apply the groups of a person: %w", err)
@@ -56,30 +60,37 @@ func (r *Reconciler) Reconcile(ctx context.Context, p *v1alpha1.BridgePerson) (c
 	return ctrl.Result{}, nil
 }
 
-// groupsOf returns the groups of a person that profiles name, in order.
-func (r *Reconciler) groupsOf(ctx context.Context, p *v1alpha1.BridgePerson) ([]string, error) {
+// isSame reports whether these groups are known, and how many are left out.
+func isSame(known *v1alpha1.PersonDirectoryGroups, groups []string, leftOut int32) bool {
+	return known.LeftOut == leftOut && slices.Equal(slices.Sorted(slices.Values(known.Groups)), groups)
+}
+
+// groupsOf returns the groups of a person that profiles and SharedServers name, in order, and
+// how many more these are than are stored.
+func (r *Reconciler) groupsOf(ctx context.Context, p *v1alpha1.BridgePerson) (groups []string, leftOut int32, err error) {
 	var list v1alpha1.BridgeGroupList
 	id := access.MemberID(p.Name, p.Spec.Directory.Incarnation)
 	if err := r.Client.List(ctx, &list, client.InNamespace(r.Namespace), client.MatchingFields{indexMembers: id}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list BridgeGroups: %w", err)
+		return nil, 0, fmt.Errorf("list BridgeGroups: %w", err)
 	}
 	if len(list.Items) == 0 {
-		return nil, nil
+		return nil, 0, nil
 	}
 	var profiles v1alpha1.BridgeProfileList
 	if err := r.Client.List(ctx, &profiles, client.InNamespace(r.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list BridgeProfiles: %w", err)
+		return nil, 0, fmt.Errorf("list BridgeProfiles: %w", err)
 	}
-	named := profile.Named(profiles.Items, p.Spec.Issuer)
+	var shared v1alpha1.SharedServerList
+	if err := r.Client.List(ctx, &shared, client.InNamespace(r.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, 0, fmt.Errorf("list SharedServers: %w", err)
+	}
 	var values []string
 	for i := range list.Items {
 		// A group of another issuer says nothing of the person, whoever its members are.
-		g := &list.Items[i]
-		if _, has := slices.BinarySearch(named, g.Spec.Value); has && g.Spec.Issuer == p.Spec.Issuer && g.DeletionTimestamp == nil {
+		if g := &list.Items[i]; g.Spec.Issuer == p.Spec.Issuer && g.DeletionTimestamp == nil {
 			values = append(values, g.Spec.Value)
 		}
 	}
-	slices.Sort(values)
-	values = slices.Compact(values)
-	return values[:min(len(values), maxGroups)], nil
+	groups, over := profile.Kept(profile.Named(profiles.Items, shared.Items, p.Spec.Issuer), oauth.NewGroupSet(values))
+	return groups, int32(over), nil //nolint:gosec // There are fewer groups.
 }

@@ -182,3 +182,24 @@ func TestALargeGroupIsWrittenOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestAGroupThatASharedServerNamesIsAGroupOfThePerson(t *testing.T) {
+	f := newFixture(t)
+	f.name("accents", "Caf\u00e9")
+	f.run()
+	anna := f.person("anna")
+	f.group(issuer, "payments", anna)
+	f.group(issuer, "Cafe\u0301", anna)
+	f.await("a name that the keyboard wrote in another form", anna, "Caf\u00e9")
+	shared := &v1alpha1.SharedServer{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "payments"}, Spec: v1alpha1.SharedServerSpec{
+		Server: v1alpha1.SharedEndpoint{Transport: v1alpha1.Transport{
+			URL: "https://pay.example.com/mcp", Headers: []v1alpha1.Header{{Name: "Authorization", Value: "Bearer ${PAY_TOKEN}"}},
+		}},
+		Secrets: []v1alpha1.SecretName{"PAY_TOKEN"}, Namespaces: []string{"*"},
+		Members: []v1alpha1.IssuerGroup{{Issuer: issuer, Value: "payments"}}, Owners: []v1alpha1.IssuerGroup{{Issuer: issuer, Value: "leads"}},
+	}}
+	testenv.ExpectApplied(t, f, shared)
+	f.await("members of a SharedServer", anna, "Caf\u00e9", "payments")
+	must.Succeed(t, f.Delete(t.Context(), shared))
+	f.await("none of a SharedServer that is gone", anna, "Caf\u00e9")
+}

@@ -56,6 +56,7 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		For(&v1alpha1.BridgePerson{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.BridgeGroup{}, r.enqueueMembers(), initiallist.Skip()).
 		Watches(&v1alpha1.BridgeProfile{}, handler.EnqueueRequestsFromMapFunc(r.everybody), initiallist.Skip(namesChanged())).
+		Watches(&v1alpha1.SharedServer{}, handler.EnqueueRequestsFromMapFunc(r.everybody), initiallist.Skip(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, EnableWarmup: new(true), SkipNameValidation: new(true)}).
 		Complete(reconcile.AsReconciler(r.Client, r))
 	if err != nil {
@@ -118,8 +119,8 @@ func (r *Reconciler) enqueue(q queue, ids []string) {
 	}
 }
 
-// everybody maps a profile to all people of directories: it may name other groups than
-// before.
+// everybody maps a profile or SharedServer to all people of directories: it may name other
+// groups than before.
 func (r *Reconciler) everybody(ctx context.Context, _ client.Object) []reconcile.Request {
 	var list v1alpha1.BridgePersonList
 	if err := r.Client.List(ctx, &list, client.InNamespace(r.Namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -5,16 +5,10 @@ package oauth
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
 )
-
-// maxGroups is how many groups a token may name. Microsoft Entra puts at most 200 of them
-// into a token, Okta 100, and others as many as a header takes.
-const maxGroups = 1024
 
 // Errors of Groups.
 var (
@@ -23,11 +17,12 @@ var (
 	// ErrGroupsElsewhere says that Microsoft Entra has left out the groups, since there
 	// are too many for a token.
 	ErrGroupsElsewhere = errors.New("the provider left the groups out because there are too many of them: have it put only the groups into tokens that are assigned to the application, or use app roles and the claim roles")
-	errGroupsForm      = fmt.Errorf("the claim must be a text or a list of at most %d texts", maxGroups)
+	errGroupsForm      = errors.New("the claim must be a text or a list of texts")
 )
 
 // Groups returns the groups that a claim names, which is a text or a list of texts. They
-// are never nil without an error. The errors quote nothing of the claims.
+// are never nil without an error. Their number has no limit of its own: whoever reads the claims
+// bounds their size. The errors quote nothing of the claims.
 func Groups(claims map[string]any, claim string) ([]string, error) {
 	value, has := claims[claim]
 	if !has || value == nil {
@@ -37,7 +32,7 @@ func Groups(claims map[string]any, claim string) ([]string, error) {
 		value = []any{one}
 	}
 	list, ok := value.([]any)
-	if !ok || len(list) > maxGroups {
+	if !ok {
 		return nil, errGroupsForm
 	}
 	groups, ok := textsIn(list)
@@ -57,22 +52,24 @@ func missingGroups(claims map[string]any, claim string) error {
 	return ErrNoGroups
 }
 
-// HasGroup reports whether a group is among those that a provider names. They are compared in
-// Unicode's form NFC: which of two forms of an accent one gets depends on the keyboard.
-func HasGroup(named []string, group string) bool {
-	group = norm.NFC.String(group)
-	return slices.ContainsFunc(named, func(n string) bool { return norm.NFC.String(n) == group })
+// GroupSet is the set of the groups that a provider names, each in Unicode's form NFC: which of
+// two forms of an accent one gets depends on the keyboard.
+type GroupSet map[string]bool
+
+// NewGroupSet returns the set of these groups.
+func NewGroupSet(groups []string) GroupSet {
+	set := make(GroupSet, len(groups))
+	for _, g := range groups {
+		set[norm.NFC.String(g)] = true
+	}
+	return set
 }
 
-// NearGroup returns the group that differs from another one only in case or form, such as the full
-// width of a letter. It is empty if no group does. Such a group gives nothing: two groups of a provider may
-// differ so.
-func NearGroup(groups []string, other string) string {
-	other = norm.NFKC.String(other)
-	for _, g := range groups {
-		if strings.EqualFold(norm.NFKC.String(g), other) {
-			return g
-		}
-	}
-	return ""
+// Has reports whether a group is in the set, in whatever form.
+func (s GroupSet) Has(group string) bool { return s[norm.NFC.String(group)] }
+
+// FoldGroup returns a group without what case and form make of it, such as the full width of a
+// letter. Two groups that differ only so may be two groups of a provider.
+func FoldGroup(group string) string {
+	return strings.ToLower(strings.ToUpper(norm.NFKC.String(group)))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // MaxAge is for how long the groups count that a provider named at a login. A person who
@@ -58,25 +59,57 @@ func groupsOf(person access.Person, now time.Time) (groups []Group, until time.T
 	return groups, until
 }
 
-// Named returns the groups of an issuer that profiles name, in any revision.
-func Named(profiles []v1alpha1.BridgeProfile, issuer string) []string {
-	var named []string
-	add := func(spec v1alpha1.BridgeProfileSpec) {
-		for _, g := range spec.Who.Groups {
-			if g.Issuer == issuer {
-				named = append(named, g.Value)
-			}
-		}
-	}
+// Named returns the groups of an issuer that profiles name, in any revision, or SharedServers
+// under members: each once, first those of the profiles that decide first.
+func Named(profiles []v1alpha1.BridgeProfile, shared []v1alpha1.SharedServer, issuer string) []string {
+	var all []Profile
 	for i := range profiles {
-		of := &profiles[i]
-		add(of.Spec)
-		for _, r := range of.Status.Revisions {
-			if p, err := Of(of, r); err == nil {
-				add(p.Spec)
+		p := &profiles[i]
+		all = append(all, Profile{Name: p.Name, Spec: p.Spec})
+		for _, r := range p.Status.Revisions {
+			if former, err := Of(p, r); err == nil {
+				all = append(all, former)
 			}
 		}
 	}
-	slices.Sort(named)
-	return slices.Compact(named)
+	Sort(all)
+	var named []string
+	seen := map[string]bool{}
+	add := func(of, value string) {
+		if of == issuer && !seen[value] {
+			seen[value], named = true, append(named, value)
+		}
+	}
+	for _, p := range all {
+		for _, g := range p.Spec.Who.Groups {
+			add(g.Issuer, g.Value)
+		}
+	}
+	for i := range shared {
+		for _, g := range shared[i].Spec.Members {
+			add(g.Issuer, g.Value)
+		}
+	}
+	return named
+}
+
+// MaxGroups is how many groups of a person are stored. With groups of 256 characters of four
+// bytes these are 1 MiB, and an object of Kubernetes has 1.5 MiB at most.
+const MaxGroups = 1024
+
+// Kept returns the named groups in which a person is, sorted, as they are named, which others
+// compare byte for byte. If there are more than MaxGroups it returns the first of them, and how
+// many it left out.
+func Kept(named []string, in oauth.GroupSet) (kept []string, leftOut int) {
+	for _, g := range named {
+		switch {
+		case !in.Has(g):
+		case len(kept) < MaxGroups:
+			kept = append(kept, g)
+		default:
+			leftOut++
+		}
+	}
+	slices.Sort(kept)
+	return kept, leftOut
 }

@@ -4,6 +4,7 @@
 package profile
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -150,7 +152,44 @@ func TestGroupsThatProfilesNameInAnyRevision(t *testing.T) {
 	p.Generation = 1
 	revisions := must.Value(Accept(&p))(t)
 	p.Status.Revisions, p.Spec = revisions, spec(a("new"), a("both"), v1alpha1.ProfileGroup{FromNamespace: "people", Value: "manual"})
-	if diff := cmp.Diff([]string{"both", "new", "old"}, Named([]v1alpha1.BridgeProfile{p}, "https://a")); diff != "" {
+	if diff := cmp.Diff([]string{"new", "both", "old"}, Named([]v1alpha1.BridgeProfile{p}, nil, "https://a")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestGroupsThatDecideAreKeptHoweverManyAPersonHas(t *testing.T) {
+	naming := func(name string, priority int32, groups ...string) v1alpha1.BridgeProfile {
+		p := v1alpha1.BridgeProfile{}
+		p.Name, p.Spec.Priority = name, priority
+		for _, g := range groups {
+			p.Spec.Who.Groups = append(p.Spec.Who.Groups, v1alpha1.ProfileGroup{Issuer: "https://a", Value: g})
+		}
+		return p
+	}
+	numbered := func(prefix string, n int) (groups []string) {
+		for i := range n {
+			groups = append(groups, fmt.Sprintf("%s%05d", prefix, i))
+		}
+		return groups
+	}
+	revised := naming("zz", 9, "z-now")
+	revised.Status.Revisions = []v1alpha1.ProfileRevision{{Spec: `{"who":{"groups":[{"issuer":"https://a","value":"z-former"}]}}`}}
+	shared := []v1alpha1.SharedServer{{}}
+	shared[0].Spec.Members = []v1alpha1.IssuerGroup{{Issuer: "https://a", Value: "member"}, {Issuer: "https://b", Value: "foreign"}}
+	shared[0].Spec.Owners = []v1alpha1.IssuerGroup{{Issuer: "https://a", Value: "owner"}}
+
+	few := Named([]v1alpha1.BridgeProfile{naming("a", 0, "eng", "Caf\u00e9", "eng"), revised}, shared, "https://a")
+	if diff := cmp.Diff([]string{"z-now", "eng", "Caf\u00e9", "z-former", "member"}, few); diff != "" {
+		t.Errorf("named (-want +got):\n%s", diff)
+	}
+	of := oauth.NewGroupSet(append(numbered("private", 50_000), "eng", "Cafe\u0301", "z-former", "member", "owner", "Z-now"))
+	kept, leftOut := Kept(few, of)
+	if diff := cmp.Diff([]string{"Caf\u00e9", "eng", "member", "z-former"}, kept); diff != "" || leftOut != 0 {
+		t.Errorf("%d left out; kept (-want +got):\n%s", leftOut, diff)
+	}
+	many := numbered("a", MaxGroups+5)
+	kept, leftOut = Kept(Named([]v1alpha1.BridgeProfile{naming("many", 0, many...), naming("first", 1, "zz")}, shared, "https://a"), oauth.NewGroupSet(append(many, "zz", "member")))
+	if len(kept) != MaxGroups || leftOut != 7 || kept[MaxGroups-1] != "zz" || kept[MaxGroups-2] != many[MaxGroups-2] {
+		t.Errorf("%d are kept, with %q at the end, and %d left out", len(kept), kept[len(kept)-2:], leftOut)
 	}
 }

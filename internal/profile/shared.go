@@ -95,20 +95,6 @@ func sharedServer(entry v1alpha1.Server, shared *v1alpha1.SharedServer) v1alpha1
 	return out
 }
 
-// NamedByShared returns the groups of an issuer that SharedServers name as members.
-func NamedByShared(servers []v1alpha1.SharedServer, issuer string) []string {
-	var named []string
-	for i := range servers {
-		for _, g := range servers[i].Spec.Members {
-			if g.Issuer == issuer {
-				named = append(named, g.Value)
-			}
-		}
-	}
-	slices.Sort(named)
-	return slices.Compact(named)
-}
-
 // Names reports whether the profile names the SharedServer, or any where the name is empty.
 func (p Profile) Names(shared string) bool {
 	return slices.ContainsFunc(p.Spec.Servers, func(s v1alpha1.ProfileServer) bool {

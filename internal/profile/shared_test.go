@@ -161,13 +161,3 @@ func TestWhichSharedServersAreRefused(t *testing.T) {
 		})
 	}
 }
-
-func TestGroupsThatSharedServersName(t *testing.T) {
-	servers := []v1alpha1.SharedServer{shared(), shared(func(s *v1alpha1.SharedServer) {
-		s.Spec.Members = []v1alpha1.IssuerGroup{{Issuer: "https://a", Value: "eng"}, {Issuer: "https://a", Value: "all"}, {Issuer: "https://b", Value: "theirs"}}
-		s.Spec.Owners = []v1alpha1.IssuerGroup{{Issuer: "https://a", Value: "leads"}}
-	})}
-	if diff := cmp.Diff([]string{"all", "eng"}, NamedByShared(servers, "https://a")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}

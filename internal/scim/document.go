@@ -46,7 +46,7 @@ type attribute struct {
 // attributes returns the attributes of a body that are stored, and its id, in the order of
 // the body. A body may have anything else too.
 func (k *kind) attributes(doc jsondoc.Value) (found []attribute, err error) {
-	for _, m := range doc.Members {
+	for _, m := range k.membersIn(doc) {
 		name, ok := attributeName(m.Name, k.schema)
 		if !ok || !k.stored[name] && name != attrID && (k != users || profileNames[name] == "") {
 			continue
@@ -58,6 +58,20 @@ func (k *kind) attributes(doc jsondoc.Value) (found []attribute, err error) {
 		found = append(found, attribute{name, m.Value})
 	}
 	return found, err
+}
+
+// membersIn returns the members of a resource's body. Some directories put them into an object with
+// the name of the schema, as RFC 7643 has it for extensions alone.
+func (k *kind) membersIn(doc jsondoc.Value) []jsondoc.Member {
+	var all []jsondoc.Member
+	for _, m := range doc.Members {
+		if strings.EqualFold(m.Name, k.schema) {
+			all = append(all, m.Value.Members...)
+		} else {
+			all = append(all, m)
+		}
+	}
+	return all
 }
 
 // single returns the value itself, or that of {"value": …} where a directory sends a list of
@@ -122,14 +136,14 @@ func boolOf(v jsondoc.Value, attribute string) (bool, error) {
 // IsUserID reports whether a text has the form of the id of a user.
 type IsUserID func(string) bool
 
-// membersOf reads the ids of members, which come as a list of {"value": …}, or as one of
-// them. It leaves out groups and those that are no user's.
+// membersOf reads the ids of members, which come as a list of {"value": …} or of texts, or as
+// one of them. It leaves out groups and those that are no user's.
 func membersOf(v jsondoc.Value, isID IsUserID, left LeftOut) ([]string, error) {
 	items := v.Items
 	switch v.Kind {
 	case jsondoc.Null:
 		return nil, nil
-	case jsondoc.Object:
+	case jsondoc.Object, jsondoc.String:
 		items = []jsondoc.Value{v}
 	case jsondoc.Array:
 	default:
@@ -157,6 +171,9 @@ func membersOf(v jsondoc.Value, isID IsUserID, left LeftOut) ([]string, error) {
 
 // memberOf returns the id of a member, by its value or else the end of its $ref.
 func memberOf(item jsondoc.Value) (id string, isGroup bool, err error) {
+	if item.Kind == jsondoc.String && item.Text != "" {
+		return item.Text, false, nil
+	}
 	attributes, err := members(item)
 	if err != nil {
 		return "", false, err

@@ -47,7 +47,10 @@ func (g *Group) set(attribute string, v jsondoc.Value) error {
 	case attrDisplayName:
 		g.DisplayName, err = textOf(v, "displayName", maxText)
 	case attrExternalID:
-		err = setOnce(&g.ExternalID, v, "externalId", maxText)
+		var externalID string
+		if externalID, err = textOf(v, "externalId", maxText); externalID != "" {
+			g.ExternalID = externalID
+		}
 	case attrID:
 		err = isSame(g.ID, v)
 	}

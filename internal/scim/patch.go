@@ -44,8 +44,9 @@ func (k *kind) operations(body []byte) ([]operation, error) {
 		return nil, err
 	}
 	list := attributes["operations"]
-	if list.Kind != jsondoc.Array || len(list.Items) == 0 || len(list.Items) > maxOperations {
-		return nil, invalid(invalidSyntax, "Operations must be a list of 1 to %d operations.", maxOperations)
+	// Microsoft Entra's validator sends an empty list where it has nothing to change.
+	if list.Kind != jsondoc.Array || len(list.Items) > maxOperations {
+		return nil, invalid(invalidSyntax, "Operations must be a list of at most %d operations.", maxOperations)
 	}
 	var all []operation
 	for _, item := range list.Items {
@@ -68,7 +69,8 @@ func (k *kind) operation(item jsondoc.Value) ([]operation, error) {
 		return nil, invalid(invalidSyntax, "op must be add, replace or remove.")
 	}
 	o.value, o.hasValue = attributes["value"]
-	if at, has := attributes["path"]; has && at.Kind != jsondoc.Null && at.Text != "" {
+	// The schema alone is the resource, as no path is.
+	if at := attributes["path"]; at.Kind != jsondoc.Null && at.Text != "" && !strings.EqualFold(at.Text, k.schema) {
 		if at.Kind != jsondoc.String {
 			return nil, invalid(invalidPath, "The path must be a text.")
 		}
@@ -93,7 +95,7 @@ func (k *kind) spread(o operation) ([]operation, error) {
 	}
 	var all []operation
 	seen := map[string]bool{}
-	for _, m := range o.value.Members {
+	for _, m := range k.membersIn(o.value) {
 		one := operation{op: o.op, value: m.Value, hasValue: true}
 		if one.path, one.err = k.parsePath(m.Name); seen[strings.ToLower(m.Name)] {
 			one.err = errTwice

@@ -15,6 +15,7 @@ import (
 // The statuses of problems, by RFC 7644.
 const (
 	badRequest         = 400
+	forbidden          = 403
 	notFound           = 404
 	conflict           = 409
 	preconditionFailed = 412
@@ -48,6 +49,9 @@ var (
 // ErrNotServed is about what RFC 7644 describes and is not served: bulk requests, and the user of
 // a token, which is a directory's.
 var ErrNotServed = httpapi.New(notImplemented, "not_implemented", "This is not served. /ServiceProviderConfig and /ResourceTypes describe what is.")
+
+// ErrNoFilter is about a filter of the documents that describe what is served.
+var ErrNoFilter = httpapi.New(forbidden, "filter_not_served", "This is not filtered. Leave out filter: the answer has all there is.")
 
 // ErrTooFast says that a directory adds more in a short time than it may.
 var ErrTooFast = httpapi.New(tooManyRequests, "too_many_changes", "The directory adds people or members faster than it may. Send the request again later.")

@@ -23,6 +23,8 @@ const (
 const (
 	attrName   = "name"
 	attrEmails = "emails"
+	// partPrimary is the sub-attribute that one address has at most as true.
+	partPrimary = "primary"
 )
 
 // profileNames are the attributes of a profile by their names in lower case. They come back as
@@ -36,7 +38,7 @@ var profileNames = map[string]string{
 // profileParts are the sub-attributes of those that have some.
 var profileParts = map[string][]string{
 	attrName:   {"formatted", "familyName", "givenName", "middleName", "honorificPrefix", "honorificSuffix"},
-	attrEmails: {"value", "type", "primary", "display"},
+	attrEmails: {"value", "type", partPrimary, "display"},
 }
 
 // profile has texts, an object of texts for name, and a list of objects for emails.
@@ -56,8 +58,9 @@ func (u *User) describe(o operation) {
 	case attrEmails:
 		p.changeEmails(o)
 	default:
-		if delete(p.texts, attribute); o.op != opRemove && o.value.Kind == jsondoc.String && shownText(o.value.Text) != "" {
-			p.texts[attribute] = shownText(o.value.Text)
+		v := single(o.value)
+		if delete(p.texts, attribute); o.op != opRemove && v.Kind == jsondoc.String && shownText(v.Text) != "" {
+			p.texts[attribute] = shownText(v.Text)
 		}
 	}
 	if text := p.encode(); len(text) <= MaxProfile {
@@ -101,10 +104,41 @@ func (p *profile) encode() string {
 
 // changeEmails changes all addresses, or those that the path chooses.
 func (p *profile) changeEmails(o operation) {
-	if o.path.filter == nil && o.path.sub == "" {
-		p.replaceEmails(o)
-		return
+	before := slices.Clone(p.emails)
+	switch {
+	case o.path.filter != nil || o.path.sub != "":
+		p.changeChosen(o)
+	case o.op == opAdd:
+		p.addEmails(o)
+	default:
+		p.emails, before = nil, nil
+		if o.op == opReplace {
+			p.addEmails(o)
+		}
 	}
+	p.onePrimary(before)
+	p.emails = slices.DeleteFunc(p.emails, func(part map[string]any) bool { return len(part) == 0 })
+}
+
+// onePrimary lets one address be the primary one, which is the one that has become it (RFC 7644,
+// section 3.5.2).
+func (p *profile) onePrimary(before []map[string]any) {
+	isPrimary := func(part map[string]any) bool { return part[partPrimary] == true }
+	newest := -1
+	for i, part := range p.emails {
+		if isPrimary(part) && (i >= len(before) || !isPrimary(before[i])) {
+			newest = i
+		}
+	}
+	for i, part := range p.emails {
+		if newest >= 0 && i != newest && isPrimary(part) {
+			p.emails[i] = maps.Clone(part)
+			p.emails[i][partPrimary] = false
+		}
+	}
+}
+
+func (p *profile) changeChosen(o operation) {
 	found := false
 	for i := range p.emails {
 		if o.path.filter.matches(partOf(p.emails[i])) {
@@ -114,20 +148,14 @@ func (p *profile) changeEmails(o operation) {
 	if !found && o.op != opRemove {
 		p.addEmail(o)
 	}
-	p.emails = slices.DeleteFunc(p.emails, func(part map[string]any) bool { return len(part) == 0 })
 }
 
-// replaceEmails removes all addresses unless some are added, and adds those of the value.
-func (p *profile) replaceEmails(o operation) {
-	if o.op != opAdd {
-		p.emails = nil
-	}
-	if o.op == opRemove {
-		return
-	}
+// addEmails adds the addresses of the value.
+func (p *profile) addEmails(o operation) {
 	for _, item := range itemsOf(o.value) {
 		part := changePart(nil, operation{op: opAdd, path: path{attribute: attrEmails}, value: item})
-		if len(part) > 0 && len(p.emails) < maxEmails {
+		isThere := slices.ContainsFunc(p.emails, func(known map[string]any) bool { return maps.Equal(known, part) })
+		if !isThere && len(part) > 0 && len(p.emails) < maxEmails {
 			p.emails = append(p.emails, part)
 		}
 	}
@@ -142,19 +170,27 @@ func (p *profile) addEmail(o operation) {
 	}
 	part := map[string]any{}
 	for _, t := range terms {
-		if name := partName(attrEmails, t.attribute); name != "" && !t.isBool {
+		switch name := partName(attrEmails, t.attribute); {
+		case name == partPrimary:
+			part[name] = strings.EqualFold(t.text, "true")
+		case name != "" && !t.isBool:
 			part[name] = t.text
 		}
 	}
 	p.emails = append(p.emails, changePart(part, o))
 }
 
-// changePart sets or removes one sub-attribute of an object, or all that the value has.
+// changePart sets or removes one sub-attribute of an object, or all that the value has, which may
+// come in a list.
 func changePart(part map[string]any, o operation) map[string]any {
-	values := []jsondoc.Member{{Name: o.path.sub, Value: o.value}}
+	values := []jsondoc.Member{{Name: o.path.sub, Value: single(o.value)}}
 	if o.path.sub == "" {
-		if values = o.value.Members; o.op == opRemove {
+		if o.op == opRemove {
 			return nil
+		}
+		values = nil
+		for _, item := range itemsOf(o.value) {
+			values = append(values, item.Members...)
 		}
 	}
 	next := map[string]any{}
@@ -168,7 +204,7 @@ func changePart(part map[string]any, o operation) map[string]any {
 		text := shownText(m.Value.Text)
 		switch {
 		case o.op == opRemove || text == "":
-		case m.Value.Kind == jsondoc.Bool || name == "primary": // Microsoft Entra sends "True".
+		case m.Value.Kind == jsondoc.Bool || name == partPrimary: // Microsoft Entra sends "True".
 			next[name] = strings.EqualFold(text, "true")
 		case m.Value.Kind == jsondoc.String:
 			next[name] = text

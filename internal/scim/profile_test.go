@@ -17,6 +17,10 @@ import (
 // and addresses.
 func TestWhatADirectorySaysOfAPersonComesBack(t *testing.T) {
 	const mail = `{"type":"work","value":"a@b.example"}`
+	manyMails := ""
+	for i := range 7 {
+		manyMails += fmt.Sprintf(`{"value":"%d%s","display":"%[2]s"},`, i, strings.Repeat("x", 255))
+	}
 	for name, test := range map[string]struct{ former, list, want string }{
 		"a new family name":              {`{"name":{"givenName":"A"}}`, `{"op":"Replace","path":"name.familyName","value":"B"}`, `{"name":{"familyName":"B","givenName":"A"}}`},
 		"a path without an object":       {``, `{"op":"replace","value":{"name.givenName":"A","title":"T"}}`, `{"name":{"givenName":"A"},"title":"T"}`},
@@ -24,6 +28,12 @@ func TestWhatADirectorySaysOfAPersonComesBack(t *testing.T) {
 		"an address that is not there":   {``, `{"op":"Add","path":"emails[type eq \"work\"].value","value":"a@b.example"}`, `{"emails":[` + mail + `]}`},
 		"an address that is there":       {`{"emails":[{"type":"home","value":"x"},{"type":"work","value":"y"}]}`, `{"op":"Replace","path":"emails[type eq \"work\"].value","value":"a@b.example"}`, `{"emails":[{"type":"home","value":"x"},` + mail + `]}`},
 		"the first address is primary":   {`{"emails":[` + mail + `]}`, `{"op":"Add","path":"emails[type eq \"work\"].primary","value":"True"}`, `{"emails":[{"primary":true,"type":"work","value":"a@b.example"}]}`},
+		"another primary address":        {`{"emails":[{"primary":true,"type":"work","value":"a@b.example"}]}`, `{"op":"Add","path":"emails[type eq \"home\"].primary","value":"True"}`, `{"emails":[{"primary":false,"type":"work","value":"a@b.example"},{"primary":true,"type":"home"}]}`},
+		"the primary address":            {``, `{"op":"replace","path":"emails[primary eq \"True\"].value","value":"a@b.example"},{"op":"replace","path":"emails[primary eq true].type","value":"work"}`, `{"emails":[{"primary":true,"type":"work","value":"a@b.example"}]}`},
+		"two primary addresses":          {``, `{"op":"add","path":"emails","value":[{"primary":true,"value":"x"},{"primary":true,"value":"y"}]}`, `{"emails":[{"primary":false,"value":"x"},{"primary":true,"value":"y"}]}`},
+		"an address twice":               {`{"emails":[` + mail + `]}`, `{"op":"add","path":"emails","value":[` + mail + `]}`, `{"emails":[` + mail + `]}`},
+		"an address in a list":           {`{"emails":[` + mail + `]}`, `{"op":"replace","path":"emails[type eq \"work\"]","value":[{"display":"A"}]}`, `{"emails":[{"display":"A","type":"work","value":"a@b.example"}]}`},
+		"values in lists":                {``, `{"op":"Add","path":"title","value":[{"$ref":null,"value":"T"}]},{"op":"Add","path":"name.givenName","value":[{"value":"A"}]}`, `{"name":{"givenName":"A"},"title":"T"}`},
 		"one address goes":               {`{"emails":[{"type":"home","value":"x"},` + mail + `]}`, `{"op":"remove","path":"emails[type eq \"home\"]"}`, `{"emails":[` + mail + `]}`},
 		"all addresses are replaced":     {`{"emails":[{"value":"x"}]}`, `{"op":"replace","path":"emails","value":[` + mail + `]}`, `{"emails":[` + mail + `]}`},
 		"all addresses go":               {`{"emails":[{"value":"x"}]}`, `{"op":"remove","path":"emails"}`, ``},
@@ -32,7 +42,7 @@ func TestWhatADirectorySaysOfAPersonComesBack(t *testing.T) {
 		"a name with marks":              {``, `{"op":"add","path":"name.formatted","value":"A\u202e \u0007"}`, `{"name":{"formatted":"A"}}`},
 		"a part that is not known":       {``, `{"op":"add","path":"name","value":{"nick":"x","givenName":"A"}}`, `{"name":{"givenName":"A"}}`},
 		"no telephone numbers":           {``, `{"op":"add","path":"phoneNumbers[type eq \"work\"].value","value":"1"}`, ``},
-		"no more than there is room for": {`{"title":"T"}`, `{"op":"add","path":"emails","value":[` + strings.Repeat(`{"value":"`+strings.Repeat("x", 256)+`","display":"`+strings.Repeat("x", 256)+`"},`, 7) + `{"value":"x"}]}`, `{"title":"T"}`},
+		"no more than there is room for": {`{"title":"T"}`, `{"op":"add","path":"emails","value":[` + manyMails + `{"value":"x"}]}`, `{"title":"T"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want, former := anna, anna

@@ -90,14 +90,15 @@ func numberOf(values url.Values, name string, missing int) (int, error) {
 }
 
 // listed returns the attributes of a list, nil for none. A sub-attribute counts as its
-// attribute, which is returned as a whole.
+// attribute, which is returned as a whole, and so do values that brackets choose, as Microsoft
+// Entra asks for them.
 func listed(list string) map[string]bool {
 	if list == "" {
 		return nil
 	}
 	set := map[string]bool{}
 	for name := range strings.SplitSeq(strings.ToLower(list), ",") {
-		name = strings.TrimSpace(name)
+		name, _, _ = strings.Cut(strings.TrimSpace(name), "[")
 		if i := strings.LastIndexByte(name, ':'); i >= 0 {
 			name = name[i+1:]
 		}

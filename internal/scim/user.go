@@ -122,39 +122,26 @@ func (u *User) set(attribute string, v jsondoc.Value) error {
 }
 
 // setExternalID stores the externalId of a user who is created. A login joins the record by it,
-// so that one who was created without it does not get one.
+// so that it does not change, and one who was created without it does not get one.
 func (u *User) setExternalID(v jsondoc.Value) error {
-	former := u.ExternalID
-	if err := setOnce(&u.ExternalID, v, "externalId", maxExternalID); err != nil {
-		return err
-	}
+	text, err := textOf(v, "externalId", maxExternalID)
 	switch {
-	case u.ID != "" && former != u.ExternalID:
+	case err != nil || text == "" || text == u.ExternalID:
+		return err
+	case u.ExternalID != "":
+		return invalid(mutability, "externalId does not change: delete the user and create another one.")
+	case u.ID != "":
 		return invalid(mutability, "The user was created without externalId: delete the user, and create it again with one.")
-	case strings.HasPrefix(u.ExternalID, NoExternalID):
+	case strings.HasPrefix(text, NoExternalID):
 		return invalid(invalidValue, "externalId must not begin with %q.", NoExternalID)
 	}
+	u.ExternalID = text
 	return nil
 }
 
 // NoExternalID begins the subjects under which users without externalId are stored. No identity
 // provider has such a sub, so that no login is theirs.
 const NoExternalID = "no externalId: "
-
-// setOnce stores a text that does not change once it is there.
-func setOnce(into *string, v jsondoc.Value, attribute string, most int) error {
-	text, err := textOf(v, attribute, most)
-	switch {
-	case err != nil:
-		return err
-	case text == "":
-		return nil
-	case *into != "" && text != *into:
-		return invalid(mutability, "%s does not change: delete the resource and create another one.", attribute)
-	}
-	*into = text
-	return nil
-}
 
 // isSame refuses another id than the resource has. One that is created has none yet, and
 // gets its own.

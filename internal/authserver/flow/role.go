@@ -20,8 +20,9 @@ type Role struct {
 // sorted.
 func RolesOf(list []Role, who Identity) []oauth.Role {
 	var roles []oauth.Role
+	in := oauth.NewGroupSet(who.Groups)
 	for _, r := range list {
-		if r.Issuer == who.Issuer && oauth.HasGroup(who.Groups, r.Group) {
+		if r.Issuer == who.Issuer && in.Has(r.Group) {
 			roles = append(roles, r.Role)
 		}
 	}

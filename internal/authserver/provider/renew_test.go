@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -95,6 +96,7 @@ func TestARefreshTokenIsKeptWhereItIsOfUse(t *testing.T) {
 }
 
 func TestGroupsAreThoseOfAPerson(t *testing.T) {
+	many := slices.Repeat([]string{"00000000-0000-0000-0000-000000000000"}, 10_000)
 	for name, tt := range map[string]struct {
 		change func(u *upstream)
 		want   []string
@@ -110,7 +112,9 @@ func TestGroupsAreThoseOfAPerson(t *testing.T) {
 			u.claims["_claim_names"] = map[string]string{"groups": "src1"}
 			u.claims["_claim_sources"] = map[string]any{"src1": map[string]string{"endpoint": u.URL + "/elsewhere"}}
 		}, nil, true},
-		"a claim of wrong type": {func(u *upstream) { u.claims["groups"] = 7 }, nil, true},
+		"thousands in the ID token": {func(u *upstream) { u.claims["groups"] = many }, many, false},
+		"thousands at UserInfo":     {func(u *upstream) { u.userInfo = map[string]any{"sub": "person-1", "groups": many} }, many, false},
+		"a claim of wrong type":     {func(u *upstream) { u.claims["groups"] = 7 }, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := newUpstream(t)

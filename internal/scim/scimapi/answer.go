@@ -48,6 +48,17 @@ var discovery = map[string]func(*exchange) error{
 	"/Schemas/:id":           func(x *exchange) error { return x.answerFound(x.writer.Schema(x.call.Param("id"))) },
 }
 
+// discover refuses a filter, since a directory could take all of a document for what matches
+// (RFC 7644, section 4).
+func discover(handle func(*exchange) error) func(*exchange) error {
+	return func(x *exchange) error {
+		if x.query.Filter != "" {
+			return scim.ErrNoFilter
+		}
+		return handle(x)
+	}
+}
+
 func (x *exchange) answerFound(body json.RawMessage, err error) error {
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func Feature(o Options) httpapi.Feature {
 		f.Routes = append(f.Routes, r)
 	}
 	for path, handle := range discovery {
-		add(http.MethodGet, path, handle)
+		add(http.MethodGet, path, discover(handle))
 	}
 	for _, slash := range []string{"", "/"} { // Some directories end the path of a list with a slash.
 		add(http.MethodGet, "/Users"+slash, listUsers)

@@ -45,25 +45,21 @@ type NamedGroups struct {
 }
 
 // Record writes that a provider named these groups of a person, as far as
-// BridgeProfiles and members of SharedServers name them: others are nobody's concern here. A
-// later word than this one stays. It creates no BridgePerson while none of them names a group of
-// the issuer.
+// BridgeProfiles and members of SharedServers name them: others are nobody's concern here, and
+// only counted. A later word than this one stays. It creates no BridgePerson while none of them
+// names a group of the issuer.
 func (p *Persons) Record(ctx context.Context, n NamedGroups) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	profiles, err := (&Profiles{p.Client, p.Namespace}).List(ctx)
+	named, err := p.named(ctx, n.Issuer)
 	if err != nil {
 		return err
 	}
-	var shared v1alpha1.SharedServerList
-	if err := p.Client.List(ctx, &shared, client.InNamespace(p.Namespace)); err != nil {
-		return fmt.Errorf("list SharedServers: %w", err)
-	}
-	named := append(profile.Named(profiles, n.Issuer), profile.NamedByShared(shared.Items, n.Issuer)...)
-	// As the profiles write them, which others compare byte for byte.
-	kept := slices.DeleteFunc(slices.Clone(named), func(g string) bool { return !oauth.HasGroup(n.Groups, g) })
-	slices.Sort(kept)
-	kept = slices.Compact(kept)
+	in := oauth.NewGroupSet(n.Groups)
+	login := &v1alpha1.PersonLogin{Time: metav1.NewTime(n.At.Truncate(time.Second)), User: n.User}
+	kept, leftOut := profile.Kept(named, in)
+	login.Groups, login.LeftOut = kept, int32(leftOut)      //nolint:gosec // A provider's answer has 1 MiB.
+	login.OtherGroups = int32(len(in) - countIn(in, named)) //nolint:gosec // As above.
 
 	name := types.NamespacedName{Namespace: p.Namespace, Name: access.PersonName(oauth.KeyOf(n.Issuer, n.Subject))}
 	known := &v1alpha1.BridgePerson{}
@@ -78,44 +74,88 @@ func (p *Persons) Record(ctx context.Context, n NamedGroups) error {
 		}
 	case err != nil:
 		return fmt.Errorf("get BridgePerson: %w", err)
-	case isKnown(known.Status.Login, n.User, kept, n.At):
+	case isKnown(known.Status.Login, login, n.At):
 		return nil
 	}
-	p.reportNear(ctx, n, named)
-	login := v1alpha1ac.PersonLogin().WithTime(metav1.NewTime(n.At.Truncate(time.Second))).WithGroups(kept...)
-	if n.User != "" {
-		login.WithUser(n.User)
-	}
-	ac := v1alpha1ac.BridgePerson(name.Name, name.Namespace).WithStatus(v1alpha1ac.BridgePersonStatus().WithLogin(login))
+	p.report(ctx, n, login, named)
+	ac := v1alpha1ac.BridgePerson(name.Name, name.Namespace).WithStatus(v1alpha1ac.BridgePersonStatus().WithLogin(applied(login)))
 	if err := p.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerIngress), client.ForceOwnership); err != nil {
 		return fmt.Errorf("write the groups of a BridgePerson: %w", err)
 	}
 	return nil
 }
 
-// reportNear logs the groups of a person that none of the named ones is, but for case or form:
-// the author of a profile may have meant them. It is called when a record is written, and not
-// at each refresh.
-func (p *Persons) reportNear(ctx context.Context, n NamedGroups, named []string) {
+// named returns the groups of an issuer that BridgeProfiles and SharedServers name.
+func (p *Persons) named(ctx context.Context, issuer string) ([]string, error) {
+	profiles, err := (&Profiles{p.Client, p.Namespace}).List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var shared v1alpha1.SharedServerList
+	if err := p.Client.List(ctx, &shared, client.InNamespace(p.Namespace)); err != nil {
+		return nil, fmt.Errorf("list SharedServers: %w", err)
+	}
+	return profile.Named(profiles, shared.Items, issuer), nil
+}
+
+// countIn returns how many groups of a set are named, in whatever form.
+func countIn(in oauth.GroupSet, named []string) int {
+	n := 0
+	for g := range oauth.NewGroupSet(named) {
+		if in[g] {
+			n++
+		}
+	}
+	return n
+}
+
+// applied returns what is written of a login.
+func applied(login *v1alpha1.PersonLogin) *v1alpha1ac.PersonLoginApplyConfiguration {
+	ac := v1alpha1ac.PersonLogin().WithTime(login.Time).WithGroups(login.Groups...)
+	if login.User != "" {
+		ac.WithUser(login.User)
+	}
+	if login.LeftOut > 0 {
+		ac.WithLeftOut(login.LeftOut)
+	}
+	if login.OtherGroups > 0 {
+		ac.WithOtherGroups(login.OtherGroups)
+	}
+	return ac
+}
+
+// report logs what an administrator may not expect of the groups of a person: that there are
+// very many, and each one that is the same as a named one but for case or form, which the author
+// of a profile may have meant. It is called when a record is written, and not at each refresh.
+func (p *Persons) report(ctx context.Context, n NamedGroups, login *v1alpha1.PersonLogin, named []string) {
 	if p.Log == nil {
 		return
 	}
+	if total := len(login.Groups) + int(login.LeftOut+login.OtherGroups); total > profile.MaxGroups {
+		p.Log.InfoContext(ctx, "a person is in very many groups: only those that BridgeProfiles and SharedServers name count",
+			slog.String("issuer", n.Issuer), slog.Int("groups", len(login.Groups)), slog.Int("leftOut", int(login.LeftOut)), slog.Int("otherGroups", int(login.OtherGroups)))
+	}
+	same, near := oauth.NewGroupSet(named), map[string]string{}
+	for _, g := range named {
+		near[oauth.FoldGroup(g)] = g
+	}
 	for _, g := range n.Groups {
-		near := oauth.NearGroup(named, g)
-		if near != "" && !oauth.HasGroup(named, g) {
+		if written, has := near[oauth.FoldGroup(g)]; has && !same.Has(g) {
+			delete(near, oauth.FoldGroup(g))
 			p.Log.WarnContext(ctx, "a group of a person is that of a profile or SharedServer but for case or form, and gives nothing: write it there as the provider does",
-				slog.String("issuer", n.Issuer), slog.String("group", g), slog.String("written", near))
+				slog.String("issuer", n.Issuer), slog.String("group", g), slog.String("written", written))
 		}
 	}
 }
 
-// isKnown reports whether a record needs no change by these groups.
-func isKnown(login *v1alpha1.PersonLogin, user v1alpha1.UserID, groups []string, at time.Time) bool {
+// isKnown reports whether a record needs no change by what a provider said at a time.
+func isKnown(known, login *v1alpha1.PersonLogin, at time.Time) bool {
 	switch {
-	case login == nil:
+	case known == nil:
 		return false
-	case login.Time.After(at):
+	case known.Time.After(at):
 		return true
 	}
-	return login.User == user && slices.Equal(slices.Sorted(slices.Values(login.Groups)), groups) && at.Sub(login.Time.Time) < repeatAfter
+	return known.User == login.User && slices.Equal(slices.Sorted(slices.Values(known.Groups)), login.Groups) &&
+		known.LeftOut == login.LeftOut && at.Sub(known.Time.Time) < repeatAfter
 }

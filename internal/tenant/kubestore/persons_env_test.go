@@ -14,12 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -98,6 +100,57 @@ func TestAGroupInAnotherFormCountsAndOneInAnotherCaseIsReported(t *testing.T) {
 	}
 	if log := logs.String(); strings.Count(log, "group=Eng written=eng") != 1 || strings.Contains(log, "private") || strings.Contains(log, "Caf") {
 		t.Errorf("the log is %s", log)
+	}
+}
+
+// nameMany has profiles name so many groups of an issuer, as many as fit into each, and returns
+// the groups in order.
+func nameMany(t *testing.T, c client.Client, namespace, issuer string, n int) (named []string) {
+	t.Helper()
+	const inOne = 64
+	for first := 0; first < n; first += inOne {
+		p := &v1alpha1.BridgeProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("p%05d", first)}}
+		p.Spec.Who.Namespaces = []string{"*"}
+		for i := first; i < min(first+inOne, n); i++ {
+			named = append(named, fmt.Sprintf("team-%05d", i))
+			p.Spec.Who.Groups = append(p.Spec.Who.Groups, v1alpha1.ProfileGroup{Issuer: issuer, Value: named[i]})
+		}
+		testenv.ExpectApplied(t, c, p)
+	}
+	return named
+}
+
+func TestAPersonInThousandsOfGroupsLosesNoneThatAProfileNames(t *testing.T) {
+	t.Parallel()
+	const issuer = "https://login.example.com"
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	logs := &logtest.Log{}
+	people := &Persons{Client: c, Namespace: namespace, Log: slog.New(slog.NewTextHandler(logs, nil))}
+	var groups []string
+	for i := range 20_000 {
+		groups = append(groups, fmt.Sprintf("private-%05d", i))
+	}
+	record := func(more ...string) *v1alpha1.PersonLogin {
+		t.Helper()
+		must.Succeed(t, people.Record(t.Context(), NamedGroups{issuer, "alice", "", append(groups, more...), time.Now()}))
+		o := &v1alpha1.BridgePerson{}
+		must.Succeed(t, c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: access.PersonName(oauth.KeyOf(issuer, "alice"))}, o))
+		return o.Status.Login
+	}
+	named := nameMany(t, c, namespace, issuer, profile.MaxGroups+2)
+	login := record(named[0], named[profile.MaxGroups+1])
+	if diff := cmp.Diff([]string{named[0], named[profile.MaxGroups+1]}, login.Groups); diff != "" || login.OtherGroups != 20_000 || login.LeftOut != 0 {
+		t.Errorf("%d others, %d left out, groups (-want +got):\n%s", login.OtherGroups, login.LeftOut, diff)
+	}
+	login = record(named...)
+	if diff := cmp.Diff(named[:profile.MaxGroups], login.Groups); diff != "" || login.OtherGroups != 20_000 || login.LeftOut != 2 {
+		t.Errorf("%d others, %d left out, groups (-want +got):\n%s", login.OtherGroups, login.LeftOut, diff)
+	}
+	for _, want := range []string{"groups=2 leftOut=0 otherGroups=20000", "groups=1024 leftOut=2 otherGroups=20000"} {
+		if log := logs.String(); strings.Count(log, want) != 1 || strings.Contains(log, "private-") {
+			t.Errorf("the log does not say %s once: %s", want, log)
+		}
 	}
 }
 

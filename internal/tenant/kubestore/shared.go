@@ -32,10 +32,11 @@ func (s *SharedServers) OwnedBy(ctx context.Context, issuer string, groups []str
 		return nil, fmt.Errorf("list SharedServers: %w", err)
 	}
 	var owned []flow.SharedServer
+	in := oauth.NewGroupSet(groups)
 	for i := range list.Items {
 		o := &list.Items[i]
 		if o.DeletionTimestamp == nil && slices.ContainsFunc(o.Spec.Owners, func(g v1alpha1.IssuerGroup) bool {
-			return g.Issuer == issuer && oauth.HasGroup(groups, g.Value)
+			return g.Issuer == issuer && in.Has(g.Value)
 		}) {
 			owned = append(owned, flow.SharedServer{Name: o.Name, UID: string(o.UID)})
 		}

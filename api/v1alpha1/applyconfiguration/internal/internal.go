@@ -939,6 +939,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: incarnation
       type:
         scalar: numeric
+    - name: leftOut
+      type:
+        scalar: numeric
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonLogin
   map:
     fields:
@@ -948,6 +951,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: leftOut
+      type:
+        scalar: numeric
+    - name: otherGroups
+      type:
+        scalar: numeric
     - name: time
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time

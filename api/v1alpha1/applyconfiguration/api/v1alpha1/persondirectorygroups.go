@@ -12,8 +12,12 @@ package v1alpha1
 type PersonDirectoryGroupsApplyConfiguration struct {
 	// incarnation is that of the person for which the groups were found.
 	Incarnation *int64 `json:"incarnation,omitempty"`
-	// groups are the person's groups, as far as BridgeProfiles name them.
+	// groups are the person's groups, as far as BridgeProfiles, or SharedServers under
+	// members, name them.
 	Groups []string `json:"groups,omitempty"`
+	// leftOut is how many more of these groups the person is in than groups has room for.
+	// groups has those of the BridgeProfiles that decide first.
+	LeftOut *int32 `json:"leftOut,omitempty"`
 }
 
 // PersonDirectoryGroupsApplyConfiguration constructs a declarative configuration of the PersonDirectoryGroups type for use with
@@ -37,5 +41,13 @@ func (b *PersonDirectoryGroupsApplyConfiguration) WithGroups(values ...string) *
 	for i := range values {
 		b.Groups = append(b.Groups, values[i])
 	}
+	return b
+}
+
+// WithLeftOut sets the LeftOut field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LeftOut field is set to the value of the last call.
+func (b *PersonDirectoryGroupsApplyConfiguration) WithLeftOut(value int32) *PersonDirectoryGroupsApplyConfiguration {
+	b.LeftOut = &value
 	return b
 }

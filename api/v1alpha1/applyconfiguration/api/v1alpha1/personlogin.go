@@ -19,8 +19,15 @@ type PersonLoginApplyConfiguration struct {
 	Time *v1.Time `json:"time,omitempty"`
 	// user is the user that the provider's rule makes of the person, if there is one.
 	User *apiv1alpha1.UserID `json:"user,omitempty"`
-	// groups are the person's groups, as far as BridgeProfiles name them.
+	// groups are the person's groups, as far as BridgeProfiles, or SharedServers under
+	// members, name them.
 	Groups []string `json:"groups,omitempty"`
+	// leftOut is how many more of these groups the provider named than groups has room
+	// for. groups has those of the BridgeProfiles that decide first.
+	LeftOut *int32 `json:"leftOut,omitempty"`
+	// otherGroups is how many other groups the provider named at that time. They have no
+	// effect and are not stored.
+	OtherGroups *int32 `json:"otherGroups,omitempty"`
 }
 
 // PersonLoginApplyConfiguration constructs a declarative configuration of the PersonLogin type for use with
@@ -52,5 +59,21 @@ func (b *PersonLoginApplyConfiguration) WithGroups(values ...string) *PersonLogi
 	for i := range values {
 		b.Groups = append(b.Groups, values[i])
 	}
+	return b
+}
+
+// WithLeftOut sets the LeftOut field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LeftOut field is set to the value of the last call.
+func (b *PersonLoginApplyConfiguration) WithLeftOut(value int32) *PersonLoginApplyConfiguration {
+	b.LeftOut = &value
+	return b
+}
+
+// WithOtherGroups sets the OtherGroups field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OtherGroups field is set to the value of the last call.
+func (b *PersonLoginApplyConfiguration) WithOtherGroups(value int32) *PersonLoginApplyConfiguration {
+	b.OtherGroups = &value
 	return b
 }
