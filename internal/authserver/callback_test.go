@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -127,6 +128,22 @@ func TestAProviderMaySendPeopleBackByAForm(t *testing.T) {
 			}
 			page(t, b.get(to.String()), tt.status, tt.words)
 		})
+	}
+}
+
+// The form and the link that it is answered with are one callback.
+func TestACallbackByAFormIsCountedOnce(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	path, query, _ := strings.Cut(strings.TrimPrefix(back(t, b.get(deskFor(alices).authorize()), "alice"), issuer), "?")
+	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {"https://appleid.example"}}
+	fieldOf(t, b.get(w.send(http.MethodPost, path, query, header).location(t).String()))
+	if done := w.steps(measure.StepCallback, measure.Done); done != 1 {
+		t.Errorf("it is counted %v times", done)
+	}
+	page(t, w.send(http.MethodPost, path, "state=%zz", header), http.StatusNotFound, "no such page")
+	if refused := w.steps(measure.StepCallback, measure.Refused); refused != 1 {
+		t.Errorf("a form that cannot be read is counted %v times", refused)
 	}
 }
 

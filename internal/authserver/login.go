@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
@@ -129,23 +129,17 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 
 // callbackForm is the callback of a provider that sends people back by a form (OAuth 2.0 Form
 // Post Response Mode), as Apple does. Browsers send none of our cookies with the form of
-// another site, and send them when they follow the link that is answered.
+// another site, and send them when they follow the link that is answered, which is counted.
 func (s *loginHandler) callbackForm(c httpapi.Call) error {
 	body, err := c.Body()
 	if err != nil {
-		return err
+		return s.showError(c, measure.StepCallback, err)
 	}
 	sent, ok := flow.ParseParameters(string(body))
 	if !ok {
-		return errNoStep
+		return s.showError(c, measure.StepCallback, errNoStep)
 	}
-	q := url.Values{}
-	for _, name := range []string{parameterState, parameterCode, parameterIssuer, parameterError, parameterDescription} {
-		if all := sent.All(name); len(all) > 0 {
-			q[name] = all
-		}
-	}
-	redirect(c, c.Request().URL.Path+"?"+q.Encode())
+	redirect(c, c.Request().URL.Path+"?"+sent.Query(parameterState, parameterCode, parameterIssuer, parameterError, parameterDescription))
 	return nil
 }
 
