@@ -48,31 +48,33 @@ const (
 )
 
 // method returns how the client proves who it is, and what by: its secret or the PEM of its
-// key. Without a word of the provider a secret is sent by HTTP's basic authentication, by OpenID
-// Connect Discovery 1.0, section 3. To try one method after the other takes a code that can be
-// used once.
+// key.
 func (c Config) method(named []string) (method, by string, err error) {
-	method = c.AuthMethod
-	if method == authKey || method == "" && c.Key != nil {
-		if method == "" && !slices.Contains(named, authKey) {
+	if c.AuthMethod == authKey || c.AuthMethod == "" && c.Key != nil {
+		if c.AuthMethod == "" && !slices.Contains(named, authKey) {
 			return "", "", errNoKeyMethod
 		}
 		by, err = read(c.Key, "client key")
 		return authKey, by, err
 	}
-	if by, err = read(c.Secret, "client secret"); err != nil {
-		return "", "", err
-	}
-	switch {
-	case method != "":
-	case by == "" || slices.Contains(named, authPost) && !slices.Contains(named, authBasic):
-		method = authPost
-	case len(named) == 0 || slices.Contains(named, authBasic):
-		method = authBasic
-	default:
-		err = errNoSecretMethod
+	by, err = read(c.Secret, "client secret")
+	if method = c.AuthMethod; err == nil && method == "" && by != "" {
+		method, err = secretMethod(named)
 	}
 	return method, by, err
+}
+
+// secretMethod returns how a secret is sent. Without a word of the provider it is HTTP's basic
+// authentication, by OpenID Connect Discovery 1.0, section 3. To try one method after the other
+// takes a code that can be used once.
+func secretMethod(named []string) (string, error) {
+	switch {
+	case len(named) == 0, slices.Contains(named, authBasic):
+		return authBasic, nil
+	case slices.Contains(named, authPost):
+		return authPost, nil
+	}
+	return "", errNoSecretMethod
 }
 
 // prove adds to a request what proves that we are the client, and returns that of it which
