@@ -5,8 +5,16 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +23,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -61,6 +70,37 @@ server:
 	end()
 	if _, err := sources[0].Fetch(ended); !errors.Is(err, errNoKeybroker) {
 		t.Errorf("before the keybroker is known: %v", err)
+	}
+}
+
+// The file of the key reaches the requests to the provider.
+func TestAConfiguredKeyProvesWhoTheInstallationIs(t *testing.T) {
+	key := must.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	block := &pem.Block{Type: "PRIVATE KEY", Bytes: must.Value(x509.MarshalPKCS8PrivateKey(key))(t)}
+	mux := http.NewServeMux()
+	upstream := httptest.NewServer(mux)
+	defer upstream.Close()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"issuer": %[1]q, "authorization_endpoint": %[1]q, "token_endpoint": %[1]q, "jwks_uri": %[1]q,
+			"pushed_authorization_request_endpoint": "%[1]s/par", "token_endpoint_auth_methods_supported": ["private_key_jwt"]}`, upstream.URL)
+	})
+	mux.HandleFunc("POST /par", func(w http.ResponseWriter, r *http.Request) {
+		token, err := jose.ParseSignedCompact(r.FormValue("client_assertion"), []jose.SignatureAlgorithm{jose.ES256})
+		if err == nil {
+			_, err = token.Verify(key.Public())
+		}
+		if err != nil || token.Signatures[0].Protected.KeyID != "k-1" {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprint(w, `{"request_uri": "urn:a"}`)
+	})
+	o := loginOptions{File: write(t, "publicURL: https://a.example\nserver: {store: 'sqlite:/nowhere/login.db', providers: [{id: a, type: oidc, issuer: '"+upstream.URL+
+		"', clientID: c, clientKeyFile: "+write(t, string(pem.EncodeToMemory(block)))+", clientKeyID: k-1}]}")}
+	made := must.Value(providersOf(must.Value(o.read())(t).Server.Providers, upstream.Client()))(t)
+	if to, err := made[0].Begin(t.Context(), flow.LoginRequest{}); err != nil || to != upstream.URL+"?client_id=c&request_uri=urn%3Aa" {
+		t.Errorf("%s, %v", to, err)
 	}
 }
 

@@ -4,13 +4,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/x509"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
@@ -169,8 +167,8 @@ func providersOf(list []settings.Provider, client *http.Client) ([]flow.Provider
 	for _, p := range list {
 		c := provider.Config{
 			ID: p.ID, Name: p.Name, Issuer: p.Issuer, URL: p.URL, APIURL: p.APIURL, ClientID: p.ClientID, Scopes: p.Scopes,
-			Secret: secretIn(p.ClientSecretFile), User: oauth.UserRule{Claim: p.User.Claim, Suffix: p.User.Suffix}, Client: client,
-			SubjectClaim: p.SubjectClaim, Groups: p.Groups.Claim,
+			Secret: provider.InFile(p.ClientSecretFile), Key: provider.InFile(p.ClientKeyFile), KeyID: p.ClientKeyID,
+			User: oauth.UserRule{Claim: p.User.Claim, Suffix: p.User.Suffix}, Client: client, SubjectClaim: p.SubjectClaim, Groups: p.Groups.Claim,
 			Limits: flow.Limits{Grace: p.Groups.RecheckGrace, MaxAge: p.MaxAge}, Parameters: p.AuthorizationParameters, AuthMethod: p.TokenEndpointAuthMethod,
 		}
 		made, err := providerOf(p.Type, c)
@@ -187,18 +185,6 @@ func providerOf(kind string, c provider.Config) (flow.Provider, error) {
 		return provider.GitHub(c)
 	}
 	return provider.OIDC(c)
-}
-
-// secretIn returns what reads a secret each time, so that one that was replaced
-// is used without a restart.
-func secretIn(file string) func() (string, error) {
-	return func() (string, error) {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return "", fmt.Errorf("read the client secret: %w", err)
-		}
-		return string(bytes.TrimSpace(content)), nil
-	}
 }
 
 // newConnections returns what connects the accounts of users' servers.

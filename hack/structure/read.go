@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -41,7 +42,7 @@ func (t typeName) String() string { return t.pkg + "." + t.name }
 
 type typeSize struct {
 	methods, fields int
-	// document says that each field has a name in JSON: the fields are those of a
+	// document says that each field has a name in JSON or YAML: the fields are those of a
 	// document, and not of a program.
 	document bool
 }
@@ -197,6 +198,9 @@ func receiverName(expression ast.Expr) string {
 	}
 }
 
+// documentTag is that of a field of a document.
+var documentTag = regexp.MustCompile(`\b(json|yaml):"`)
+
 func (m *module) addTypes(pkg string, d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		t, ok := spec.(*ast.TypeSpec)
@@ -211,7 +215,7 @@ func (m *module) addTypes(pkg string, d *ast.GenDecl) {
 		size.document = len(structure.Fields.List) > 0
 		for _, field := range structure.Fields.List {
 			size.fields += max(len(field.Names), 1) // An embedded one has no name.
-			size.document = size.document && field.Tag != nil && strings.Contains(field.Tag.Value, `json:"`)
+			size.document = size.document && field.Tag != nil && documentTag.MatchString(field.Tag.Value)
 		}
 	}
 }

@@ -67,6 +67,7 @@ func TestProblemsAreWhatExceedsALimit(t *testing.T) {
 		"15 fields":               {map[string]string{"cmd/a/a.go": fields(15, "")}, nil},
 		"16 fields":               {map[string]string{"cmd/a/a.go": fields(16, "")}, []string{"type cmd/a.T has 16 fields, more than 15: divide it"}},
 		"16 fields of a document": {map[string]string{"cmd/a/a.go": fields(16, "`json:\"f%\"`")}, nil},
+		"16 fields of a file":     {map[string]string{"cmd/a/a.go": fields(16, "`yaml:\"f%\"`")}, nil},
 		"a circle of packages' folders": {
 			map[string]string{"internal/a/x/x.go": imports("internal/b/y"), "internal/b/z/z.go": imports("internal/a/w")},
 			[]string{"these folders import each other: internal/a → internal/b → internal/a"},

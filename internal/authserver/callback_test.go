@@ -4,12 +4,15 @@
 package authserver
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -128,6 +131,71 @@ func TestAProviderMaySendPeopleBackByAForm(t *testing.T) {
 			page(t, b.get(to.String()), tt.status, tt.words)
 		})
 	}
+}
+
+// The form and the link that it is answered with are one callback.
+func TestACallbackByAFormIsCountedOnce(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	path, query, _ := strings.Cut(strings.TrimPrefix(back(t, b.get(deskFor(alices).authorize()), "alice"), issuer), "?")
+	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {"https://appleid.example"}}
+	fieldOf(t, b.get(w.send(http.MethodPost, path, query, header).location(t).String()))
+	if done := w.steps(measure.StepCallback, measure.Done); done != 1 {
+		t.Errorf("it is counted %v times", done)
+	}
+	page(t, w.send(http.MethodPost, path, "state=%zz", header), http.StatusNotFound, "no such page")
+	if refused := w.steps(measure.StepCallback, measure.Refused); refused != 1 {
+		t.Errorf("a form that cannot be read is counted %v times", refused)
+	}
+}
+
+// A login that cannot begin has its cause where one that was begun has it.
+func TestALoginThatTheProviderDoesNotTakeIsReportedToAdministrators(t *testing.T) {
+	refused := func(status int, code, description string) error {
+		return fmt.Errorf("push: %w", flow.NewAnswerError(status, code, description))
+	}
+	for name, test := range map[string]struct {
+		fault     error
+		status    int
+		words     string // of the person's page
+		logged    string
+		outcome   string
+		isTrouble bool // on the administrators' page
+	}{
+		"it does not know a scope":  {refused(400, "invalid_scope", "no groups\x1b"), http.StatusForbidden, "Ask whoever runs this installation", `status 400, error invalid_scope: \"no groups\"`, measure.Refused, true},
+		"it does not know us":       {refused(401, "invalid_client", ""), http.StatusServiceUnavailable, "is not set up as the provider", "status 401, error invalid_client", measure.Failed, true},
+		"it does not work":          {refused(502, "", ""), http.StatusServiceUnavailable, "Try again in a minute", "status 502", measure.Failed, true},
+		"we come too often":         {refused(429, "", ""), http.StatusServiceUnavailable, "Try again in a minute", "status 429", measure.Failed, true},
+		"it refuses a person":       {refused(400, "access_denied", ""), http.StatusForbidden, "Ask whoever runs this installation", "error access_denied", measure.Refused, true},
+		"our key does not fit it":   {fmt.Errorf("begin: %w", flow.SetupError("the key is short")), http.StatusServiceUnavailable, "is not set up as the provider", "the key is short", measure.Failed, true},
+		"it cannot be reached, now": {errFake, http.StatusServiceUnavailable, "cannot be reached", errFake.Error(), measure.Failed, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.provider.away, w.provider.fault = true, test.fault
+			got := w.browser().get(deskFor(alices).authorize())
+			page(t, got, test.status, test.words)
+			if log := w.logs.String(); !strings.Contains(log, test.logged) {
+				t.Errorf("the log is %s", log)
+			}
+			health := append(w.replicas[0].ProviderHealth(), w.replicas[1].ProviderHealth()...)
+			shown := strings.ReplaceAll(test.logged, `\"`, `"`)
+			if isTrouble := strings.Contains(health[0].Trouble+health[1].Trouble, shown); isTrouble != test.isTrouble {
+				t.Errorf("administrators see %+v", health)
+			}
+			if w.steps(measure.StepAuthorize, test.outcome) != 1 {
+				t.Errorf("it is not counted as %s", test.outcome)
+			}
+		})
+	}
+}
+
+func TestALoginThatIsNotSetUpFailsInWordsThatSaySo(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	link := back(t, b.get(deskFor(alices).authorize()), "alice")
+	w.provider.away, w.provider.fault = true, flow.SetupError("the key is short")
+	page(t, b.get(link), http.StatusServiceUnavailable, "is not set up as the provider")
 }
 
 // An administrator has nothing else to find the cause by. The provider's words are in the

@@ -5,6 +5,7 @@ package authserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -179,6 +180,7 @@ type fakeProvider struct {
 	begun  map[string]flow.LoginRequest // By nonce.
 	user   map[string]v1alpha1.UserID
 	away   bool
+	fault  error // why, errFake if it is nil
 	issuer string
 	// version is of the configuration.
 	version string
@@ -227,7 +229,7 @@ func (p *fakeProvider) Begin(_ context.Context, r flow.LoginRequest) (string, er
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.away {
-		return "", errFake
+		return "", cmp.Or(p.fault, errFake)
 	}
 	p.begun[r.Nonce] = r
 	return p.issuer + "/authorize?" + url.Values{"state": {r.State}, "redirect_uri": {r.RedirectURL}}.Encode(), nil
@@ -237,7 +239,7 @@ func (p *fakeProvider) Finish(_ context.Context, a flow.LoginAnswer) (flow.Ident
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.away {
-		return flow.Identity{}, errFake
+		return flow.Identity{}, cmp.Or(p.fault, errFake)
 	}
 	begun, ok := p.begun[a.Nonce]
 	delete(p.begun, a.Nonce)

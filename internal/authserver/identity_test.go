@@ -6,8 +6,13 @@
 package authserver
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"debug/buildinfo"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"html"
@@ -24,6 +29,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
@@ -45,6 +51,9 @@ type realProvider struct {
 	subject string
 	// scopes are those that the provider needs to name groups.
 	scopes []string
+	// keyed is whether the client has a key in place of a secret, and the provider requires
+	// pushed authorization requests.
+	keyed bool
 	// deleted is the status of the refresh that ends it after alice is deleted at the provider,
 	// which is so long after.
 	deleted      int
@@ -63,6 +72,29 @@ var realProviders = []realProvider{
 		subject: "alice", scopes: []string{"openid", "profile"},
 		deleted: http.StatusBadRequest, deletedAfter: untilRenewal,
 	},
+	{
+		id: "oidc-provider-key", version: npmVersion, command: []string{os.Getenv("NODE"), "../../test/e2e/clients/identity.mjs"},
+		subject: "alice", scopes: []string{"openid", "profile"}, keyed: true,
+		deleted: http.StatusBadRequest, deletedAfter: untilRenewal,
+	},
+}
+
+// title names the provider in the documentation.
+func (p realProvider) title(t *testing.T) string {
+	name, isKeyed := strings.CutSuffix(p.id, "-key")
+	name += " " + p.version(t)
+	if isKeyed {
+		name += ", which requires a key and pushed requests"
+	}
+	return name
+}
+
+// credential returns the values of the client's key.
+func (p realProvider) credential() string {
+	if p.keyed {
+		return ", `clientKey`, `clientKeyID`"
+	}
+	return ""
 }
 
 // recheckGrace is that of an installation without a setting of its own.
@@ -102,7 +134,7 @@ func TestRealIdentityProviders(t *testing.T) {
 			refresh, served := r.anAbsenceOfTwoHoursEndsNoLogin(refresh)
 			out := r.aDeletedPersonIsOut(refresh)
 			cells := []string{
-				p.id + " " + p.version(t), "`scopes: [" + strings.Join(p.scopes, ", ") + "]`, `groups: {claim: groups}`", changed, out,
+				p.title(t), "`scopes: [" + strings.Join(p.scopes, ", ") + "]`, `groups: {claim: groups}`" + p.credential(), changed, out,
 				"tokens up to " + inMinutes(served) + ", then 503; no new login afterwards",
 			}
 			rows.WriteString("| " + strings.Join(cells, " | ") + " |\n")
@@ -139,28 +171,41 @@ func startReal(t *testing.T, p realProvider) *realWorld {
 	port := programs.UnusedPort(t, "127.0.0.1")
 	r := &realWorld{realProvider: p, url: fmt.Sprintf("http://127.0.0.1:%d", port), pages: &http.Transport{}}
 	dir := t.TempDir()
-	secret := filepath.Join(dir, "secret")
-	must.Succeed(t, os.WriteFile(secret, []byte("of-the-test"), 0o600))
-	settings := must.Value(json.Marshal(map[string]any{
-		"issuer": r.url, "port": port, "userInfo": true,
-		"client": map[string]string{"id": "bridges", "secretFile": secret, "redirectURI": issuer + "/oauth/callback/" + p.id},
-	}))(t)
+	config := provider.Config{
+		ID: p.id, Issuer: r.url, ClientID: "bridges", Scopes: p.scopes, Groups: "groups", Limits: flow.Limits{Grace: recheckGrace}, Client: &http.Client{Transport: r},
+	}
+	client := map[string]any{"id": "bridges", "redirectURI": issuer + "/oauth/callback/" + p.id}
+	if credential := filepath.Join(dir, "credential"); p.keyed {
+		client["jwks"] = writeClientKey(t, credential)
+		config.Key, config.KeyID = provider.InFile(credential), "of-the-test"
+	} else {
+		must.Succeed(t, os.WriteFile(credential, []byte("of-the-test"), 0o600))
+		client["secretFile"], config.Secret = credential, provider.InFile(credential)
+	}
+	settings := must.Value(json.Marshal(map[string]any{"issuer": r.url, "port": port, "userInfo": true, "client": client}))(t)
 	file := filepath.Join(dir, "settings.json")
 	must.Succeed(t, os.WriteFile(file, settings, 0o600))
 	started := programs.Start(t, dir, p.id, exec.Command(p.command[0], append(p.command[1:], file)...))
 	started.AwaitOK(t, r.url+"/.well-known/openid-configuration")
 	t.Cleanup(r.pages.CloseIdleConnections)
 
-	made := must.Value(provider.OIDC(provider.Config{
-		ID: p.id, Issuer: r.url, ClientID: "bridges", Secret: func() (string, error) { return "of-the-test", nil },
-		Scopes: p.scopes, Groups: "groups", Limits: flow.Limits{Grace: recheckGrace}, Client: &http.Client{Transport: r},
-	}))(t)
+	made := must.Value(provider.OIDC(config))(t)
 	r.world = newWorld(t, func(o *Options) {
 		o.Providers = []flow.Provider{made}
 		o.Roles = []flow.Role{{Role: oauth.RoleAdmin, Issuer: r.url, Group: "platform"}}
 	})
 	r.users.set(p.subject, "alice")
 	return r
+}
+
+// writeClientKey writes a new private key of the client, and returns its public half for the
+// provider.
+func writeClientKey(t *testing.T, file string) jose.JSONWebKeySet {
+	t.Helper()
+	key := must.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	block := &pem.Block{Type: "PRIVATE KEY", Bytes: must.Value(x509.MarshalPKCS8PrivateKey(key))(t)}
+	must.Succeed(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
+	return jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "of-the-test", Use: "sig", Algorithm: "ES256"}}}
 }
 
 // set has the provider know something of alice.

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
@@ -27,15 +27,14 @@ var (
 	errNoStep  = refusePage(http.StatusNotFound, "There is no such page", "Nobody can log in here by this address.")
 )
 
-// errProviderBusy and errRefused are errors with which a provider sends people back: that it
-// does not work now, and that it refuses what we ask it for.
+// What goes wrong between us and a provider: it cannot be reached, it does not work now, our
+// settings or credentials do not fit it, or it refuses what we ask it for.
 var (
+	errProviderAway = refusePage(http.StatusServiceUnavailable, "You cannot log in at the moment", "The provider where you log in cannot be reached. Try again in a minute.")
 	errProviderBusy = refusePage(http.StatusServiceUnavailable, "You cannot log in at the moment", "The provider where you log in lets nobody in now. Try again in a minute.")
+	errUnfit        = refusePage(http.StatusServiceUnavailable, "You cannot log in at the moment", "This installation is not set up as the provider where you log in requires. Ask whoever runs this installation: its log has the reason.")
 	errRefused      = refusePage(statusForbidden, "You could not be logged in", "The provider refuses what this installation asks it for, and not you. Ask whoever runs this installation: its log has what the provider answered.")
 )
-
-// errProviderAway is that a provider cannot be reached.
-var errProviderAway = refusePage(http.StatusServiceUnavailable, "You cannot log in at the moment", "The provider where you log in cannot be reached. Try again in a minute.")
 
 // providerLogin sends a browser to a provider.
 type providerLogin struct {
@@ -82,9 +81,11 @@ func (s *providerLogin) redirectTo(c httpapi.Call, p loginSession, provider flow
 		State: state, Nonce: p.Nonce, Verifier: p.Verifier, RedirectURL: s.callbackOf(provider),
 		Offline: p.Ask != nil,
 	})
+	if answered, ok := errors.AsType[*flow.AnswerError](err); ok {
+		return s.refused(provider, p.Ask, answered, err)
+	}
 	if err != nil {
-		s.known.Failed(provider, err)
-		return fmt.Errorf("%w: %w", errProviderAway, err)
+		return s.failedAt(provider, p.Ask, err)
 	}
 	if err := s.save(c, p, state); err != nil {
 		return err
@@ -129,23 +130,17 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 
 // callbackForm is the callback of a provider that sends people back by a form (OAuth 2.0 Form
 // Post Response Mode), as Apple does. Browsers send none of our cookies with the form of
-// another site, and send them when they follow the link that is answered.
+// another site, and send them when they follow the link that is answered, which is counted.
 func (s *loginHandler) callbackForm(c httpapi.Call) error {
 	body, err := c.Body()
 	if err != nil {
-		return err
+		return s.showError(c, measure.StepCallback, err)
 	}
 	sent, ok := flow.ParseParameters(string(body))
 	if !ok {
-		return errNoStep
+		return s.showError(c, measure.StepCallback, errNoStep)
 	}
-	q := url.Values{}
-	for _, name := range []string{parameterState, parameterCode, parameterIssuer, parameterError, parameterDescription} {
-		if all := sent.All(name); len(all) > 0 {
-			q[name] = all
-		}
-	}
-	redirect(c, c.Request().URL.Path+"?"+q.Encode())
+	redirect(c, c.Request().URL.Path+"?"+sent.Query(parameterState, parameterCode, parameterIssuer, parameterError, parameterDescription))
 	return nil
 }
 
@@ -190,11 +185,30 @@ func (s *loginHandler) answeredError(ctx context.Context, provider flow.Provider
 		s.Log.InfoContext(ctx, "a person did not log in", slog.Any("error", why))
 		return &clientError{*p.Ask, codeAccessDenied, "The person did not log in."}
 	}
+	return s.refused(provider, p.Ask, e, why)
+}
+
+// refused returns what a person is told when the provider refuses us, and not them.
+func (s *core) refused(provider flow.Provider, ask *authorizationRequest, e *flow.AnswerError, why error) error {
 	s.known.Failed(provider, why)
-	if e.Code == codeServerError || e.Code == codeUnavailable {
-		return fmt.Errorf("%w: %w", errProviderBusy.withRequest(p.Ask), why)
+	page := errRefused
+	switch {
+	case e.Code == codeServerError || e.Code == codeUnavailable || e.Status >= 500 || e.Status == http.StatusTooManyRequests:
+		page = errProviderBusy
+	case e.Code == codeInvalidClient:
+		page = errUnfit
 	}
-	return fmt.Errorf("%w: %w", errRefused.withRequest(p.Ask), why)
+	return fmt.Errorf("%w: %w", page.withRequest(ask), why)
+}
+
+// failedAt returns what a person is told when nothing can be asked of the provider.
+func (s *core) failedAt(provider flow.Provider, ask *authorizationRequest, why error) error {
+	s.known.Failed(provider, why)
+	page := errProviderAway
+	if _, unfit := errors.AsType[flow.SetupError](why); unfit {
+		page = errUnfit
+	}
+	return fmt.Errorf("%w: %w", page.withRequest(ask), why)
 }
 
 // identify returns who came back.
@@ -213,8 +227,7 @@ func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *login
 	case errors.Is(err, flow.ErrLogin):
 		return flow.Identity{}, fmt.Errorf("%w: %w", errNoLogin.withRequest(p.Ask), err)
 	case err != nil:
-		s.known.Failed(provider, err)
-		return flow.Identity{}, fmt.Errorf("%w: %w", errProviderAway.withRequest(p.Ask), err)
+		return flow.Identity{}, s.failedAt(provider, p.Ask, err)
 	case who.Issuer == "" || who.Subject == "":
 		return flow.Identity{}, errNoLogin.withRequest(p.Ask)
 	}

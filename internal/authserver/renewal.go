@@ -12,7 +12,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
-
 	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 )
 

@@ -70,7 +70,7 @@ func (s *Server) Routes() []httpapi.Route {
 		{Method: get, Path: pathAuthorize, Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepAuthorize, s.authorize)},
 		{Method: get, Path: pathLogin + ":provider", Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepLogin, s.login)},
 		{Method: get, Path: pathCallback + ":provider", Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepCallback, s.callback)},
-		{Method: post, Path: pathCallback + ":provider", Access: httpapi.Program, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(measure.StepCallback, s.callbackForm)},
+		{Method: post, Path: pathCallback + ":provider", Access: httpapi.Program, Form: true, MaxBody: maxForm, Handle: s.callbackForm},
 		{Method: post, Path: pathConsent, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(measure.StepConsent, s.consent)},
 
 		{Method: post, Path: pathToken, Access: httpapi.Program, Form: true, LetsIn: true, MaxBody: maxForm, Handle: s.jsonEndpoint(measure.StepToken, s.token)},

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/url"
 	"regexp"
 	"slices"
 	"time"
@@ -177,7 +176,7 @@ func (s *core) check() error {
 	if slices.Contains(missing, true) {
 		return errors.New("a dependency is missing")
 	}
-	if err := checkIssuer(s.Issuer); err != nil {
+	if err := client.CheckOrigin(s.Issuer); err != nil {
 		return err
 	}
 	if err := s.checkProviders(); err != nil {
@@ -192,17 +191,6 @@ func (s *core) check() error {
 		Redirects: s.redirects, Random: s.Random, Now: s.Now,
 	})
 	return err
-}
-
-func checkIssuer(issuer string) error {
-	u, err := url.Parse(issuer)
-	if err != nil || u.Host == "" || issuer != u.Scheme+"://"+u.Host {
-		return errors.New("the issuer is not an origin, such as https://bridges.example.com")
-	}
-	if u.Scheme != schemeHTTPS && !client.IsLoopbackOrigin(issuer) {
-		return errors.New("the issuer is neither https nor on this machine")
-	}
-	return nil
 }
 
 var providerForm = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)

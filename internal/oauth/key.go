@@ -31,9 +31,9 @@ func signsAlike(a, b string) bool {
 	return a == b || isEd(a) && isEd(b)
 }
 
-// VerifierOf returns what go-jose verifies signatures of an algorithm by with a public key. The
+// verifierOf returns what go-jose verifies signatures of an algorithm by with a public key. The
 // library knows Ed25519 by its former name alone.
-func VerifierOf(public any, algorithm string) any {
+func verifierOf(public any, algorithm string) any {
 	if key, ok := public.(ed25519.PublicKey); ok && algorithm == Ed25519 {
 		return edKey(key)
 	}
@@ -51,10 +51,28 @@ func (k edKey) VerifyPayload(payload, signature []byte, _ jose.SignatureAlgorith
 	return nil
 }
 
-// fits reports whether a key verifies signatures of that algorithm: it must be
+// Open returns what was signed by one of an issuer's keys. Keys of another id are skipped, and
+// those that do not fit the algorithm of the signature; of the others, most are tried.
+func Open(signed *jose.JSONWebSignature, keys []jose.JSONWebKey, most int) ([]byte, bool) {
+	header := signed.Signatures[0].Protected
+	for n := range keys {
+		if header.KeyID != "" && keys[n].KeyID != header.KeyID || !Fits(&keys[n], header.Algorithm) {
+			continue
+		}
+		if most--; most < 0 {
+			break
+		}
+		if payload, err := signed.Verify(verifierOf(keys[n].Key, header.Algorithm)); err == nil {
+			return payload, true
+		}
+	}
+	return nil, false
+}
+
+// Fits reports whether a key verifies signatures of that algorithm: it must be
 // public, meant for that, and of that kind. If a public key were used as a
 // secret, everybody who can read it could sign.
-func fits(key *jose.JSONWebKey, algorithm string) bool {
+func Fits(key *jose.JSONWebKey, algorithm string) bool {
 	meant := (key.Use == "" || key.Use == "sig") && (key.Algorithm == "" || signsAlike(key.Algorithm, algorithm))
 	return meant && key.Valid() && key.IsPublic() && isOfKind(key.Key, algorithm)
 }

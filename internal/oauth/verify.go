@@ -202,18 +202,8 @@ func (v *Verifier) open(ctx context.Context, i *Issuer, signed *jose.JSONWebSign
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKeysAway, err)
 	}
-	tried := 0
-	for n := range keys {
-		if tried == maxTried {
-			break
-		}
-		if !fits(&keys[n], header.Algorithm) {
-			continue
-		}
-		tried++
-		if payload, err := signed.Verify(VerifierOf(keys[n].Key, header.Algorithm)); err == nil {
-			return payload, nil
-		}
+	if payload, ok := Open(signed, keys, maxTried); ok {
+		return payload, nil
 	}
 	return nil, BadSignature
 }

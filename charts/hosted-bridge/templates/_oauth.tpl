@@ -34,7 +34,10 @@ postgres:/var/run/secrets/hosted-bridge-login-store/url
 {{- $_ := set $server "store" (include "hosted-bridge.oauth.store" .) -}}
 {{- $providers := list -}}
 {{- range $oauth.server.providers -}}
-{{- $providers = append $providers (merge (dict "clientSecretFile" (printf "/etc/hosted-bridge/login/%s" .id)) (omit . "existingSecret" "key")) -}}
+{{- $credentials := dict -}}
+{{- if or .key (not .clientKey) }}{{ $_ := set $credentials "clientSecretFile" (printf "/etc/hosted-bridge/login/%s" .id) }}{{ end -}}
+{{- if .clientKey }}{{ $_ := set $credentials "clientKeyFile" (printf "/etc/hosted-bridge/login/%s.key" .id) }}{{ end -}}
+{{- $providers = append $providers (merge $credentials (omit . "existingSecret" "key" "clientKey")) -}}
 {{- end -}}
 {{- $_ := set $server "providers" $providers -}}
 {{- $_ := set $server "registration" (merge (dict "maxClients" (int $oauth.server.registration.maxClients)) $oauth.server.registration) -}}
@@ -78,16 +81,22 @@ oauth.yaml: |
 {{- end }}
 {{- with .Values.oauth.server }}
 {{- if .enabled }}
-# The secrets by which providers recognise this installation, each by the id of
-# its provider. They are read at each login, so that a new one needs no restart.
+# The secrets and keys by which providers recognise this installation, each by the id
+# of its provider. They are read at each login, so that a new one needs no restart.
 - name: login
   projected:
     defaultMode: 0440
     sources:
-    {{- range .providers }}
+    {{- range $provider := .providers }}
     - secret:
         name: {{ .existingSecret | quote }}
-        items: [{key: {{ .key | default "clientSecret" | quote }}, path: {{ .id | quote }}}]
+        items:
+        {{- if or .key (not .clientKey) }}
+        - {key: {{ .key | default "clientSecret" | quote }}, path: {{ .id | quote }}}
+        {{- end }}
+        {{- with .clientKey }}
+        - {key: {{ . | quote }}, path: {{ printf "%s.key" $provider.id | quote }}}
+        {{- end }}
     {{- end }}
 - name: login-store
 {{- if ne .store.type "sqlite" }}
@@ -142,10 +151,28 @@ rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
 {{- fail (printf "oauth.server.providers has two with the id %s: use different ids, because the redirect URL of a provider contains its id" .id) }}
 {{- end }}
 {{- $_ := set $ids .id true }}
+{{- include "hosted-bridge.validate.oauth.credentials" . }}
 {{- end }}
 {{- end }}
 {{- include "hosted-bridge.validate.oauth.store" . }}
 {{- include "hosted-bridge.validate.onboarding" . }}
+{{- end }}
+{{- end }}
+
+{{/* By what this installation proves to a provider who it is. */}}
+{{- define "hosted-bridge.validate.oauth.credentials" -}}
+{{- $method := .tokenEndpointAuthMethod | default "" }}
+{{- if and .clientKeyID (not .clientKey) }}
+{{- fail (printf "oauth.server.providers (%s) clientKeyID names a key, but clientKey is not set: set it to the key of the Secret that has the private key" .id) }}
+{{- end }}
+{{- if and (eq $method "private_key_jwt") (not .clientKey) }}
+{{- fail (printf "oauth.server.providers (%s) tokenEndpointAuthMethod is private_key_jwt: set clientKey to the key of the Secret that has the private key" .id) }}
+{{- end }}
+{{- if and (hasPrefix "client_secret_" $method) .clientKey (not .key) }}
+{{- fail (printf "oauth.server.providers (%s) tokenEndpointAuthMethod is %s, but only clientKey is set: set key to the key of the Secret that has the client's secret, or tokenEndpointAuthMethod to private_key_jwt" .id $method) }}
+{{- end }}
+{{- if and .key .clientKey (not $method) }}
+{{- fail (printf "oauth.server.providers (%s) has a secret (key) and a private key (clientKey): set tokenEndpointAuthMethod to the one that the provider expects, or leave one of them out" .id) }}
 {{- end }}
 {{- end }}
 

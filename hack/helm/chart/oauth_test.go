@@ -24,6 +24,7 @@ func TestLoginsThatCannotBeAreRefusedWithTheKey(t *testing.T) {
 	provider := func(fields string) string {
 		return "ingress: {replicas: 1}\noauth: {server: {enabled: true, providers: [" + fields + "]}}"
 	}
+	const oidc = "{id: a, type: oidc, issuer: 'https://a.example', clientID: x, existingSecret: a, "
 	tests := []struct {
 		name    string
 		cluster secrets
@@ -43,6 +44,12 @@ func TestLoginsThatCannotBeAreRefusedWithTheKey(t *testing.T) {
 		{"two of one id", nil, provider("{id: a, type: github, clientID: x, existingSecret: a}, {id: a, type: github, clientID: z, existingSecret: b}"), []string{"two with the id a"}},
 		{"a provider without a Secret", nil, provider("{id: a, type: github, clientID: x}"), []string{"/oauth/server/providers/0", "existingSecret"}},
 		{"a secret in the values", nil, provider("{id: a, type: github, clientID: x, existingSecret: a, clientSecret: sesame}"), []string{"/oauth/server/providers/0", "clientSecret"}},
+		{"a key of GitHub", nil, provider("{id: a, type: github, clientID: x, existingSecret: a, clientKey: pem}"), []string{"/oauth/server/providers/0/clientKey"}},
+		{"the name of no key", nil, provider(oidc + "clientKeyID: k}"), []string{"oauth.server.providers (a) clientKeyID", "set it to the key of the Secret"}},
+		{"a method without its key", nil, provider(oidc + "tokenEndpointAuthMethod: private_key_jwt}"), []string{"oauth.server.providers (a)", "set clientKey"}},
+		{"a method without its secret", nil, provider(oidc + "clientKey: pem, tokenEndpointAuthMethod: client_secret_post}"), []string{"oauth.server.providers (a)", "set key"}},
+		{"a key and a secret without a method", nil, provider(oidc + "key: secret, clientKey: pem}"), []string{"oauth.server.providers (a)", "set tokenEndpointAuthMethod"}},
+		{"a method that is none", nil, provider(oidc + "tokenEndpointAuthMethod: tls_client_auth}"), []string{"/oauth/server/providers/0/tokenEndpointAuthMethod"}},
 		{"a provider of no type", nil, provider("{id: a, type: saml, clientID: x, existingSecret: a}"), []string{"/oauth/server/providers/0/type"}},
 		{"a provider of OpenID that is nowhere", nil, provider("{id: a, type: oidc, clientID: x, existingSecret: a}"), []string{"/oauth/server/providers/0", "issuer"}},
 		{"a provider of OpenID with GitHub's pages", nil, provider("{id: a, type: oidc, issuer: 'https://a.example', url: 'https://b.example', clientID: x, existingSecret: a}"), []string{"/oauth/server/providers/0/url"}},

@@ -109,10 +109,17 @@ var loopback = regexp.MustCompile(`^(http://(?:127\.0\.0\.1|\[::1\]|localhost))(
 // IsLoopback reports whether a URI is http on the loopback interface.
 func IsLoopback(uri string) bool { return loopback.MatchString(uri) }
 
-// IsLoopbackOrigin reports whether an origin is http on the loopback interface.
-func IsLoopbackOrigin(origin string) bool {
-	parts := loopback.FindStringSubmatch(origin)
-	return parts != nil && parts[3] == ""
+// CheckOrigin returns why the issuer of an installation is not an origin that browsers trust:
+// https, or http on the loopback interface.
+func CheckOrigin(issuer string) error {
+	u, err := url.Parse(issuer)
+	if err != nil || u.Host == "" || issuer != u.Scheme+"://"+u.Host {
+		return errors.New("the issuer is not an origin, such as https://bridges.example.com")
+	}
+	if u.Scheme != schemeHTTPS && !IsLoopback(issuer) {
+		return errors.New("the issuer is neither https nor on this machine")
+	}
+	return nil
 }
 
 // IsRegistered reports whether a client that registered these URIs may use the

@@ -22,7 +22,8 @@ type ProviderHealth struct {
 	// Answered is when it last said who a person is, zero if it has not yet.
 	Answered time.Time
 	// Failed is when it last said nothing of a person who came or was to be confirmed, zero
-	// if it has not yet, and Trouble is what it answered, empty if there was no such answer.
+	// if it has not yet, and Trouble is what it answered or why our settings do not fit it,
+	// empty for other causes.
 	Failed  time.Time
 	Trouble string
 }
@@ -49,6 +50,13 @@ func NewAnswerError(status int, code, description string) *AnswerError {
 	}
 	return &AnswerError{status, code, shownText(description, maxDescription)}
 }
+
+// SetupError says why the installation's settings for a provider cannot be used there. It has
+// no secret and no address in it.
+type SetupError string
+
+// Error implements error.
+func (e SetupError) Error() string { return string(e) }
 
 // aboutPerson are the errors by which a provider refuses the person, or the code or token
 // that stands for them. All others, such as invalid_client and invalid_request, are about

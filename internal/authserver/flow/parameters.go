@@ -33,6 +33,17 @@ func (p Parameters) Get(name string) string { return p.values.Get(name) }
 // All returns all values of a parameter.
 func (p Parameters) All(name string) []string { return p.values[name] }
 
+// Query returns those of the names that were sent as a query.
+func (p Parameters) Query(names ...string) string {
+	q := url.Values{}
+	for _, name := range names {
+		if all := p.values[name]; len(all) > 0 {
+			q[name] = all
+		}
+	}
+	return q.Encode()
+}
+
 // Repeated reports whether one of the names was sent several times. Which of the
 // values counts, two readers may see differently.
 func (p Parameters) Repeated(names ...string) bool {

@@ -45,12 +45,17 @@ func (s *Providers) Answered(p flow.Provider) {
 	s.change(p, func(h *flow.ProviderHealth) { h.Answered = s.Now() })
 }
 
-// Failed notes why a provider said nothing of a person. Errors but its own answers
-// stay in the log: they can name internal addresses.
+// Failed notes why a provider said nothing of a person. Errors but its own answers and those of
+// settings stay in the log: they can name internal addresses.
 func (s *Providers) Failed(p flow.Provider, why error) {
 	trouble := ""
-	if answered, ok := errors.AsType[*flow.AnswerError](why); ok {
+	answered, isAnswer := errors.AsType[*flow.AnswerError](why)
+	setup, isSetup := errors.AsType[flow.SetupError](why)
+	switch {
+	case isAnswer:
 		trouble = answered.Error()
+	case isSetup:
+		trouble = setup.Error()
 	}
 	s.change(p, func(h *flow.ProviderHealth) { h.Failed, h.Trouble = s.Now(), trouble })
 }

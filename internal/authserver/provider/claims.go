@@ -5,12 +5,13 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
-
-	"github.com/coreos/go-oidc/v3/oidc"
-	"golang.org/x/oauth2"
+	"mime"
+	"net/http"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
@@ -22,13 +23,13 @@ var errNoIDToken = errors.New("the provider gave no ID token with the renewed to
 // describe returns who with what the claims of their ID token say, and of the rest what
 // the provider says at its UserInfo endpoint alone, as those do who keep ID tokens short.
 // Without an ID token the claims are nil.
-func (p *openID) describe(ctx context.Context, found *discovered, tokens *oauth2.Token, who flow.Identity, claims map[string]any) (flow.Identity, error) {
+func (p *openID) describe(ctx context.Context, found *discovered, got tokens, who flow.Identity, claims map[string]any) (flow.Identity, error) {
 	unknown := errNoIDToken // Why groups that nobody names are not known.
 	if claims != nil {
 		unknown = nil
 	}
-	if p.lacks(claims) && found.provider.UserInfoEndpoint() != "" {
-		more, err := userInfo(ctx, found.provider, tokens, p.isOf(who, claims))
+	if p.lacks(claims) && found.userInfo != "" {
+		more, err := p.readUserInfo(ctx, found, got.Access, p.isOf(who, claims))
 		// A person without a name is shown with less; one without a user could become none.
 		if err != nil && p.lacksUser(claims) {
 			return flow.Identity{}, err
@@ -110,18 +111,37 @@ func (p *openID) isOf(who flow.Identity, claims map[string]any) func(more map[st
 	}
 }
 
-// userInfo returns the claims of the UserInfo endpoint, which must be of the person.
-func userInfo(ctx context.Context, provider *oidc.Provider, tokens *oauth2.Token, isSame func(map[string]any) bool) (map[string]any, error) {
-	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
+// readUserInfo returns the claims of the UserInfo endpoint, which must be of the person. They may
+// be signed (OpenID Connect Core 1.0, section 5.3.2).
+func (p *openID) readUserInfo(ctx context.Context, found *discovered, accessToken string, isSame func(map[string]any) bool) (map[string]any, error) {
+	content, err := p.askUserInfo(ctx, found, accessToken)
 	if err != nil {
 		return nil, fmt.Errorf("ask for user info: %w", err)
 	}
 	var claims map[string]any
-	if err := info.Claims(&claims); err != nil {
-		return nil, fmt.Errorf("ask for user info: %w", err)
+	if json.Unmarshal(content, &claims) != nil { // Its error can quote the answer.
+		return nil, errors.New("ask for user info: its answer is no JSON object")
 	}
 	if !isSame(claims) {
 		return nil, fmt.Errorf("%w: it speaks of another person", flow.ErrLogin)
 	}
 	return claims, nil
+}
+
+func (p *openID) askUserInfo(ctx context.Context, found *discovered, accessToken string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, found.userInfo, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+accessToken)
+	resp, err := p.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	content, err := io.ReadAll(resp.Body)
+	if kind, _, wrong := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || wrong != nil || kind != "application/jwt" {
+		return content, err
+	}
+	return found.keys.VerifySignature(ctx, string(content))
 }

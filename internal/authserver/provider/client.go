@@ -4,15 +4,10 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
-
-	"golang.org/x/oauth2"
-
-	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 )
 
 const (
@@ -64,23 +59,4 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 type body struct {
 	io.Reader
 	io.Closer
-}
-
-// refusal returns why something was not exchanged for tokens, without what the provider
-// says in its own words: some repeat the code.
-func refusal(what string, err error) error {
-	var answer *oauth2.RetrieveError
-	if !errors.As(err, &answer) {
-		return fmt.Errorf("exchange %s: %w", what, err)
-	}
-	status := 0
-	if answer.Response != nil {
-		status = answer.Response.StatusCode
-	}
-	refused := flow.NewAnswerError(status, answer.ErrorCode, "")
-	err = fmt.Errorf("exchange %s: %w", what, refused)
-	if refused.IsAboutPerson() {
-		return fmt.Errorf("%w: %w", flow.ErrLogin, err)
-	}
-	return err
 }

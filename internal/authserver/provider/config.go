@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"regexp"
 
-	"golang.org/x/oauth2"
-
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -29,13 +27,15 @@ type Config struct {
 	// URL and APIURL are GitHub's. Empty they are those of github.com, and an
 	// empty APIURL beside another URL is that of a GitHub Enterprise Server.
 	URL, APIURL string
-	// ClientID is our name at the provider, and Secret returns what proves it. It
-	// is asked for at each login, so that a new one needs no restart. Nil or
-	// empty, we are a public client.
-	ClientID string
-	Secret   func() (string, error)
-	// AuthMethod is how the secret is sent, client_secret_basic or client_secret_post; empty
-	// for what the provider names.
+	// ClientID is our name at the provider, and Secret or Key returns what proves it. They
+	// are asked for at each login, so that a new one needs no restart. Without either, or
+	// with an empty secret, we are a public client.
+	ClientID    string
+	Secret, Key func() (string, error)
+	// KeyID is what the provider calls the public half of Key; empty if it has no name.
+	KeyID string
+	// AuthMethod is how we prove who we are: client_secret_basic, client_secret_post or
+	// private_key_jwt; empty for what the provider names, which takes one of Secret and Key.
 	AuthMethod string
 	// Scopes are what the provider is asked for. Empty they are openid and profile,
 	// and nothing at GitHub.
@@ -117,22 +117,6 @@ func (b base) Version() string {
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
-}
-
-func (b base) secret() (string, error) {
-	if b.config.Secret == nil {
-		return "", nil
-	}
-	secret, err := b.config.Secret()
-	if err != nil {
-		return "", fmt.Errorf("read client secret: %w", err)
-	}
-	return secret, nil
-}
-
-// oauth2 returns how the provider is asked in a login.
-func (b base) oauth2(endpoint oauth2.Endpoint, redirectURL string, scopes []string) *oauth2.Config {
-	return &oauth2.Config{ClientID: b.config.ClientID, Endpoint: endpoint, RedirectURL: redirectURL, Scopes: scopes}
 }
 
 // failed says at which provider something failed.

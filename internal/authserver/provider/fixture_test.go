@@ -10,6 +10,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -52,25 +54,31 @@ type upstream struct {
 	*httptest.Server
 	key *ecdsa.PrivateKey
 
-	mu        sync.Mutex
-	down      bool
-	discovery map[string]any
-	claims    map[string]any
-	userInfo  map[string]any
-	sign      func(claims map[string]any) string // nil: with key
-	tokens    func(w http.ResponseWriter)        // nil: as it should be
-	keys      func(w http.ResponseWriter)        // nil: key's public half
-	secret    string                             // "" for a public client
-	refresh   string                             // the refresh token, "" for none
-	next      string                             // the refresh token after that
-	style     string                             // how the secret came
-	requests  map[string]int
+	mu         sync.Mutex
+	down       bool
+	discovery  map[string]any
+	claims     map[string]any
+	userInfo   map[string]any
+	signedInfo string                             // in place of userInfo
+	sign       func(claims map[string]any) string // nil: with key
+	tokens     func(w http.ResponseWriter)        // nil: as it should be
+	keys       func(w http.ResponseWriter)        // nil: key's public half
+	secret     string                             // "" for a public client
+	refresh    string                             // the refresh token, "" for none
+	next       string                             // the refresh token after that
+	style      string                             // how the client proved who it is
+	clientKey  any                                // public; nil for a client with a secret
+	assertion  jose.Header                        // of the last one
+	used       map[any]bool                       // the ids of assertions
+	pushed     []url.Values                       // what logins were asked for with
+	push       func(w http.ResponseWriter)        // nil: as it should be
+	requests   map[string]int
 }
 
 func newUpstream(t *testing.T) *upstream {
 	t.Helper()
 	key := must.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	u := &upstream{key: key, secret: secret, requests: map[string]int{}}
+	u := &upstream{key: key, secret: secret, requests: map[string]int{}, used: map[any]bool{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", u.serve(func(w http.ResponseWriter, _ *http.Request) { write(w, u.discovery) }))
 	mux.HandleFunc("GET /keys", u.serve(func(w http.ResponseWriter, _ *http.Request) {
@@ -81,9 +89,15 @@ func newUpstream(t *testing.T) *upstream {
 		write(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{u.publicKey()}})
 	}))
 	mux.HandleFunc("POST /token", u.serve(u.token))
+	mux.HandleFunc("POST /par", u.serve(u.takePushed))
 	mux.HandleFunc("GET /userinfo", u.serve(func(w http.ResponseWriter, r *http.Request) {
-		if u.userInfo == nil || r.Header.Get("Authorization") != "Bearer "+accessToken {
+		if u.userInfo == nil && u.signedInfo == "" || r.Header.Get("Authorization") != "Bearer "+accessToken {
 			http.Error(w, "no: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+			return
+		}
+		if u.signedInfo != "" {
+			w.Header().Set("Content-Type", "application/jwt; charset=utf-8")
+			_, _ = io.WriteString(w, u.signedInfo)
 			return
 		}
 		write(w, u.userInfo)
@@ -142,16 +156,12 @@ func (u *upstream) token(w http.ResponseWriter, r *http.Request) {
 		u.tokens(w)
 		return
 	}
-	id, given, basic := r.BasicAuth()
-	if u.style = "basic"; !basic {
-		id, given, u.style = r.FormValue("client_id"), r.FormValue("client_secret"), "post"
-	}
 	good := r.FormValue("code") == code && r.FormValue("code_verifier") == verifier && r.FormValue("redirect_uri") == callback
 	if r.FormValue("grant_type") == "refresh_token" {
 		good = u.refresh != "" && r.FormValue("refresh_token") == u.refresh
 		u.refresh = u.next
 	}
-	if id != clientID || given != u.secret || !good {
+	if !u.knows(r) || !good {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		write(w, map[string]string{"error": "invalid_grant", "error_description": "the code " + r.FormValue("code") + " is unknown"})
@@ -167,6 +177,59 @@ func (u *upstream) token(w http.ResponseWriter, r *http.Request) {
 		answer["id_token"] = token
 	}
 	write(w, answer)
+}
+
+// knows reports whether a request is the client's.
+func (u *upstream) knows(r *http.Request) bool {
+	if r.ParseForm() != nil {
+		return false
+	}
+	id, given, basic := r.BasicAuth()
+	if u.style = "basic"; !basic {
+		id, given, u.style = r.FormValue("client_id"), r.FormValue("client_secret"), "post"
+	}
+	if u.clientKey == nil {
+		return id == clientID && given == u.secret && !r.Form.Has("client_assertion")
+	}
+	u.style = "key"
+	return id == clientID && given == "" && !basic && u.verifies(r)
+}
+
+// verifies checks an assertion, by RFC 7523, section 3.
+func (u *upstream) verifies(r *http.Request) bool {
+	token, err := jose.ParseSignedCompact(r.FormValue("client_assertion"), []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA})
+	if err != nil || r.FormValue("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
+		return false
+	}
+	u.assertion = token.Signatures[0].Protected
+	payload, err := token.Verify(u.clientKey)
+	var claims map[string]any
+	if err != nil || json.Unmarshal(payload, &claims) != nil {
+		return false
+	}
+	id, _ := claims["jti"].(string)
+	issued, _ := claims["iat"].(float64)
+	ends, _ := claims["exp"].(float64)
+	now := float64(time.Now().Unix())
+	replayed := u.used[id]
+	u.used[id] = true
+	return claims["iss"] == clientID && claims["sub"] == clientID && claims["aud"] == u.URL && len(id) >= 20 && !replayed &&
+		issued <= now && now < ends && ends <= issued+60
+}
+
+// takePushed keeps what a login is asked for with, by RFC 9126.
+func (u *upstream) takePushed(w http.ResponseWriter, r *http.Request) {
+	switch good := u.knows(r); {
+	case u.push != nil:
+		u.push(w)
+	case !good:
+		w.WriteHeader(http.StatusUnauthorized)
+		write(w, map[string]string{"error": "invalid_client", "error_description": "unknown: " + r.FormValue("client_secret")})
+	default:
+		u.pushed = append(u.pushed, r.PostForm)
+		w.WriteHeader(http.StatusCreated)
+		write(w, map[string]any{"request_uri": fmt.Sprintf("urn:ietf:params:oauth:request_uri:%d", len(u.pushed)), "expires_in": 5})
+	}
 }
 
 // signed returns an ID token of the key.

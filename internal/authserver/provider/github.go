@@ -14,8 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/oauth2"
-
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 )
 
@@ -30,9 +28,8 @@ const (
 // gitHub is a GitHub: the one of everybody, or an Enterprise Server.
 type gitHub struct {
 	base
-	api      string
-	issuer   string
-	endpoint oauth2.Endpoint
+	// api is where the API is, and issuer where the pages are.
+	api, issuer string
 }
 
 // GitHub returns a GitHub as a provider. A person's subject is the number of
@@ -53,16 +50,14 @@ func GitHub(c Config) (flow.Provider, error) {
 	if err := errors.Join(c.check(url), c.check(api)); err != nil {
 		return nil, err
 	}
-	return &gitHub{base: newBase(c), api: api, issuer: url, endpoint: oauth2.Endpoint{
-		AuthURL: url + "/login/oauth/authorize", TokenURL: url + "/login/oauth/access_token",
-		AuthStyle: oauth2.AuthStyleInParams,
-	}}, nil
+	c.AuthMethod = authPost
+	return &gitHub{base: newBase(c), api: api, issuer: url}, nil
 }
 
 // Begin implements flow.Provider. Without a scope GitHub shows what everybody can
 // see.
 func (p *gitHub) Begin(_ context.Context, o flow.LoginRequest) (string, error) {
-	return p.oauth2(p.endpoint, o.RedirectURL, p.config.Scopes).AuthCodeURL(o.State, oauth2.S256ChallengeOption(o.Verifier)), nil
+	return withQuery(p.issuer+"/login/oauth/authorize", p.request(o, p.config.Scopes)), nil
 }
 
 // Finish implements flow.Provider.
@@ -80,18 +75,11 @@ func (p *gitHub) finish(ctx context.Context, o flow.LoginAnswer) (flow.Identity,
 	if o.Iss != "" && o.Iss != p.issuer && o.Iss != p.issuer+"/login/oauth" {
 		return flow.Identity{}, errMixedUp
 	}
-	config := p.oauth2(p.endpoint, o.RedirectURL, nil)
-	secret, err := p.secret()
+	got, err := p.exchange(ctx, clientAuth{}, p.issuer+"/login/oauth/access_token", "code", codeForm(o))
 	if err != nil {
 		return flow.Identity{}, err
 	}
-	config.ClientSecret = secret
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, p.client)
-	tokens, err := config.Exchange(ctx, o.Code, oauth2.VerifierOption(o.Verifier))
-	if err != nil {
-		return flow.Identity{}, refusal("code", err)
-	}
-	claims, err := p.account(ctx, tokens)
+	claims, err := p.account(ctx, got.Access)
 	if err != nil {
 		return flow.Identity{}, fmt.Errorf("ask who it is: %w", err)
 	}
@@ -116,12 +104,12 @@ func accountNumber(n json.Number) (string, error) {
 
 // account asks for the account of the person who has logged in. The token is of
 // no use after it.
-func (p *gitHub) account(ctx context.Context, tokens *oauth2.Token) (map[string]any, error) {
+func (p *gitHub) account(ctx context.Context, accessToken string) (map[string]any, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.api+"/user", nil)
 	if err != nil {
 		return nil, err
 	}
-	tokens.SetAuthHeader(request)
+	request.Header.Set("Authorization", "Bearer "+accessToken)
 	request.Header.Set("Accept", "application/vnd.github+json")
 	request.Header.Set("X-GitHub-Api-Version", gitHubVersion)
 	resp, err := p.client.Do(request)

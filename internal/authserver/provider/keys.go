@@ -40,8 +40,8 @@ func ed25519Hash(accessToken string) string {
 // errKeys says that the keys of a provider cannot be read, for which no person is at fault.
 var errKeys = errors.New("its keys cannot be read")
 
-// keySet are the keys by which a provider signs ID tokens. They are read again when none of
-// them verifies a token.
+// keySet are the keys by which a provider signs ID tokens and what UserInfo says. They are read
+// again when none of them verifies a signature.
 type keySet struct {
 	client *http.Client
 	url    string
@@ -55,7 +55,8 @@ type keySet struct {
 // library's own errors wrap no others.
 type faultOf struct{}
 
-// VerifySignature implements oidc.KeySet. The caller has checked the algorithm.
+// VerifySignature implements oidc.KeySet. For an ID token the library has checked that the
+// provider names the algorithm.
 func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	signed, err := jose.ParseSignedCompact(token, oauth.Algorithms())
 	if err != nil {
@@ -64,7 +65,7 @@ func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 	s.mu.Lock()
 	keys := s.keys
 	s.mu.Unlock()
-	if payload, ok := verifiedBy(signed, keys); ok {
+	if payload, ok := oauth.Open(signed, keys, len(keys)); ok {
 		return payload, nil
 	}
 	if keys, err = s.read(ctx); err != nil {
@@ -74,24 +75,10 @@ func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 		}
 		return nil, err
 	}
-	if payload, ok := verifiedBy(signed, keys); ok {
+	if payload, ok := oauth.Open(signed, keys, len(keys)); ok {
 		return payload, nil
 	}
 	return nil, errors.New("none of its keys fits the signature")
-}
-
-// verifiedBy returns what was signed by one of the keys.
-func verifiedBy(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, bool) {
-	header := signed.Signatures[0].Header
-	for _, key := range keys {
-		if header.KeyID != "" && key.KeyID != header.KeyID {
-			continue
-		}
-		if payload, err := signed.Verify(oauth.VerifierOf(key.Key, header.Algorithm)); err == nil {
-			return payload, true
-		}
-	}
-	return nil, false
 }
 
 // read reads the keys. Those that we cannot use are left out (RFC 7517, section 5): one of an

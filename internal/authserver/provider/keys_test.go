@@ -5,6 +5,7 @@ package provider
 
 import (
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha512"
 	"encoding/base64"
@@ -40,6 +41,63 @@ func TestAKeyThatCannotBeUsedKeepsNobodyOut(t *testing.T) {
 			if err != nil || who.Subject != "person-1" {
 				t.Errorf("%+v, %v", who, err)
 			}
+		})
+	}
+}
+
+// A key for encryption, of another algorithm or too short proves nothing, in an ID token as in
+// an access token.
+func TestAKeyForSomethingElseSignsNoLogin(t *testing.T) {
+	short := rsaKey(t, 1024)
+	for name, change := range map[string]func(u *upstream, key *jose.JSONWebKey){
+		"for encryption":       func(_ *upstream, key *jose.JSONWebKey) { key.Use = "enc" },
+		"of another algorithm": func(_ *upstream, key *jose.JSONWebKey) { key.Algorithm = "ES384" },
+		"that is too short": func(u *upstream, key *jose.JSONWebKey) {
+			key.Key, key.Algorithm = short.Public(), ""
+			u.sign = func(claims map[string]any) string {
+				signer := must.Value(jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: short, KeyID: "1"}}, nil))(t)
+				return must.Value(jwt.Signed(signer).Claims(claims).Serialize())(t)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			key := u.publicKey()
+			change(u, &key)
+			u.keys = func(w http.ResponseWriter) { write(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{key}}) }
+			if who, err := connect(t, u.config()).Finish(t.Context(), answer); !errors.Is(err, flow.ErrLogin) {
+				t.Errorf("%+v, %v", who, err)
+			}
+		})
+	}
+}
+
+func TestASignedUserInfoIsThatOfTheProvidersKeysAlone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		beside string // another key of the provider
+		sign   func(u *upstream, claims map[string]any) string
+		want   string
+	}{
+		"beside a key of an unknown curve": {`{"kty":"EC","crv":"secp256k1","x":"AAAA","y":"AAAA","kid":"2"}`, func(u *upstream, c map[string]any) string { return signed(u.key, c) }, "ann"},
+		"beside a bad certificate":         {`{"kty":"RSA","n":"AQAB","e":"AQAB","kid":"2","x5c":["AAAA"]}`, func(u *upstream, c map[string]any) string { return signed(u.key, c) }, "ann"},
+		"by a stranger":                    {`{}`, func(_ *upstream, c map[string]any) string { return signed(curveKey(t, elliptic.P256()), c) }, ""},
+		"by nobody":                        {`{}`, func(_ *upstream, c map[string]any) string { return unsigned(c) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			good := must.Value(json.Marshal(u.publicKey()))(t)
+			u.keys = func(w http.ResponseWriter) {
+				write(w, map[string]any{"keys": []json.RawMessage{[]byte(tt.beside), good}})
+			}
+			u.discovery["userinfo_endpoint"] = u.URL + "/userinfo"
+			u.signedInfo = tt.sign(u, map[string]any{"sub": "person-1", "login": "ann"})
+			c := u.config()
+			c.User.Claim = "login"
+			who, err := connect(t, c).Finish(t.Context(), answer)
+			if string(who.User) != tt.want || (err == nil) != (tt.want != "") {
+				t.Errorf("%+v, %v", who, err)
+			}
+			expectDiscreet(t, err)
 		})
 	}
 }

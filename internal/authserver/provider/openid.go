@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
-	"golang.org/x/oauth2"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
@@ -47,9 +47,12 @@ type openID struct {
 
 // discovered is what a provider says of itself.
 type discovered struct {
-	provider *oidc.Provider
 	verifier *oidc.IDTokenVerifier
-	endpoint oauth2.Endpoint
+	keys     *keySet
+	// authorize, token, push and userInfo are its endpoints. It may lack the last two.
+	authorize, token, push, userInfo string
+	// auth is how clients prove who they are.
+	auth clientAuth
 	// namesItself is whether it says who it is when it sends people back (RFC
 	// 9207).
 	namesItself bool
@@ -127,58 +130,36 @@ func (p *openID) read(ctx context.Context) (*discovered, error) {
 		return nil, err
 	}
 	var more struct {
-		Keys        string   `json:"jwks_uri"`
-		Scopes      []string `json:"scopes_supported"`
-		Methods     []string `json:"token_endpoint_auth_methods_supported"`
-		Algorithms  []string `json:"id_token_signing_alg_values_supported"`
-		NamesItself bool     `json:"authorization_response_iss_parameter_supported"`
+		Push         string   `json:"pushed_authorization_request_endpoint"`
+		Keys         string   `json:"jwks_uri"`
+		Scopes       []string `json:"scopes_supported"`
+		Methods      []string `json:"token_endpoint_auth_methods_supported"`
+		AuthSignings []string `json:"token_endpoint_auth_signing_alg_values_supported"`
+		Algorithms   []string `json:"id_token_signing_alg_values_supported"`
+		NamesItself  bool     `json:"authorization_response_iss_parameter_supported"`
 	}
 	if err := provider.Claims(&more); err != nil {
 		return nil, err
 	}
-	endpoint := provider.Endpoint()
-	urls := []string{endpoint.AuthURL, endpoint.TokenURL, more.Keys}
-	if url := provider.UserInfoEndpoint(); url != "" {
-		urls = append(urls, url)
-	}
-	for _, url := range urls {
+	endpoint, userInfo := provider.Endpoint(), provider.UserInfoEndpoint()
+	for i, url := range []string{endpoint.AuthURL, endpoint.TokenURL, more.Keys, userInfo, more.Push} {
+		if optional := i > 2; optional && url == "" {
+			continue
+		}
 		if err := checkURL(url, true); err != nil {
 			return nil, err
 		}
 	}
-	methods := more.Methods
-	if p.config.AuthMethod != "" {
-		methods = []string{p.config.AuthMethod}
-	}
-	endpoint.AuthStyle = styleOf(methods)
+	keys := &keySet{client: p.client, url: more.Keys}
 	return &discovered{
-		provider: provider, endpoint: endpoint, namesItself: more.NamesItself,
+		authorize: endpoint.AuthURL, token: endpoint.TokenURL, push: more.Push, userInfo: userInfo, keys: keys,
+		auth: clientAuth{methods: more.Methods, algorithms: more.AuthSignings}, namesItself: more.NamesItself,
 		offline: len(more.Scopes) == 0 || slices.Contains(more.Scopes, oidc.ScopeOfflineAccess),
-		verifier: oidc.NewVerifier(p.config.Issuer, &keySet{client: p.client, url: more.Keys}, &oidc.Config{
+		verifier: oidc.NewVerifier(p.config.Issuer, keys, &oidc.Config{
 			ClientID: p.config.ClientID, Now: func() time.Time { return p.now().Add(-skew) }, SupportedSigningAlgs: algorithmsOf(more.Algorithms),
 		}),
 	}, nil
 }
-
-// styleOf returns how we say who we are. Without a word of the provider it is
-// HTTP's basic authentication, by OpenID Connect Discovery 1.0, section 3. To try
-// one after the other, as the library would, takes a code that can be used once. A provider
-// that takes no secret gets none: it is authStyleNone.
-func styleOf(methods []string) oauth2.AuthStyle {
-	switch {
-	case len(methods) == 0, slices.Contains(methods, "client_secret_basic"):
-		return oauth2.AuthStyleInHeader
-	case slices.Contains(methods, "client_secret_post"):
-		return oauth2.AuthStyleInParams
-	}
-	return authStyleNone
-}
-
-// authStyleNone is that the provider names no method of ours, such as private_key_jwt alone.
-const authStyleNone oauth2.AuthStyle = -1
-
-var errAuthMethod = errors.New("its token endpoint names neither client_secret_basic nor client_secret_post: " +
-	"choose one of them for this client at the provider, and set tokenEndpointAuthMethod to it")
 
 // Begin implements flow.Provider.
 func (p *openID) Begin(ctx context.Context, o flow.LoginRequest) (string, error) {
@@ -186,6 +167,21 @@ func (p *openID) Begin(ctx context.Context, o flow.LoginRequest) (string, error)
 	if err != nil {
 		return "", p.failed(err)
 	}
+	// A person who logs in there would come back in vain.
+	if _, _, err := p.config.method(found.auth.methods); err != nil {
+		return "", p.failed(err)
+	}
+	q := p.requestAt(found, o)
+	if found.push != "" {
+		if q, err = p.pushed(ctx, found, q); err != nil {
+			return "", p.failed(err)
+		}
+	}
+	return withQuery(found.authorize, q), nil
+}
+
+// requestAt returns what a login is asked for with.
+func (p *openID) requestAt(found *discovered, o flow.LoginRequest) url.Values {
 	scopes, more := p.scopes, map[string]string{}
 	if p.config.Limits.Grace != 0 && o.Offline && found.offline {
 		if !slices.Contains(scopes, oidc.ScopeOfflineAccess) {
@@ -194,14 +190,33 @@ func (p *openID) Begin(ctx context.Context, o flow.LoginRequest) (string, error)
 		// Without it a provider must ignore that scope (OpenID Connect Core 1.0, section 11).
 		more["prompt"] = "consent"
 	}
+	q := p.request(o, scopes)
+	q.Set("nonce", o.Nonce)
 	maps.Copy(more, p.config.Parameters)
-	options := []oauth2.AuthCodeOption{oidc.Nonce(o.Nonce), oauth2.S256ChallengeOption(o.Verifier)}
 	for name, value := range more {
 		if value != "" {
-			options = append(options, oauth2.SetAuthURLParam(name, value))
+			q.Set(name, value)
 		}
 	}
-	return p.oauth2(found.endpoint, o.RedirectURL, scopes).AuthCodeURL(o.State, options...), nil
+	return q
+}
+
+// pushed gives a provider what a login is asked for with, and returns the parameters that stand
+// for it (RFC 9126). It does so wherever the provider has an endpoint for it: many require it of
+// a single client, which their metadata do not say. The browser is sent on at once and with
+// each answer once, so that none is used after its end.
+func (p *openID) pushed(ctx context.Context, found *discovered, q url.Values) (url.Values, error) {
+	var answer struct {
+		RequestURI string `json:"request_uri"`
+	}
+	err := p.post(ctx, found.auth, found.push, q, &answer)
+	if err == nil && answer.RequestURI == "" {
+		err = errors.New("its answer has no request_uri")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("push authorization request: %w", err)
+	}
+	return url.Values{"client_id": {p.config.ClientID}, "request_uri": {answer.RequestURI}}, nil
 }
 
 // Finish implements flow.Provider.
@@ -223,12 +238,11 @@ func (p *openID) finish(ctx context.Context, o flow.LoginAnswer) (flow.Identity,
 	if o.Iss != p.config.Issuer && (o.Iss != "" || found.namesItself) {
 		return flow.Identity{}, errMixedUp
 	}
-	ctx = oidc.ClientContext(ctx, p.client)
-	tokens, err := p.exchange(ctx, found, o)
+	got, err := p.exchange(ctx, found.auth, found.token, "code", codeForm(o))
 	if err != nil {
 		return flow.Identity{}, err
 	}
-	claims, err := p.verify(ctx, found, tokens, o.Nonce)
+	claims, err := p.verify(ctx, found, got, o.Nonce)
 	if errors.Is(err, errKeys) {
 		return flow.Identity{}, err
 	}
@@ -240,9 +254,9 @@ func (p *openID) finish(ctx context.Context, o flow.LoginAnswer) (flow.Identity,
 		return flow.Identity{}, fmt.Errorf("%w: %w", flow.ErrLogin, err)
 	}
 	if p.config.Limits.Grace != 0 {
-		who.RefreshToken = tokens.RefreshToken
+		who.RefreshToken = got.Refresh
 	}
-	return p.describe(ctx, found, tokens, who, claims)
+	return p.describe(ctx, found, got, who, claims)
 }
 
 // subjectClaim is the claim that people are known by here.
@@ -257,34 +271,6 @@ func (p *openID) subjectOf(claims map[string]any) (string, error) {
 	return subject, nil
 }
 
-func (p *openID) exchange(ctx context.Context, found *discovered, o flow.LoginAnswer) (*oauth2.Token, error) {
-	config, err := p.clientFor(found, o.RedirectURL)
-	if err != nil {
-		return nil, err
-	}
-	tokens, err := config.Exchange(ctx, o.Code, oauth2.VerifierOption(o.Verifier))
-	if err != nil {
-		return nil, refusal("code", err)
-	}
-	return tokens, nil
-}
-
-// clientFor returns how the provider is asked for tokens.
-func (p *openID) clientFor(found *discovered, redirectURL string) (*oauth2.Config, error) {
-	config := p.oauth2(found.endpoint, redirectURL, nil)
-	secret, err := p.secret()
-	if err != nil {
-		return nil, err
-	}
-	if config.ClientSecret = secret; secret == "" {
-		config.Endpoint.AuthStyle = oauth2.AuthStyleInParams // A public client only says its name.
-	}
-	if config.Endpoint.AuthStyle == authStyleNone {
-		return nil, errAuthMethod
-	}
-	return config, nil
-}
-
 // The claims that are looked at here.
 const (
 	claimSubject = "sub"
@@ -296,12 +282,11 @@ const (
 
 // verify returns the claims of an ID token, by OpenID Connect Core 1.0, section
 // 3.1.3.7.
-func (p *openID) verify(ctx context.Context, found *discovered, tokens *oauth2.Token, nonce string) (map[string]any, error) {
-	raw, ok := tokens.Extra("id_token").(string)
-	if !ok {
+func (p *openID) verify(ctx context.Context, found *discovered, got tokens, nonce string) (map[string]any, error) {
+	if got.ID == "" {
 		return nil, errors.New("there is no ID token: the provider must be asked for the scope openid")
 	}
-	token, claims, err := p.verifyToken(ctx, found, raw, tokens.AccessToken)
+	token, claims, err := p.verifyToken(ctx, found, got.ID, got.Access)
 	if err != nil {
 		return nil, err
 	}

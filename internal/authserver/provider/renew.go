@@ -8,9 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/coreos/go-oidc/v3/oidc"
-	"golang.org/x/oauth2"
+	"net/url"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 )
@@ -22,19 +20,15 @@ func (p *openID) Renew(ctx context.Context, who flow.Identity) (flow.Identity, e
 	if err != nil {
 		return flow.Identity{}, p.failed(err)
 	}
-	config, err := p.clientFor(found, "")
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {who.RefreshToken}}
+	got, err := p.exchange(ctx, found.auth, found.token, "refresh token", form)
 	if err != nil {
 		return flow.Identity{}, p.failed(err)
 	}
-	ctx = oidc.ClientContext(ctx, p.client)
-	tokens, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: who.RefreshToken}).Token()
-	if err != nil {
-		return flow.Identity{}, p.failed(refusal("refresh token", err))
-	}
 	now := who
 	now.Groups, now.GroupsError = nil, nil
-	now.RefreshToken = cmp.Or(tokens.RefreshToken, who.RefreshToken)
-	claims, err := p.renewedClaims(ctx, found, tokens, who)
+	now.RefreshToken = cmp.Or(got.Refresh, who.RefreshToken)
+	claims, err := p.renewedClaims(ctx, found, got, who)
 	if errors.Is(err, errKeys) { // The ID token says nothing; the refresh token must not be lost by it.
 		now.GroupsError = p.failed(err)
 		return now, nil
@@ -42,7 +36,7 @@ func (p *openID) Renew(ctx context.Context, who flow.Identity) (flow.Identity, e
 	if err != nil {
 		return flow.Identity{}, p.failed(fmt.Errorf("%w: %w", flow.ErrLogin, err))
 	}
-	described, err := p.describe(ctx, found, tokens, now, claims)
+	described, err := p.describe(ctx, found, got, now, claims)
 	if err != nil { // UserInfo did not answer; the refresh token must not be lost by it.
 		now.GroupsError = p.failed(err)
 		return now, nil
@@ -53,12 +47,11 @@ func (p *openID) Renew(ctx context.Context, who flow.Identity) (flow.Identity, e
 // renewedClaims returns the claims of the ID token that came with renewed tokens, nil if
 // none did, which the provider is free to do. There is no nonce to compare: it need not
 // be in it, and no browser was on the way.
-func (p *openID) renewedClaims(ctx context.Context, found *discovered, tokens *oauth2.Token, who flow.Identity) (map[string]any, error) {
-	raw, ok := tokens.Extra("id_token").(string)
-	if !ok {
+func (p *openID) renewedClaims(ctx context.Context, found *discovered, got tokens, who flow.Identity) (map[string]any, error) {
+	if got.ID == "" {
 		return nil, nil
 	}
-	_, claims, err := p.verifyToken(ctx, found, raw, tokens.AccessToken)
+	_, claims, err := p.verifyToken(ctx, found, got.ID, got.Access)
 	if err != nil {
 		return nil, err
 	}

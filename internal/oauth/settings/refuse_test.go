@@ -77,6 +77,9 @@ func TestParseRefusesServers(t *testing.T) {
 	provider := func(fields string) string {
 		return "publicURL: https://a.example\nserver: {store: 'postgres:f', providers: [{clientID: x, clientSecretFile: f, " + fields + "}]}"
 	}
+	oidc := func(fields string) string {
+		return provider("id: a, type: oidc, issuer: 'https://i.example', " + fields)
+	}
 	client := func(uri string) string {
 		return server + "  clients: [{id: c, name: C, redirectURIs: ['" + uri + "']}]"
 	}
@@ -102,7 +105,13 @@ func TestParseRefusesServers(t *testing.T) {
 		"a grace without a recheck":           {provider("id: a, type: oidc, issuer: 'https://i.example', groups: {claim: groups, recheck: login, recheckGrace: 2h}"), "server.providers[0].groups.recheckGrace needs server.providers[0].groups.recheck: refresh"},
 		"a parameter that binds a login":      {provider("id: a, type: oidc, issuer: 'https://i.example', authorizationParameters: {state: x}"), "server.providers[0].authorizationParameters must be parameters such as access_type"},
 		"a parameter with a line's end":       {provider(`id: a, type: oidc, issuer: 'https://i.example', authorizationParameters: {prompt: "a\nb"}`), "server.providers[0].authorizationParameters.prompt must be"},
-		"a way to send the secret":            {provider("id: a, type: oidc, issuer: 'https://i.example', tokenEndpointAuthMethod: private_key_jwt"), "server.providers[0].tokenEndpointAuthMethod must be client_secret_basic or client_secret_post"},
+		"a way to prove who the client is":    {oidc("tokenEndpointAuthMethod: tls_client_auth"), "server.providers[0].tokenEndpointAuthMethod must be client_secret_basic, client_secret_post or private_key_jwt"},
+		"a method without its key":            {oidc("tokenEndpointAuthMethod: private_key_jwt"), "server.providers[0].tokenEndpointAuthMethod is private_key_jwt, which needs server.providers[0].clientKeyFile"},
+		"a method without its secret":         {strings.Replace(oidc("clientKeyFile: k, tokenEndpointAuthMethod: client_secret_post"), "clientSecretFile: f, ", "", 1), "is client_secret_post, which needs server.providers[0].clientSecretFile"},
+		"a key and a secret without a method": {oidc("clientKeyFile: k"), "and one of them where the client has a secret and a key"},
+		"the name of no key":                  {oidc("clientKeyID: k"), "server.providers[0].clientKeyID needs server.providers[0].clientKeyFile"},
+		"a key of GitHub":                     {strings.Replace(provider("id: a, type: github, clientKeyFile: k"), "clientSecretFile: f, ", "", 1), "server.providers[0].clientSecretFile must be"},
+		"a key of GitHub beside a secret":     {provider("id: a, type: github, clientKeyFile: k"), "server.providers[0].clientKeyFile is of the type oidc"},
 		"an answer behind a fragment":         {provider("id: a, type: oidc, issuer: 'https://i.example', authorizationParameters: {response_mode: fragment}"), "server.providers[0].authorizationParameters.response_mode must be query or form_post"},
 		"parameters of GitHub":                {provider("id: a, type: github, authorizationParameters: {prompt: consent}"), "server.providers[0].authorizationParameters is of the type oidc"},
 		"logins that end at once":             {provider("id: a, type: github, maxAge: 1s"), "server.providers[0].maxAge must be from 1m0s"},

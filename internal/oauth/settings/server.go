@@ -94,7 +94,6 @@ func (p *problems) provider(v *Provider, field string) {
 	p.check(idPattern.MatchString(v.ID), field+".id", "1 to 32 lower-case letters, digits or hyphens")
 	p.check(isText(v.Name), field+".name", wantText)
 	p.check(isText(v.ClientID), field+".clientID", "the id that the provider gave to this installation, "+wantText)
-	p.check(isText(v.ClientSecretFile), field+".clientSecretFile", "the path of a file with the client's secret")
 	p.check(all(v.Scopes, scopePattern.MatchString), field+".scopes", wantScopes)
 	p.user(v.User, field+".user")
 	p.groups(v.Groups, field+".groups")
@@ -112,7 +111,7 @@ func (p *problems) provider(v *Provider, field string) {
 	switch v.Type {
 	case OIDC:
 		p.check(isURL(v.Issuer), field+".issuer", wantURL)
-		p.check(slices.Contains([]string{"", AuthBasic, AuthPost}, v.TokenEndpointAuthMethod), field+".tokenEndpointAuthMethod", AuthBasic+" or "+AuthPost)
+		p.clientAuth(v, field)
 		p.check(slices.Contains(v.Scopes, "openid"), field+".scopes", "a list with openid")
 		p.refuse(v.URL != "", field+".url", "is of the type github; one of the type oidc has issuer")
 		p.refuse(v.APIURL != "", field+".apiURL", "is of the type github; one of the type oidc has issuer")
@@ -121,12 +120,33 @@ func (p *problems) provider(v *Provider, field string) {
 		p.check(isURL(v.APIURL), field+".apiURL", wantURL)
 		p.refuse(v.User.Claim == claimEmail, field+".user.claim", "is email, of which GitHub does not say whether it is the person's")
 		p.refuse(v.Issuer != "", field+".issuer", "is of the type oidc; one of the type github has url")
-		p.refuse(v.Groups.Claim != "", field+".groups.claim", "is of the type oidc; GitHub names no groups")
+		p.check(isText(v.ClientSecretFile), field+".clientSecretFile", wantSecret)
+		p.refuse(v.ClientKeyFile+v.ClientKeyID != "", field+".clientKeyFile", "is of the type oidc; GitHub takes a secret")
 		p.refuse(v.TokenEndpointAuthMethod != "", field+".tokenEndpointAuthMethod", "is of the type oidc")
+		p.refuse(v.Groups.Claim != "", field+".groups.claim", "is of the type oidc; GitHub names no groups")
 		p.refuse(len(v.AuthorizationParameters) > 0, field+".authorizationParameters", "is of the type oidc")
 		p.refuse(v.SubjectClaim != "", field+".subjectClaim", "is of the type oidc; people of GitHub are known by the number of their account")
 	default:
 		p.check(false, field+".type", "oidc or github")
+	}
+}
+
+const wantSecret = "the path of a file with the client's secret"
+
+// clientAuth checks by what the client of an OIDC provider proves who it is.
+func (p *problems) clientAuth(v *Provider, field string) {
+	method, hasKey, hasSecret := v.TokenEndpointAuthMethod, v.ClientKeyFile != "", v.ClientSecretFile != ""
+	p.check(isText(v.ClientSecretFile) || !hasSecret && hasKey, field+".clientSecretFile", wantSecret)
+	p.check(!hasKey || isText(v.ClientKeyFile), field+".clientKeyFile", "the path of a file with the client's private key")
+	p.check(v.ClientKeyID == "" || isText(v.ClientKeyID), field+".clientKeyID", wantText)
+	p.refuse(v.ClientKeyID != "" && !hasKey, field+".clientKeyID", "needs "+field+".clientKeyFile, the key that it names")
+	switch method {
+	case AuthKey:
+		p.refuse(!hasKey, field+".tokenEndpointAuthMethod", "is "+AuthKey+", which needs "+field+".clientKeyFile")
+	case AuthBasic, AuthPost:
+		p.refuse(!hasSecret, field+".tokenEndpointAuthMethod", "is "+method+", which needs "+field+".clientSecretFile")
+	default:
+		p.check(method == "" && !(hasKey && hasSecret), field+".tokenEndpointAuthMethod", AuthBasic+", "+AuthPost+" or "+AuthKey+", and one of them where the client has a secret and a key")
 	}
 }
 

@@ -140,8 +140,12 @@ type Provider struct {
 	ClientID string `yaml:"clientID"`
 	// ClientSecretFile is the path of a file with the secret that goes with it.
 	ClientSecretFile string `yaml:"clientSecretFile"`
-	// TokenEndpointAuthMethod is how an OIDC provider is sent the secret: AuthBasic, AuthPost,
-	// or as its discovery document says where the file has none.
+	// ClientKeyFile is the path of a PEM of the private key that proves at an OIDC provider who
+	// this installation is, and ClientKeyID what the provider calls its public half.
+	ClientKeyFile string `yaml:"clientKeyFile"`
+	ClientKeyID   string `yaml:"clientKeyID"`
+	// TokenEndpointAuthMethod is how this installation proves to an OIDC provider who it is:
+	// AuthBasic, AuthPost, AuthKey, or as its discovery document says where the file has none.
 	TokenEndpointAuthMethod string `yaml:"tokenEndpointAuthMethod"`
 	// Scopes are what is asked for. With OIDC they are openid and profile where
 	// the file has none, and email where the rule for users reads that.
@@ -161,10 +165,11 @@ type Provider struct {
 	Groups Groups `yaml:"groups"`
 }
 
-// How a provider is sent the client's secret, by RFC 7591, section 2.
+// How the client proves to a provider who it is (OpenID Connect Core 1.0, section 9).
 const (
 	AuthBasic = "client_secret_basic"
 	AuthPost  = "client_secret_post"
+	AuthKey   = "private_key_jwt"
 )
 
 // When a provider is asked who a person is.

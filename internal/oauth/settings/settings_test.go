@@ -31,7 +31,7 @@ server:
   name: Example bridges
   store: sqlite:/var/lib/hosted-bridge/login.db
   providers:
-  - {id: google, name: Google, type: oidc, issuer: https://accounts.google.com, clientID: x, clientSecretFile: /etc/google, scopes: [openid], user: {claim: email, suffix: "@example.com"}, groups: {claim: groups, recheck: login}}
+  - {id: google, name: Google, type: oidc, issuer: https://accounts.google.com, clientID: x, clientSecretFile: /etc/google, clientKeyFile: /etc/google.key, clientKeyID: "1", tokenEndpointAuthMethod: private_key_jwt, scopes: [openid], user: {claim: email, suffix: "@example.com"}, groups: {claim: groups, recheck: login}}
   - {id: github, name: GitHub, type: github, clientID: y, clientSecretFile: /etc/github, url: https://git.example.com, apiURL: https://git.example.com/api, scopes: ["read:user"]}
   clients: [{id: desk, name: Desk, redirectURIs: ["http://127.0.0.1/callback", "https://desk.example/a?b=c", "desk-app:/done"]}]
   registration: {enabled: false, maxClients: 10, lifetime: 24h}
@@ -61,7 +61,7 @@ func TestParseTakesAllThatCanBeSaid(t *testing.T) {
 			Providers: []Provider{
 				{
 					ID: "google", Name: "Google", Type: OIDC, Issuer: "https://accounts.google.com", ClientID: "x",
-					ClientSecretFile: "/etc/google", Scopes: []string{"openid"}, User: User{Claim: "email", Suffix: "@example.com"},
+					ClientSecretFile: "/etc/google", ClientKeyFile: "/etc/google.key", ClientKeyID: "1", TokenEndpointAuthMethod: AuthKey, Scopes: []string{"openid"}, User: User{Claim: "email", Suffix: "@example.com"},
 					Groups: Groups{Claim: "groups", Recheck: RecheckLogin},
 				},
 				{

@@ -10,7 +10,9 @@
 //
 //   issuer, port   where it is reached, and where it listens
 //   tls            {cert, key}: files, for an https issuer
-//   client         {id, secretFile, redirectURI}: who may ask it
+//   client         {id, secretFile, redirectURI}: who may ask it; with jwks, a set of public
+//                  keys, in place of secretFile it proves who it is by a key, and every
+//                  authorization request has to be pushed
 //   gitHub         {path, client}: the GitHub, and who may ask that
 //   documents      {path: document}: what it answers there besides
 //   userInfo       true: claims are at UserInfo alone, as oidc-provider has it by default
@@ -31,7 +33,9 @@ const provider = new Provider(settings.issuer, {
   clients: [
     {
       client_id: settings.client.id,
-      client_secret: secretOf(settings.client),
+      ...(settings.client.jwks
+        ? { token_endpoint_auth_method: "private_key_jwt", jwks: settings.client.jwks }
+        : { client_secret: secretOf(settings.client) }),
       redirect_uris: [settings.client.redirectURI],
       grant_types: ["authorization_code", "refresh_token"],
     },
@@ -41,7 +45,10 @@ const provider = new Provider(settings.issuer, {
   // has them.
   conformIdTokenClaims: settings.userInfo ?? false,
   cookies: { keys: [crypto.randomUUID()] },
-  features: { devInteractions: { enabled: false } },
+  features: {
+    devInteractions: { enabled: false },
+    pushedAuthorizationRequests: { requirePushedAuthorizationRequests: !!settings.client.jwks },
+  },
   interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
   findAccount: (_, sub) =>
     people.get(sub)?.closed
