@@ -195,9 +195,8 @@ func TestThePodsRunTheProgramThatTells(t *testing.T) {
 	must.Succeed(t, gobuild.Build(t.Context(), program, []string{"github.com/hostedbridge/hostedbridge/cmd/bridgepod"}))
 	answers := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer answers.Close()
-	nobody := httptest.NewServer(http.NotFoundHandler())
-	nobody.Close()
-	none := func(*corev1.Pod) string { return nobody.URL }
+	const nobody = "http://127.0.0.1:1"
+	none := func(*corev1.Pod) string { return nobody }
 	all := func(*corev1.Pod) string { return answers.URL }
 	tests := map[string]struct {
 		at   func(*corev1.Pod) string
@@ -206,7 +205,7 @@ func TestThePodsRunTheProgramThatTells(t *testing.T) {
 	}{
 		"a network that enforces policies": {func(p *corev1.Pod) string {
 			if p.Labels["app.kubernetes.io/component"] == "probe-denied" {
-				return nobody.URL
+				return nobody
 			}
 			return answers.URL
 		}, plan.Enforced, ""},

@@ -4,7 +4,6 @@
 package bridge
 
 import (
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,16 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
-	"github.com/hostedbridge/hostedbridge/test/must"
 )
-
-// closedPort returns a URL at which nothing listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l := must.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer func() { _ = l.Close() }()
-	return "http://" + l.Addr().String() + "/mcp"
-}
 
 // TestACauseIsNamedWhereverAUserLooks has servers that cannot be used, and looks at the health
 // report, the instructions and the error of a call.
@@ -50,7 +40,7 @@ func TestACauseIsNamedWhereverAUserLooks(t *testing.T) {
 			mcpserver.Server{URL: status(http.StatusUnauthorized)},
 			"the server refuses requests without credentials", health.ReasonCredentialsRefused,
 		},
-		"a closed port": {mcpserver.Server{URL: closedPort(t)}, "the server's address refuses connections", health.ReasonConnectionRefused},
+		"a closed port": {mcpserver.Server{URL: "http://127.0.0.1:1/mcp"}, "the server's address refuses connections", health.ReasonConnectionRefused},
 		"an unknown name": {
 			mcpserver.Server{URL: "http://no-such-name.invalid/mcp"}, "the server's name could not be resolved", health.ReasonNameNotResolved,
 		},

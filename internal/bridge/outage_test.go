@@ -5,6 +5,8 @@ package bridge
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,7 +23,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
-// mortal is a server that can go and come back at one address.
+// mortal is a server that can go and come back at one address, which is its own: while it is gone,
+// another test's server could take its port of 127.0.0.1.
 type mortal struct {
 	address string
 	server  *http.Server
@@ -32,7 +35,7 @@ func (m *mortal) rise(t *testing.T) {
 	t.Helper()
 	address := m.address
 	if address == "" {
-		address = "127.0.0.1:0"
+		address = fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 	}
 	var listener net.Listener
 	eventually(t, "the address is free", func() (done bool) {

@@ -166,9 +166,7 @@ func TestWhatTheRouterTells(t *testing.T) {
 
 func TestTheRoutersStatus(t *testing.T) {
 	t.Parallel()
-	dead := httptest.NewServer(http.NotFoundHandler())
-	dead.Close()
-	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), mcpserver.Server{Name: "dead", URL: dead.URL})
+	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), mcpserver.Server{Name: "dead", URL: "http://127.0.0.1:1"})
 	client := r.connect(t, "modern", nil)
 	before := time.Now()
 	wished(t, client, map[string]any{"tool": "echo", "params": map[string]any{"text": "hi"}})
@@ -187,7 +185,7 @@ func TestTheRoutersStatus(t *testing.T) {
 	if diff := cmp.Diff(want, one); diff != "" {
 		t.Errorf("status of one (-want +got):\n%s", diff)
 	}
-	if gone["status"] != "disconnected" || gone["tools"] != 0.0 || gone["lastUsed"] != nil || strings.Contains(fmt.Sprint(gone["error"]), dead.URL) {
+	if gone["status"] != "disconnected" || gone["tools"] != 0.0 || gone["lastUsed"] != nil || strings.Contains(fmt.Sprint(gone["error"]), "http://127.0.0.1:1") {
 		t.Errorf("status of dead = %v", gone)
 	}
 }
