@@ -17,9 +17,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 const (
@@ -123,7 +126,26 @@ func (s *Store) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.stops(st, (*Session).posting)
+	if m, ok := message.ReadIncoming(body); ok && m.Request && !methods.Of(m.Method).FromClient() {
+		answerUnknown(w, m)
+		return
+	}
 	st.serve(w, r, body)
+}
+
+// answerUnknown answers a message with a method that clients do not send: a request by the error that
+// JSON-RPC has for it, and a notification as any other one. The SDK would answer 400 and a text, which
+// clients take for a broken connection.
+func answerUnknown(w http.ResponseWriter, m message.Incoming) {
+	if m.ID == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(jsondoc.EncodeExact(map[string]any{
+		"jsonrpc": "2.0", "id": m.ID,
+		"error": map[string]any{"code": jsonrpc.CodeMethodNotFound, "message": fmt.Sprintf("method not found: %.80q", m.Method)},
+	}))
 }
 
 // ReadPost reads the message in a client's POST. It returns false after it answered that there is

@@ -163,7 +163,7 @@ func (m *Method) ToClients() bool { return m.Passed && m.From&Server != 0 }
 func (m *Method) Named() bool { return m.Names.Member() != "" && m.In&Modern != 0 }
 
 // Of returns the row of a method. One without a row belongs to no version and is passed on by nothing:
-// clients of 2026-07-28 get the JSON-RPC error -32601, "method not found".
+// a request gets the JSON-RPC error -32601, "method not found".
 func Of(name string) *Method {
 	if m, ok := table[name]; ok {
 		return m
