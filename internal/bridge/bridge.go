@@ -95,7 +95,8 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	if o.timing != nil {
 		t = *o.timing
 	}
-	b := &Bridge{config: c, options: o, life: newLife(ctx), memory: budget.New(o.Memory, cmp.Or(o.patience, budget.Patience))}
+	ctx, cancel := context.WithCancel(ctx)
+	b := &Bridge{config: c, options: o, life: &life{ctx: ctx, cancel: cancel}, memory: budget.New(o.Memory, cmp.Or(o.patience, budget.Patience))}
 	network := egress.NewNetwork(c.Egress)
 	authorization := egress.AuthorizationNetwork{Next: egress.ConfidentialNetwork{Network: network}}
 	b.set.life, b.set.timing, b.set.settings, b.set.network = b.life, t, c, network
@@ -110,7 +111,7 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	b.delivery.set, b.delivery.clients = &b.set, &b.clients
 	b.handshake = handshake{o.Log, &b.set, &b.clients}
 	b.audit = callaudit.NewTrail(o.Log, o.Tracer, b.memory, func(p *mcp.CallToolParamsRaw) string { return b.router.Action(p) })
-	b.pipeline = pipeline.New(b.life.ctx, b.audit, b.set.servers, b.delivery.deliver)
+	b.pipeline = pipeline.New(ctx, b.audit, b.set.servers, b.delivery.deliver)
 	b.pipeline.Relisted = func() {
 		b.directory.reload(methods.ToolsChanged)
 		b.clients.changed(methods.ToolsChanged)
@@ -124,15 +125,15 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	toClient := func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		return b.clients.toClient(ctx, method, req)
 	}
-	b.delivery.suspended = inputrequired.NewSuspendedCalls(b.life.ctx, b.life.run, b.clients.signing, toClient)
-	b.delivery.pool = inputrequired.NewPool(b.life.ctx, b.life.run)
+	b.delivery.suspended = inputrequired.NewSuspendedCalls(ctx, b.life.run, b.clients.signing, toClient)
+	b.delivery.pool = inputrequired.NewPool(ctx, b.life.run)
 	b.clients.server = b.newServer()
 	for _, s := range c.Servers {
 		b.set.upstreams = append(b.set.upstreams, b.newServerOf(s))
 	}
 	b.directory.reload("")
 	for _, u := range b.set.upstreams {
-		b.set.runServer(u)
+		b.set.runServer(ctx, u)
 	}
 	b.status.check()
 	return b

@@ -17,12 +17,6 @@ type life struct {
 	done sync.WaitGroup
 }
 
-func newLife(ctx context.Context) *life {
-	l := &life{}
-	l.ctx, l.cancel = context.WithCancel(ctx)
-	return l
-}
-
 // run runs f in a goroutine for which Close waits.
 func (l *life) run(f func()) { l.done.Go(f) }
 

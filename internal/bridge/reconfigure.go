@@ -88,7 +88,7 @@ func (v *serverSet) prepare(c mcpserver.Config, create func(mcpserver.Server) *u
 	}
 	// Before requests of clients can reach them.
 	for _, u := range created {
-		v.runServer(u)
+		v.runServer(v.life.ctx, u)
 	}
 	return next
 }

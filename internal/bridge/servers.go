@@ -110,9 +110,9 @@ func (l *lifecycle) settle() {
 	}
 }
 
-// runServer connects u in the background until its life ends.
-func (v *serverSet) runServer(u *upstream.Server) {
-	ctx, end := context.WithCancel(v.life.ctx)
+// runServer connects u in the background until its life or ctx ends.
+func (v *serverSet) runServer(ctx context.Context, u *upstream.Server) {
+	ctx, end := context.WithCancel(ctx)
 	v.mu.Lock()
 	v.lifecycles[u] = &lifecycle{end: end, idle: make(chan struct{})}
 	v.mu.Unlock()

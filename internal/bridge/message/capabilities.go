@@ -6,8 +6,9 @@ package message
 import (
 	"encoding/json"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 // EncodeCapabilities returns capabilities as the client wrote them. The SDK's own type would

@@ -6,9 +6,10 @@ package message
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"io"
 	"net/http"
+
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
 const (
@@ -23,9 +24,10 @@ const (
 	HeaderVersion = "Mcp-Protocol-Version"
 	// HeaderSessionID names the session of a request of the legacy era.
 	HeaderSessionID = "Mcp-Session-Id"
-	// HeaderMethod repeats the method of a request, and HeaderName the name or URI in it.
+	// HeaderMethod repeats the method of a request.
 	HeaderMethod = "Mcp-Method"
-	HeaderName   = "Mcp-Name"
+	// HeaderName repeats the name or URI in a request.
+	HeaderName = "Mcp-Name"
 
 	// MaxBody is the size in bytes above which a request's body is refused with 413. It is the
 	// largest limit of any tier; the ingress enforces the limit of the user's own tier. It is

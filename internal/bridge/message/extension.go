@@ -42,9 +42,20 @@ func (p *ExtensionParams) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// named returns where the parameters hold the name or URI of a subject, nil if they hold none.
+func (p *ExtensionParams) named(what methods.Subject) *string {
+	switch what.Member() {
+	case "name":
+		return &p.Name
+	case "uri":
+		return &p.URI
+	}
+	return nil
+}
+
 // Headers returns the headers that repeat the name or URI, nil if there is none.
 func (p *ExtensionParams) Headers(method string) http.Header {
-	if _, text := NameIn(method, p); text != nil {
+	if text := p.named(methods.Of(method).Names); text != nil {
 		return http.Header{HeaderName: {*text}}
 	}
 	return nil

@@ -9,29 +9,25 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
-// NewParams returns a value for the parameters of a client's request, nil if they are not read.
+// newParams makes the SDK's values for parameters.
+var newParams = map[string]func() mcp.Params{
+	methods.Discover:      func() mcp.Params { return new(mcp.DiscoverParams) },
+	methods.Listen:        func() mcp.Params { return new(mcp.SubscriptionsListenParams) },
+	methods.ListTools:     func() mcp.Params { return new(mcp.ListToolsParams) },
+	methods.ListPrompts:   func() mcp.Params { return new(mcp.ListPromptsParams) },
+	methods.ListResources: func() mcp.Params { return new(mcp.ListResourcesParams) },
+	methods.ListTemplates: func() mcp.Params { return new(mcp.ListResourceTemplatesParams) },
+	methods.CallTool:      func() mcp.Params { return new(mcp.CallToolParamsRaw) },
+	methods.GetPrompt:     func() mcp.Params { return new(mcp.GetPromptParams) },
+	methods.ReadResource:  func() mcp.Params { return new(mcp.ReadResourceParams) },
+	methods.Complete:      func() mcp.Params { return new(mcp.CompleteParams) },
+}
+
+// NewParams returns a value for the parameters of a client's request of 2026-07-28, nil if they are not
+// read.
 func NewParams(method string) mcp.Params {
-	switch method {
-	case methods.Discover:
-		return new(mcp.DiscoverParams)
-	case methods.Listen:
-		return new(mcp.SubscriptionsListenParams)
-	case methods.ListTools:
-		return new(mcp.ListToolsParams)
-	case methods.ListPrompts:
-		return new(mcp.ListPromptsParams)
-	case methods.ListResources:
-		return new(mcp.ListResourcesParams)
-	case methods.ListTemplates:
-		return new(mcp.ListResourceTemplatesParams)
-	case methods.CallTool:
-		return new(mcp.CallToolParamsRaw)
-	case methods.GetPrompt:
-		return new(mcp.GetPromptParams)
-	case methods.ReadResource:
-		return new(mcp.ReadResourceParams)
-	case methods.Complete:
-		return new(mcp.CompleteParams)
+	if create, ok := newParams[method]; ok {
+		return create()
 	}
 	if m := methods.Of(method); m.ToServers() && !m.Notification && m.In&methods.Modern != 0 {
 		return new(ExtensionParams)
@@ -55,22 +51,22 @@ func NameIn(method string, params mcp.Params) (what methods.Subject, text *strin
 	case *mcp.UnsubscribeParams:
 		return what, &p.URI
 	case *mcp.CompleteParams:
-		switch {
-		case p.Ref == nil:
-		case p.Ref.Type == "ref/prompt":
-			return methods.Prompt, &p.Ref.Name
-		default:
-			return methods.Template, &p.Ref.URI
-		}
+		return referenceIn(p)
 	case *ExtensionParams:
-		switch what.Member() {
-		case "name":
-			return what, &p.Name
-		case "uri":
-			return what, &p.URI
-		}
+		return what, p.named(what)
 	}
 	return what, nil
+}
+
+// referenceIn is NameIn for a completion.
+func referenceIn(p *mcp.CompleteParams) (what methods.Subject, text *string) {
+	switch {
+	case p.Ref == nil:
+		return methods.Reference, nil
+	case p.Ref.Type == "ref/prompt":
+		return methods.Prompt, &p.Ref.Name
+	}
+	return methods.Template, &p.Ref.URI
 }
 
 // Subject returns the name or URI in a request, for error messages.
