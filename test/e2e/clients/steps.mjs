@@ -101,8 +101,11 @@ export async function run(connect) {
       await client.call("test_simple_text", {});
       return provider.kept.refresh_token === before ? "the same" : "another";
     },
-    // The call ends by its client's will, and the next one is answered.
+    // The call ends by its client's will, and the next ones are answered. SDKs do not wait until
+    // the server has the notification, so the client must not leave before.
     cancel: async () => {
+      const heard = async () => (await client.call(`${asked.slow}s`, {})).structuredContent.cancelled;
+      const before = await heard();
       const abort = new AbortController();
       const call = client.call(asked.slow, {}, { signal: abort.signal, onprogress: () => abort.abort("enough") });
       let ended = "answered";
@@ -111,7 +114,9 @@ export async function run(connect) {
       } catch {
         ended = abort.signal.aborted ? "cancelled" : "failed";
       }
-      await client.list();
+      while (ended === "cancelled" && (await heard()) === before) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
       return ended;
     },
   };
