@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,12 +56,22 @@ func awaitMemory(t *testing.T, n tenant, entities ...string) {
 	t.Helper()
 	session := connectKeeper(t, n)
 	awaitTools(t, session, "memory_read_graph")
-	graph := textOf(t, session, "memory_read_graph", map[string]any{})
-	for _, entity := range entities {
-		if !strings.Contains(graph, entity) {
-			t.Errorf("%s is forgotten: the graph is %q", entity, graph)
+	wait.NoError(t, wait.Limit, "the graph has all entities", func(ctx context.Context) error {
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "memory_read_graph", Arguments: map[string]any{}})
+		if err != nil {
+			return err
 		}
-	}
+		graph, err := json.Marshal(result.Content)
+		if err != nil {
+			return err
+		}
+		for _, entity := range entities {
+			if result.IsError || !strings.Contains(string(graph), entity) {
+				return fmt.Errorf("%s is not there: isError %v, %s", entity, result.IsError, graph)
+			}
+		}
+		return nil
+	})
 }
 
 func connectKeeper(t *testing.T, n tenant) (session *mcp.ClientSession) {
