@@ -179,26 +179,6 @@ func TestACancelledCallHasNoAnswer(t *testing.T) {
 	}
 }
 
-// TestTheStreamOfACancelledCallIsGone asks for the rest of the answer to a cancelled call, as some
-// clients do for ever where they get neither an answer nor a refusal.
-func TestTheStreamOfACancelledCallIsGone(t *testing.T) {
-	t.Parallel()
-	r, header, began, _ := newHanging(t)
-	done := r.start(t, toolCall(7, "hang"), header)
-	next(t, began, "call")
-	r.do(t, "POST", r.url, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, header)
-	body := next(t, done, "end of the call").body
-	_, rest, _ := strings.Cut(body, "id: ")
-	id, _, _ := strings.Cut(rest, "\n")
-	if id == "" {
-		t.Fatalf("no event has an id: %s", body)
-	}
-	header["Last-Event-ID"] = id
-	if resp, answer := r.do(t, "GET", r.url, "", header); resp.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("the rest is %d %s, want none", resp.StatusCode, answer)
-	}
-}
-
 // TestACancelledQuestionHasNoAnswer has a server cancel its question while the client thinks. The
 // client is told, and the server gets no answer, though the client gives one.
 func TestACancelledQuestionHasNoAnswer(t *testing.T) {

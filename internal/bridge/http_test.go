@@ -80,7 +80,6 @@ func TestHTTPRules(t *testing.T) {
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	base := strings.TrimSuffix(r.url, "/u/alice/mcp")
 	list := `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
-	unknown := map[string]string{"Mcp-Session-Id": "nobody", "Mcp-Protocol-Version": "2025-11-25"}
 	both := modernHeader("tools/list", "")
 	both["Mcp-Session-Id"] = "nobody"
 	tests := map[string]struct {
@@ -91,11 +90,7 @@ func TestHTTPRules(t *testing.T) {
 	}{
 		"another user's path does not exist":          {"POST", base + "/u/bob/mcp", list, nil, 404, ""},
 		"nor does a path below":                       {"POST", r.url + "/x", list, nil, 404, ""},
-		"a request that should name a session":        {"POST", r.url, list, nil, 400, `"id":7`},
-		"an unknown session is 404":                   {"POST", r.url, list, unknown, 404, ""},
-		"also for its stream":                         {"GET", r.url, "", unknown, 404, ""},
-		"also for its end":                            {"DELETE", r.url, "", unknown, 404, ""},
-		"GET without a session":                       {"GET", r.url, "", nil, 400, ""},
+		"nor one below that of HTTP+SSE":              {"GET", r.sseURL() + "/x", "", nil, 404, ""},
 		"a modern request may carry a session header": {"POST", r.url, modernBody(7, "tools/list", ""), both, 200, `"resultType":"complete"`},
 		"a modern GET is not allowed":                 {"GET", r.url, "", modernHeader("", ""), 405, ""},
 		"a method that is unknown in a session":       {"POST", r.url, `{"jsonrpc":"2.0","id":7,"method":"no/such"}`, r.session(t), 200, `"code":-32601`},
@@ -105,7 +100,6 @@ func TestHTTPRules(t *testing.T) {
 		"a version that nobody speaks yet is 400":     {"POST", r.url, strings.ReplaceAll(modernBody(7, "tools/list", ""), "2026-07-28", "2099-01-01"), map[string]string{"Mcp-Protocol-Version": "2099-01-01", "Mcp-Method": "tools/list"}, 400, "-32022"},
 		"a method header that contradicts the body":   {"POST", r.url, modernBody(7, "tools/list", ""), modernHeader("tools/call", ""), 400, "-32020"},
 		"metadata without the version header":         {"POST", r.url, modernBody(7, "tools/list", ""), nil, 400, "-32020"},
-		"a legacy version that nobody knows":          {"POST", r.url, list, map[string]string{"Mcp-Session-Id": "x", "Mcp-Protocol-Version": "2001-01-01"}, 400, ""},
 		"a body that is too large":                    {"POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", message.MaxBody) + `"}}`, nil, 413, ""},
 		"health is asked, not told":                   {"POST", base + "/health", "", nil, 405, ""},
 	}
@@ -157,29 +151,6 @@ func TestWhatNeedsASessionIsRefusedWithoutOne(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestStreamsAskProxiesNotToBuffer(t *testing.T) {
-	t.Parallel()
-	upstream := serveMCP(t, echoServer("one"), "modern")
-	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-	resp, _ := r.do(t, "POST", r.url, modernBody(1, "tools/list", ""), modernHeader("tools/list", ""))
-	if resp.Header.Get("X-Accel-Buffering") != "no" {
-		t.Error("an event stream without X-Accel-Buffering: no")
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	req := must.Value(http.NewRequestWithContext(ctx, "GET", r.url, nil))(t)
-	for name, value := range r.session(t) {
-		req.Header.Set(name, value)
-	}
-	req.Header.Set("Accept", "text/event-stream")
-	stream := must.Value(r.http.Do(req))(t)
-	defer stream.Body.Close()
-	if stream.Header.Get("X-Accel-Buffering") != "no" {
-		t.Error("a session's stream without X-Accel-Buffering: no")
 	}
 }
 

@@ -129,24 +129,6 @@ func TestARequestWhoseIDHasAFractionIsRefused(t *testing.T) {
 	}
 }
 
-// TestACallIsCancelledByTheIDThatItHas, also one that the SDK would round.
-func TestACallIsCancelledByTheIDThatItHas(t *testing.T) {
-	t.Parallel()
-	s := emptyServer(nil)
-	began, ended := hangingTool(s)
-	upstream := serveMCP(t, s, "legacy")
-	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-	header := r.session(t)
-	for _, id := range []string{`9007199254740993`, `"a\/b"`, `8`} {
-		answer := r.start(t, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"hang"}}`, header)
-		next(t, began, "call")
-		r.do(t, "POST", r.url, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`, header)
-		next(t, ended, "end of the call "+id)
-		next(t, answer, "end of the stream")
-	}
-}
-
 // TestAServersQuestionIsAnsweredWithItsIDByteForByte, and one whose id has a fraction is refused.
 func TestAServersQuestionIsAnsweredWithItsIDByteForByte(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -52,48 +51,6 @@ func TestClientsOfHTTPAndSSE(t *testing.T) {
 			result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "rounds"}))(t)
 			if got := text(t, result); got != "ann on it; ann on it; ann on it, with 0 roots; ann on it" {
 				t.Errorf("answer = %s", got)
-			}
-		})
-	}
-}
-
-// TestTheRulesOfHTTPAndSSE are those that clients probe for.
-func TestTheRulesOfHTTPAndSSE(t *testing.T) {
-	t.Parallel()
-	upstream := serveMCP(t, echoServer("one"), "legacy")
-	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-	req := must.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil))(t)
-	resp := must.Value(r.http.Do(req))(t)
-	defer resp.Body.Close()
-	if resp.Header.Get("X-Accel-Buffering") != "no" || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Mcp-Session-Id") != "" {
-		t.Errorf("header = %v", resp.Header)
-	}
-	const begin = "event: endpoint\ndata: /u/alice/sse?sessionid="
-	first := make([]byte, len(begin)+26)
-	if _, err := io.ReadFull(resp.Body, first); err != nil || !strings.HasPrefix(string(first), begin) {
-		t.Fatalf("the stream begins with %q, %v", first, err)
-	}
-	address := r.sseURL() + "?sessionid=" + string(first[len(begin):])
-	tests := map[string]struct {
-		method, url, body, mediaType string
-		want                         int
-	}{
-		"a message":                         {"POST", address, ping, "application/json", 202},
-		"one in another form":               {"POST", address, ping, "text/plain", 415},
-		"one that is none":                  {"POST", address, "{", "application/json", 400},
-		"one that is too large":             {"POST", address, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", message.MaxBody) + `"}}`, "application/json", 413},
-		"one to no session":                 {"POST", r.sseURL(), ping, "application/json", 405},
-		"one to a session that there isn't": {"POST", r.sseURL() + "?sessionid=x", ping, "application/json", 404},
-		"another method":                    {"DELETE", address, "", "application/json", 405},
-		"a path below":                      {"GET", r.sseURL() + "/x", "", "application/json", 404},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			resp, body := r.do(t, tt.method, tt.url, tt.body, map[string]string{"Content-Type": tt.mediaType})
-			if resp.StatusCode != tt.want {
-				t.Errorf("answer = %d %s, want %d", resp.StatusCode, body, tt.want)
 			}
 		})
 	}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -165,90 +165,6 @@ func TestASessionIsRestoredOnce(t *testing.T) {
 	}
 }
 
-func TestOnlyAnIdOfThisBridgeIsRestored(t *testing.T) {
-	t.Parallel()
-	upstream := serveMCP(t, echoServer("one"), "legacy")
-	t.Cleanup(upstream.Close)
-	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
-	id := h.session(t)["Mcp-Session-Id"]
-	sign := func(keys [][]byte, owner string, issued time.Time, client string) string {
-		id, _, err := token.NewKeys(keys, owner).SignSession(token.Session{Version: "2025-11-25", Client: []byte(client), Issued: issued}, bytes.NewReader(make([]byte, 16)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return id
-	}
-	now := time.Now()
-	tests := map[string]struct {
-		id   string
-		want int
-	}{
-		"its own":                        {id, http.StatusOK},
-		"its own cut off":                {id[:len(id)-1], http.StatusNotFound},
-		"its own with another character": {id[:20] + string(id[20]^1) + id[21:], http.StatusNotFound},
-		"one that another key signed":    {sign([][]byte{bytes.Repeat([]byte{2}, 32)}, "alice/uid-1", now, `{}`), http.StatusNotFound},
-		"one of another user":            {sign(sessionKeys, "bob/uid-1", now, `{}`), http.StatusNotFound},
-		"one of an earlier bridge":       {sign(sessionKeys, "alice/uid-0", now, `{}`), http.StatusNotFound},
-		"one that is more than 30 days":  {sign(sessionKeys, "alice/uid-1", now.Add(-session.SessionAge-time.Hour), `{}`), http.StatusNotFound},
-		"one that is almost 30 days":     {sign(sessionKeys, "alice/uid-1", now.Add(-session.SessionAge+time.Hour), `{}`), http.StatusOK},
-	}
-	h.move(t)
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			header := map[string]string{"Mcp-Session-Id": tt.id, "Mcp-Protocol-Version": "2025-11-25"}
-			for _, method := range []string{"POST", "DELETE", "POST"} {
-				resp, body := h.do(t, method, h.url, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, header)
-				want := tt.want
-				if method == "DELETE" && want == http.StatusOK {
-					want, tt.want = http.StatusNoContent, http.StatusNotFound
-				}
-				if resp.StatusCode != want {
-					t.Errorf("%s is answered with %d %s, want %d", method, resp.StatusCode, body, want)
-				}
-			}
-		})
-	}
-}
-
-// TestASessionIsNotLostWhileTheBridgeShutsDown asks in between.
-func TestASessionIsNotLostWhileTheBridgeShutsDown(t *testing.T) {
-	t.Parallel()
-	upstream := serveMCP(t, echoServer("one"), "legacy")
-	t.Cleanup(upstream.Close)
-	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
-	header := h.session(t)
-	h.move(t)
-	h.bridge.Close()
-	for method, body := range map[string]string{"POST": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "GET": ""} {
-		if resp, _ := h.do(t, method, h.url, body, header); resp.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("%s is answered with %d, want that it may be tried again", method, resp.StatusCode)
-		}
-	}
-}
-
-// TestAnEndedSessionStaysEnded ends sessions that the process has and has not.
-func TestAnEndedSessionStaysEnded(t *testing.T) {
-	t.Parallel()
-	upstream := serveMCP(t, echoServer("one"), "legacy")
-	t.Cleanup(upstream.Close)
-	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
-	known, foreign := h.session(t), h.session(t)
-	for name, header := range map[string]map[string]string{"known": known, "foreign": foreign} {
-		if name == "foreign" {
-			h.move(t)
-		}
-		resp, _ := h.do(t, "DELETE", h.url, "", header)
-		if resp.StatusCode != http.StatusNoContent {
-			t.Errorf("%s: DELETE is answered with %d", name, resp.StatusCode)
-		}
-		for _, method := range []string{"DELETE", "POST", "GET"} {
-			if resp, _ := h.do(t, method, h.url, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, header); resp.StatusCode != http.StatusNotFound {
-				t.Errorf("%s: %s after the end is answered with %d", name, method, resp.StatusCode)
-			}
-		}
-	}
-}
-
 // TestASessionThatWasIdleGoesOn has sessions end that send nothing, at the server
 // too, and a client come back.
 func TestASessionThatWasIdleGoesOn(t *testing.T) {
@@ -276,35 +192,6 @@ func TestASessionThatWasIdleGoesOn(t *testing.T) {
 		}
 		next(t, ended, "end of the idle session at the server")
 	}
-}
-
-// TestAnInitializeThatFailsLeavesNothing sends what looks like one.
-func TestAnInitializeThatFailsLeavesNothing(t *testing.T) {
-	t.Parallel()
-	upstream := serveMCP(t, echoServer("one"), "legacy")
-	t.Cleanup(upstream.Close)
-	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
-	for _, body := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":1,"method":"initialize"}`,
-		`{`,
-	} {
-		resp, _ := h.do(t, "POST", h.url, body, nil)
-		if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
-			again, _ := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, map[string]string{"Mcp-Session-Id": id})
-			if again.StatusCode != http.StatusNotFound {
-				t.Errorf("%s: its session answers with %d", body, again.StatusCode)
-			}
-		}
-	}
-	eventually(t, "no session is left", func() bool {
-		for range h.bridge.clients.server.Sessions() {
-			return false
-		}
-		return true
-	})
 }
 
 // events reads what a stream sends, event by event.
@@ -365,38 +252,6 @@ func hanging(t *testing.T) (server mcpserver.Server, began chan struct{}, releas
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
 	return mcpserver.Server{Name: "one", URL: upstream.URL}, began, sync.OnceFunc(func() { close(over) })
-}
-
-// TestALostAnswerIsToldOfAtOnce restarts the bridge while it waits for a server.
-// The client cannot get the answer any more, and must not wait for it.
-func TestALostAnswerIsToldOfAtOnce(t *testing.T) {
-	t.Parallel()
-	for name, requestID := range map[string]string{"a number": "42", "a text": `"call-é"`} {
-		t.Run("to a request whose id is "+name, func(t *testing.T) {
-			t.Parallel()
-			server, began, release := hanging(t)
-			h := newHouse(t, server)
-			h.leaving = release
-			header := h.session(t)
-			_, events := h.events(t, "POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"hang"}}`, requestID), header)
-			header["Last-Event-Id"] = idOf(t, next(t, events, "first event"))
-			next(t, began, "call")
-			h.move(t)
-			resp, body := h.do(t, "GET", h.url, "", header)
-			answer := answerOf(t, body)
-			if resp.StatusCode != http.StatusOK || string(answer["id"]) != requestID || !strings.Contains(string(answer["error"]), "answer_lost") {
-				t.Errorf("the rest of the stream is %d %s", resp.StatusCode, body)
-			}
-			header["Last-Event-Id"] = idOf(t, body)
-			if resp, _ := h.do(t, "GET", h.url, "", header); resp.StatusCode != http.StatusMethodNotAllowed {
-				t.Errorf("what comes after it is answered with %d, want that there is no such stream", resp.StatusCode)
-			}
-			delete(header, "Last-Event-Id")
-			if resp, body := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":43,"method":"tools/list"}`, header); resp.StatusCode != http.StatusOK {
-				t.Errorf("the session does not go on: %d %s", resp.StatusCode, body)
-			}
-		})
-	}
 }
 
 // TestAClientHearsThatItsAnswerIsLost is the same for the SDK's client, whose
@@ -460,74 +315,17 @@ func TestAStreamOfMessagesGoesOnAfterARestart(t *testing.T) {
 	}
 }
 
-// TestABrokenStreamGoesOn breaks the connection and not the bridge.
-func TestABrokenStreamGoesOn(t *testing.T) {
+// TestASessionThatIsRestoredWhileTheBridgeClosesEnds opens one when Close has
+// seen those that there are.
+func TestASessionThatIsRestoredWhileTheBridgeClosesEnds(t *testing.T) {
 	t.Parallel()
-	server, began, release := hanging(t)
-	h := newHouse(t, server)
-	header := h.session(t)
-	_, events := h.events(t, "POST", `{"jsonrpc":"2.0","id":42,"method":"tools/call","params":{"name":"hang"}}`, header)
-	header["Last-Event-Id"] = idOf(t, next(t, events, "first event"))
-	next(t, began, "call")
-	h.front.CloseClientConnections()
-	release()
-	_, answer := h.do(t, "GET", h.url, "", header)
-	if !strings.Contains(answer, `"id":42`) || !strings.Contains(answer, "done") {
-		t.Errorf("answer = %s", answer)
-	}
-	header["Last-Event-Id"] = strings.Replace(header["Last-Event-Id"], "_0", "_x", 1)
-	if resp, body := h.do(t, "GET", h.url, "", header); !strings.Contains(body, "answer_lost") {
-		t.Errorf("an event that never was is answered with %d %s", resp.StatusCode, body)
-	}
-}
-
-func TestStreamsAndVersions(t *testing.T) {
-	t.Parallel()
-	upstream := serveMCP(t, echoServer("one"), "legacy")
-	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-	header := r.session(t)
-	list := `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
-	with := func(pairs ...string) map[string]string {
-		changed := map[string]string{"Mcp-Session-Id": header["Mcp-Session-Id"], "Mcp-Protocol-Version": header["Mcp-Protocol-Version"]}
-		for i := 0; i < len(pairs); i += 2 {
-			changed[pairs[i]] = pairs[i+1]
-		}
-		return changed
-	}
-	tests := map[string]struct {
-		method, body string
-		header       map[string]string
-		status       int
-		says         string
-	}{
-		"an answer is a stream that begins with an id":       {"POST", list, with(), 200, "event: prime\nid: "},
-		"which older clients do not know":                    {"POST", list, with("Mcp-Protocol-Version", "2025-06-18"), 200, `event: message`},
-		"a batch, which there no longer is":                  {"POST", "[" + list + "]", with(), 400, "batching"},
-		"a batch, which there still is":                      {"POST", "[" + list + "]", with("Mcp-Protocol-Version", "2025-03-26"), 200, `"id":7`},
-		"a client that takes no stream":                      {"POST", list, with("Accept", "application/json"), 400, "Accept"},
-		"a client that takes no JSON":                        {"POST", list, with("Accept", "text/event-stream"), 400, "Accept"},
-		"a client that takes all":                            {"POST", list, with("Accept", "text/html, */*;q=0.1"), 200, `"id":7`},
-		"a client that takes kinds of both":                  {"POST", list, with("Accept", "application/*, text/*"), 200, `"id":7`},
-		"a body that says to be something else":              {"POST", list, with("Content-Type", "text/plain"), 415, "Content-Type"},
-		"a GET that takes no stream":                         {"GET", "", with("Accept", "application/json"), 400, "Accept"},
-		"a method that there is not":                         {"PUT", list, with(), 405, ""},
-		"a session that ends without a name":                 {"DELETE", "", map[string]string{}, 400, ""},
-		"a notification":                                     {"POST", `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, with(), 202, ""},
-		"a body that is too large for a session":             {"POST", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", message.MaxBody) + `"}}`, with(), 413, ""},
-		"no body":                                            {"POST", "", with(), 400, ""},
-		"an event of nobody's stream":                        {"GET", "", with("Last-Event-Id", "x"), 405, ""},
-		"an event of a stream whose request nobody can read": {"GET", "", with("Last-Event-Id", "AAAA_1.MARK.!"), 405, ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			resp, body := r.do(t, tt.method, r.url, tt.body, tt.header)
-			if resp.StatusCode != tt.status || !strings.Contains(body, tt.says) {
-				t.Errorf("answer = %d %q, want %d with %q", resp.StatusCode, body, tt.status, tt.says)
-			}
-			if strings.HasPrefix(name, "which older") && strings.Contains(body, "prime") {
-				t.Errorf("an older client gets %q", body)
-			}
-		})
+	r := newRig(t, fast)
+	_, transport := mcp.NewInMemoryTransports()
+	ss := must.Value(r.bridge.clients.server.Connect(t.Context(), transport, nil))(t)
+	r.bridge.life.cancel()
+	s := r.bridge.clients.open(ss, upstream.ClientIdentity{Info: message.Implementation})
+	_ = ss.Wait()
+	if !s.ended || r.bridge.clients.session(ss) != nil {
+		t.Error("the bridge still has the session")
 	}
 }

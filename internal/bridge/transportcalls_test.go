@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -127,163 +126,6 @@ func toolCall(id int, tool string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q}}`, id, tool)
 }
 
-// reply is an answer to a POST that may still be under way.
-type reply struct {
-	status int
-	body   string
-}
-
-// newPost builds a POST as a client sends it.
-func (r *rig) newPost(ctx context.Context, t *testing.T, body string, header map[string]string) *http.Request {
-	t.Helper()
-	req := must.Value(http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(body)))(t)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	for name, value := range header {
-		req.Header.Set(name, value)
-	}
-	return req
-}
-
-// start posts in the background.
-func (r *rig) start(t *testing.T, body string, header map[string]string) <-chan reply {
-	t.Helper()
-	done := make(chan reply, 1)
-	req := r.newPost(t.Context(), t, body, header)
-	go func() {
-		resp, err := r.http.Do(req)
-		if err != nil {
-			done <- reply{}
-			return
-		}
-		defer resp.Body.Close()
-		answer, _ := io.ReadAll(resp.Body)
-		done <- reply{resp.StatusCode, string(answer)}
-	}()
-	return done
-}
-
-// newHanging starts a bridge before a server whose calls end when release is
-// called, with a session.
-func newHanging(t *testing.T) (r *rig, header map[string]string, began chan struct{}, release func()) {
-	t.Helper()
-	server, called, release := hanging(t)
-	r = newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
-	awaitLists(t, r.bridge)
-	t.Cleanup(release)
-	return r, r.session(t), called, release
-}
-
-// TestACallCanBeCancelled cancels a call as soon as its server has it. Its request ends, and nothing
-// answers it.
-func TestACallCanBeCancelled(t *testing.T) {
-	t.Parallel()
-	r, header, began, _ := newHanging(t)
-	done := r.start(t, toolCall(7, "hang"), header)
-	next(t, began, "call")
-	r.do(t, "POST", r.url, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, header)
-	if got := next(t, done, "end of the call"); got.status != http.StatusOK || strings.Contains(got.body, `"id":7`) {
-		t.Errorf("the call ended with %d %s, want no answer", got.status, got.body)
-	}
-}
-
-// TestAnIDInUseIsRefused calls with the id of a call that is in progress.
-func TestAnIDInUseIsRefused(t *testing.T) {
-	t.Parallel()
-	for name, second := range map[string]string{
-		"the same call":           toolCall(7, "hang"),
-		"a call with more fields": `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"hang"},"x":1}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r, header, began, release := newHanging(t)
-			done := r.start(t, toolCall(7, "hang"), header)
-			next(t, began, "call")
-			resp, body := r.do(t, "POST", r.url, second, header)
-			if resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "duplicate in-flight request ID 7") {
-				t.Errorf("the second is answered with %d %s", resp.StatusCode, body)
-			}
-			release()
-			if got := next(t, done, "end of the first"); got.status != http.StatusOK || !strings.Contains(got.body, `"id":7,"result"`) {
-				t.Errorf("the first is answered with %d %s", got.status, got.body)
-			}
-		})
-	}
-}
-
-// TestAnIDIsFreeOnceItsAnswerIsRead calls again and again with the same id, each
-// time as soon as the answer to the call before has arrived.
-func TestAnIDIsFreeOnceItsAnswerIsRead(t *testing.T) {
-	t.Parallel()
-	r, header, _ := newVariety(t)
-	for n := range 200 {
-		resp, body := r.do(t, "POST", r.url, toolCall(7, "plain"), header)
-		if resp.StatusCode != http.StatusOK || !strings.Contains(body, `"id":7,"result"`) {
-			t.Fatalf("call %d is answered with %d %s", n, resp.StatusCode, body)
-		}
-	}
-}
-
-var eventID = regexp.MustCompile(`(?m)^id: (.+)$`)
-
-// TestACallCanBeResumed breaks the POST once its stream has begun, at once and after another request,
-// and goes on from its first event.
-func TestACallCanBeResumed(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"at once", "later"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r, header, began, release := newHanging(t)
-			ctx, leave := context.WithCancel(t.Context())
-			defer leave()
-			resp := must.Value(r.http.Do(r.newPost(ctx, t, toolCall(7, "hang"), header)))(t)
-			begun := make([]byte, 512)
-			n := must.Value(resp.Body.Read(begun))(t)
-			found := eventID.FindSubmatch(begun[:n])
-			if found == nil {
-				t.Fatalf("the stream begins with %s", begun[:n])
-			}
-			next(t, began, "call")
-			if name == "later" {
-				r.do(t, "POST", r.url, pingBody, header)
-			}
-			leave()
-			_ = resp.Body.Close()
-			header["Last-Event-Id"] = string(found[1])
-			rest := make(chan string, 1)
-			go func() {
-				_, body := r.do(t, "GET", r.url, "", header)
-				rest <- body
-			}()
-			release()
-			if got := next(t, rest, "rest of the stream"); !strings.Contains(got, `"id":7,"result"`) || eventID.FindString(got) == "" {
-				t.Errorf("the rest of the stream is %q", got)
-			}
-		})
-	}
-}
-
-// TestALostAnswerIsSentAgain asks for what comes after the first event of a call
-// that has ended.
-func TestALostAnswerIsSentAgain(t *testing.T) {
-	t.Parallel()
-	r, header, _ := newVariety(t)
-	for _, tool := range []string{"plain", "log"} {
-		delete(header, "Last-Event-Id")
-		_, first := r.do(t, "POST", r.url, toolCall(7, tool), header)
-		id := eventID.FindStringSubmatch(first)
-		if id == nil {
-			t.Fatalf("%s has no events: %s", tool, first)
-		}
-		header["Last-Event-Id"] = id[1]
-		_, again := r.do(t, "GET", r.url, "", header)
-		_, after, _ := strings.Cut(first, "\n\n")
-		if again != after || !strings.Contains(after, `"id":7,"result"`) {
-			t.Errorf("%s: what came after the first event is %q, and again %q", tool, after, again)
-		}
-	}
-}
-
 // TestCallsOfASessionCross has a session make calls of all kinds at once.
 func TestCallsOfASessionCross(t *testing.T) {
 	t.Parallel()
@@ -323,4 +165,16 @@ func TestAConnectionOutlastsItsAnswers(t *testing.T) {
 		defer v.mu.Unlock()
 		return calls-len(v.peers) >= 10
 	})
+}
+
+// newPost builds a POST as a client sends it.
+func (r *rig) newPost(ctx context.Context, t *testing.T, body string, header map[string]string) *http.Request {
+	t.Helper()
+	req := must.Value(http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(body)))(t)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	return req
 }

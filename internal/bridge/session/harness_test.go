@@ -1,0 +1,207 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sessionKeys are keys that all processes of a bridge have.
+var sessionKeys = [][]byte{bytes.Repeat([]byte{1}, 32)}
+
+// house serves the clients of a process, which another process can replace.
+type house struct {
+	url     string
+	http    *http.Client
+	front   *httptest.Server
+	tools   []tool
+	host    Host
+	store   *Store
+	close   func() // ends the process
+	handler atomic.Pointer[http.ServeMux]
+}
+
+// tool is a tool of the server that clients reach.
+type tool struct {
+	name string
+	work func(context.Context, *mcp.CallToolRequest) (string, error)
+}
+
+func newHouse(t *testing.T, tools ...tool) *house {
+	t.Helper()
+	h := &house{tools: tools}
+	h.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.handler.Load().ServeHTTP(w, r) }))
+	// A connection that is kept may be one to the former process.
+	h.url, h.http = h.front.URL+"/mcp", &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	h.move(t)
+	t.Cleanup(func() {
+		h.front.CloseClientConnections()
+		h.close()
+		h.front.Close()
+	})
+	return h
+}
+
+// move starts a new process in the place of the former one, of which only the keys remain.
+func (h *house) move(t *testing.T) {
+	t.Helper()
+	before := h.close
+	life, end := context.WithCancel(t.Context())
+	server := mcp.NewServer(&mcp.Implementation{Name: "one", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{
+		Tools: &mcp.ToolCapabilities{}, Logging: &mcp.LoggingCapabilities{},
+	}})
+	for _, tool := range h.tools {
+		server.AddTool(&mcp.Tool{Name: tool.name, InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer context.AfterFunc(life, cancel)()
+			defer cancel()
+			text, err := tool.work(ctx, req)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, err
+		})
+	}
+	running := new(sync.WaitGroup)
+	h.host = Host{
+		Life: life, Server: server, Signing: NewSigning(mcpserver.Config{UserID: "alice", BridgeUID: "uid-1"}), Calls: &Calls{}, Run: running.Go,
+		Restored: func(*mcp.ServerSession, *mcp.InitializeParams, string) {},
+	}
+	h.host.Signing.Use(sessionKeys)
+	endpoint, mux := NewEndpoint(h.host, http.NotFoundHandler()), http.NewServeMux()
+	h.store = endpoint.legacy.(*Store)
+	mux.Handle("/mcp", endpoint)
+	mux.Handle("/sse", NewSSE(h.host))
+	h.handler.Store(mux)
+	h.close = func() {
+		end()
+		for ss := range server.Sessions() {
+			_ = ss.Close()
+		}
+		running.Wait()
+	}
+	if before != nil {
+		h.front.CloseClientConnections()
+		before()
+	}
+}
+
+// newHanging starts a house whose tool hang works until release is called, or its call is cancelled.
+func newHanging(t *testing.T) (h *house, began chan struct{}, release func()) {
+	t.Helper()
+	began, over := make(chan struct{}, 8), make(chan struct{})
+	h = newHouse(t, tool{"hang", func(ctx context.Context, _ *mcp.CallToolRequest) (string, error) {
+		began <- struct{}{}
+		select {
+		case <-ctx.Done():
+		case <-over:
+		}
+		return "done", nil
+	}})
+	return h, began, sync.OnceFunc(func() { close(over) })
+}
+
+// open sends a request and returns its answer, which may not have ended.
+func (h *house) open(t *testing.T, method, url, body string, header map[string]string) *http.Response {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	req := must.Value(http.NewRequestWithContext(ctx, method, url, strings.NewReader(body)))(t)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	return must.Value(h.http.Do(req))(t)
+}
+
+// do sends a request and returns its whole answer.
+func (h *house) do(t *testing.T, method, url, body string, header map[string]string) (*http.Response, string) {
+	t.Helper()
+	resp := h.open(t, method, url, body, header)
+	defer resp.Body.Close()
+	return resp, string(must.Value(io.ReadAll(resp.Body))(t))
+}
+
+// session opens a session and returns its headers.
+func (h *house) session(t *testing.T) map[string]string {
+	t.Helper()
+	resp, _ := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"raw","version":"1"}}}`, nil)
+	header := map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": "2025-11-25"}
+	if header["Mcp-Session-Id"] == "" {
+		t.Fatalf("no session: %s", resp.Status)
+	}
+	h.do(t, "POST", h.url, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, header)
+	return header
+}
+
+// events reads what a stream sends, event by event.
+func (h *house) events(t *testing.T, method, body string, header map[string]string) (*http.Response, <-chan string) {
+	t.Helper()
+	resp := h.open(t, method, h.url, body, header)
+	events := make(chan string, 64)
+	go func() {
+		defer resp.Body.Close()
+		defer close(events)
+		var event strings.Builder
+		lines := bufio.NewScanner(resp.Body)
+		lines.Buffer(nil, 2<<20)
+		for lines.Scan() {
+			if lines.Text() != "" {
+				event.WriteString(lines.Text() + "\n")
+				continue
+			}
+			events <- event.String()
+			event.Reset()
+		}
+	}()
+	return resp, events
+}
+
+// idOf returns the id of an event.
+func idOf(t *testing.T, event string) string {
+	t.Helper()
+	_, after, ok := strings.Cut(event, "id: ")
+	id, _, _ := strings.Cut(after, "\n")
+	if !ok {
+		t.Fatalf("the event has no id: %q", event)
+	}
+	return id
+}
+
+// next returns the next value of c, or fails.
+func next[T any](t *testing.T, c <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(wait.Limit):
+		t.Fatalf("no %s", what)
+		panic("unreachable")
+	}
+}
+
+// toolCall is the body of a POST that calls the tool.
+func toolCall(id, tool string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q}}`, id, tool)
+}
+
+const pingBody = `{"jsonrpc":"2.0","id":9,"method":"ping"}`

@@ -1,0 +1,429 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/pipes"
+)
+
+// TestALostAnswerIsToldOfAtOnce restarts the bridge while it waits for a server.
+// The client cannot get the answer any more, and must not wait for it.
+func TestALostAnswerIsToldOfAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, requestID := range map[string]string{"a number": "42", "a text": `"call-é"`} {
+		t.Run("to a request whose id is "+name, func(t *testing.T) {
+			t.Parallel()
+			h, began, _ := newHanging(t)
+			header := h.session(t)
+			_, events := h.events(t, "POST", toolCall(requestID, "hang"), header)
+			header["Last-Event-Id"] = idOf(t, next(t, events, "first event"))
+			next(t, began, "call")
+			h.move(t)
+			resp, body := h.do(t, "GET", h.url, "", header)
+			if resp.StatusCode != http.StatusOK || !strings.Contains(body, `"id":`+requestID+`,`) || !strings.Contains(body, "answer_lost") {
+				t.Errorf("the rest of the stream is %d %s", resp.StatusCode, body)
+			}
+			header["Last-Event-Id"] = idOf(t, body)
+			if resp, _ := h.do(t, "GET", h.url, "", header); resp.StatusCode != http.StatusMethodNotAllowed {
+				t.Errorf("what comes after it is answered with %d, want that there is no such stream", resp.StatusCode)
+			}
+			delete(header, "Last-Event-Id")
+			if resp, body := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":43,"method":"tools/list"}`, header); resp.StatusCode != http.StatusOK {
+				t.Errorf("the session does not go on: %d %s", resp.StatusCode, body)
+			}
+		})
+	}
+}
+
+// TestACallCanBeResumed breaks the connection once the stream has begun, and goes on from its first
+// event.
+func TestACallCanBeResumed(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"at once", "after another request", "after its answer"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, began, release := newHanging(t)
+			header := h.session(t)
+			_, events := h.events(t, "POST", toolCall("7", "hang"), header)
+			header["Last-Event-Id"] = idOf(t, next(t, events, "first event"))
+			next(t, began, "call")
+			switch name {
+			case "after another request":
+				h.do(t, "POST", h.url, pingBody, header)
+			case "after its answer":
+				release()
+				for range events { // Until the answer is there.
+				}
+			}
+			h.front.CloseClientConnections()
+			rest := make(chan string, 1)
+			go func() {
+				_, body := h.do(t, "GET", h.url, "", header)
+				rest <- body
+			}()
+			release()
+			got := next(t, rest, "rest of the stream")
+			if !strings.Contains(got, `"id":7,"result"`) || !strings.Contains(got, "done") || !strings.Contains(got, "\nid: ") {
+				t.Errorf("the rest of the stream is %q", got)
+			}
+			header["Last-Event-Id"] = strings.Replace(header["Last-Event-Id"], "_0", "_x", 1)
+			if resp, body := h.do(t, "GET", h.url, "", header); !strings.Contains(body, "answer_lost") {
+				t.Errorf("an event that never was is answered with %d %s", resp.StatusCode, body)
+			}
+		})
+	}
+}
+
+// TestALostAnswerIsSentAgain asks for what comes after the first event of a call
+// that has ended.
+func TestALostAnswerIsSentAgain(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t,
+		tool{"plain", func(context.Context, *mcp.CallToolRequest) (string, error) { return "hello", nil }},
+		tool{"log", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+			return "hello", req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "error", Data: "a"})
+		}},
+	)
+	header := h.listens(t)
+	for _, tool := range []string{"plain", "log"} {
+		delete(header, "Last-Event-Id")
+		_, first := h.do(t, "POST", h.url, toolCall("7", tool), header)
+		header["Last-Event-Id"] = idOf(t, first)
+		_, again := h.do(t, "GET", h.url, "", header)
+		_, after, _ := strings.Cut(first, "\n\n")
+		if again != after || !strings.Contains(after, `"id":7,"result"`) || strings.Count(after, "data: ") != map[string]int{"plain": 1, "log": 2}[tool] {
+			t.Errorf("%s: what came after the first event is %q, and again %q", tool, after, again)
+		}
+	}
+}
+
+// newChatty starts a house whose tool says the given amount of what belongs to no request.
+func newChatty(t *testing.T, size int) *house {
+	t.Helper()
+	return newHouse(t, tool{"say", func(_ context.Context, req *mcp.CallToolRequest) (string, error) {
+		return "said", req.Session.Log(context.WithoutCancel(t.Context()), &mcp.LoggingMessageParams{Level: "info", Data: strings.Repeat("x", size) + string(req.Params.Arguments)})
+	}})
+}
+
+// say has the session's server say something with the number in it.
+func (h *house) say(t *testing.T, header map[string]string, n int) {
+	t.Helper()
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"say","arguments":{"n":%d}}}`, 100+n, n)
+	if resp, answer := h.do(t, "POST", h.url, body, header); resp.StatusCode != http.StatusOK || !strings.Contains(answer, `"said"`) {
+		t.Errorf("the call is answered with %d %s", resp.StatusCode, answer)
+	}
+}
+
+// listens has the session's client hear what its servers log.
+func (h *house) listens(t *testing.T) map[string]string {
+	t.Helper()
+	header := h.session(t)
+	if resp, answer := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"info"}}`, header); resp.StatusCode != http.StatusOK {
+		t.Fatalf("the log level is answered with %d %s", resp.StatusCode, answer)
+	}
+	return header
+}
+
+// awaitSaid waits for what the server said with the number.
+func awaitSaid(t *testing.T, events <-chan string, n int) {
+	t.Helper()
+	for !strings.Contains(next(t, events, fmt.Sprintf("message %d", n)), fmt.Sprintf(`{\"n\":%d}`, n)) {
+	}
+}
+
+// TestTheNewestStreamTakesOver opens a session's stream again while the one
+// before is open, as for a bridge that has not heard yet that it is not.
+func TestTheNewestStreamTakesOver(t *testing.T) {
+	t.Parallel()
+	h := newChatty(t, 1)
+	header := h.listens(t)
+	resp, former := h.events(t, "GET", "", header)
+	if resp.Header.Get("X-Accel-Buffering") != "no" {
+		t.Error("a session's stream without X-Accel-Buffering: no")
+	}
+	next(t, former, "beginning of the stream")
+	for n := range 3 {
+		resp, events := h.events(t, "GET", "", header)
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("the stream is answered with %d", resp.StatusCode)
+		}
+		for range former { // Until it has ended.
+		}
+		h.say(t, header, n)
+		awaitSaid(t, events, n)
+		former = events
+	}
+}
+
+// TestOneOfManyStreamsIsLeft opens a session's stream many times at once.
+func TestOneOfManyStreamsIsLeft(t *testing.T) {
+	t.Parallel()
+	h := newChatty(t, 1)
+	header := h.listens(t)
+	var all sync.WaitGroup
+	streams := make(chan (<-chan string), 20)
+	for range cap(streams) {
+		all.Go(func() {
+			resp, events := h.events(t, "GET", "", header)
+			if resp.StatusCode != http.StatusOK {
+				t.Errorf("the stream is answered with %d", resp.StatusCode)
+			}
+			streams <- events
+		})
+	}
+	all.Wait()
+	h.say(t, header, 7)
+	close(streams)
+	heards := make(chan bool, cap(streams))
+	for events := range streams {
+		go func() {
+			found := false
+			for event := range events {
+				if found = strings.Contains(event, `{\"n\":7}`); found {
+					break
+				}
+			}
+			heards <- found
+		}()
+	}
+	count := 0
+	for range cap(streams) {
+		if next(t, heards, "end of a stream, or the message") {
+			count++
+		}
+	}
+	if count != 1 {
+		t.Errorf("%d streams had the message, want one", count)
+	}
+}
+
+// TestAnAnswerGoesToTheNewestStream asks for the rest of an answer while its
+// POST, and another request for it, are open.
+func TestAnAnswerGoesToTheNewestStream(t *testing.T) {
+	t.Parallel()
+	h, began, release := newHanging(t)
+	defer release()
+	header := h.session(t)
+	_, former := h.events(t, "POST", toolCall("42", "hang"), header)
+	header["Last-Event-Id"] = idOf(t, next(t, former, "first event"))
+	next(t, began, "call")
+	for range 2 {
+		resp, events := h.events(t, "GET", "", header)
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("the stream is answered with %d", resp.StatusCode)
+		}
+		for event := range former {
+			if strings.Contains(event, "data: {") {
+				t.Errorf("the one before ends with %s", event)
+			}
+		}
+		former = events
+	}
+	release()
+	if answer := next(t, former, "answer"); !strings.Contains(answer, `"id":42`) || !strings.Contains(answer, "done") {
+		t.Errorf("answer = %s", answer)
+	}
+}
+
+// TestAStreamIsTakenFromWhoReadsNothing opens a session's stream again while the
+// bridge writes to a client that is gone without a word.
+func TestAStreamIsTakenFromWhoReadsNothing(t *testing.T) {
+	t.Parallel()
+	h := newChatty(t, 1<<10)
+	header := h.listens(t)
+	listener := pipes.New()
+	front := &http.Server{Handler: h.front.Config.Handler}
+	go func() { _ = front.Serve(listener) }()
+	defer front.Close()
+	conn := must.Value(listener.Dial(t.Context(), "", ""))(t)
+	must.Value(fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: bridge\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\nMcp-Protocol-Version: 2025-11-25\r\n\r\n", header["Mcp-Session-Id"]))(t)
+	read := func(text string) {
+		for got := []byte{}; !bytes.HasSuffix(got, []byte(text)); {
+			got = append(got, 0)
+			must.Value(conn.Read(got[len(got)-1:]))(t)
+		}
+	}
+	read(": ok\n\n")
+	_, call := h.events(t, "POST", toolCall("1", "say"), header)
+	read("event: message\n") // The rest of the event waits for a reader.
+	resp, events := h.events(t, "GET", "", header)
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("the stream is answered with %d", resp.StatusCode)
+	}
+	for range call { // Until its answer is there.
+	}
+	h.say(t, header, 7)
+	awaitSaid(t, events, 7)
+}
+
+// TestAStreamIsOpenedWhoseBeginningIsGone opens it without naming an event, and
+// by one that is not kept any more.
+func TestAStreamIsOpenedWhoseBeginningIsGone(t *testing.T) {
+	t.Parallel()
+	h := newChatty(t, 1<<20)
+	header := h.listens(t)
+	_, events := h.events(t, "GET", "", header)
+	next(t, events, "beginning of the stream")
+	h.say(t, header, 0)
+	first := idOf(t, next(t, events, "first message"))
+	const more = 2 * ReplayBytes >> 20
+	for n := range more {
+		h.say(t, header, n+1)
+		awaitSaid(t, events, n+1)
+	}
+	for _, last := range []string{"", first} {
+		if last != "" {
+			header["Last-Event-Id"] = last
+		}
+		resp, events := h.events(t, "GET", "", header)
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("after %q the stream is answered with %d", last, resp.StatusCode)
+		}
+		awaitSaid(t, events, more)
+	}
+}
+
+// TestACallCanBeCancelled cancels a call as soon as its server has it. Its request ends, nothing
+// answers it, and the rest of its stream is gone: some clients ask for it for ever where they get
+// neither an answer nor a refusal.
+func TestACallCanBeCancelled(t *testing.T) {
+	t.Parallel()
+	h, began, _ := newHanging(t)
+	header := h.session(t)
+	for _, id := range []string{`7`, `9007199254740993`, `"a\/b"`} { // The SDK would round the second.
+		delete(header, "Last-Event-Id")
+		resp, events := h.events(t, "POST", toolCall(id, "hang"), header)
+		next(t, began, "call")
+		h.do(t, "POST", h.url, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`, header)
+		for event := range events {
+			if strings.Contains(event, `"id":`) || resp.StatusCode != http.StatusOK {
+				t.Errorf("call %s ends with %d %s, want no answer", id, resp.StatusCode, event)
+			}
+			header["Last-Event-Id"] = idOf(t, event)
+		}
+		if resp, answer := h.do(t, "GET", h.url, "", header); resp.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("the rest of call %s is %d %s, want none", id, resp.StatusCode, answer)
+		}
+	}
+}
+
+// TestAnIDInUseIsRefused calls with the id of a call that is in progress, and again and again once
+// its answer has arrived.
+func TestAnIDInUseIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]string{
+		"the same call":           toolCall("7", "hang"),
+		"a call with more fields": strings.TrimSuffix(toolCall("7", "hang"), "}") + `,"x":1}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, began, release := newHanging(t)
+			header := h.session(t)
+			_, events := h.events(t, "POST", toolCall("7", "hang"), header)
+			next(t, began, "call")
+			if resp, body := h.do(t, "POST", h.url, second, header); resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "duplicate in-flight request ID 7") {
+				t.Errorf("the second is answered with %d %s", resp.StatusCode, body)
+			}
+			release()
+			got := ""
+			for event := range events {
+				got += event
+			}
+			for n := range 100 {
+				if !strings.Contains(got, `"id":7,"result"`) {
+					t.Fatalf("call %d is answered with %s", n, got)
+				}
+				_, got = h.do(t, "POST", h.url, second, header)
+				next(t, began, "call")
+			}
+		})
+	}
+}
+
+// awaitMessage returns the id of the next message on a stream with the method,
+// in JSON, and its parameters.
+func awaitMessage(t *testing.T, events <-chan string, method string) (id, params string) {
+	t.Helper()
+	for {
+		event, ok := <-events
+		if !ok {
+			t.Fatalf("the stream ends without %s", method)
+		}
+		_, data, _ := strings.Cut(event, "data: ")
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+			Params json.RawMessage `json:"params"`
+		}
+		if json.Unmarshal([]byte(data), &m) == nil && m.Method == method {
+			return string(m.ID), string(m.Params)
+		}
+	}
+}
+
+// TestAnAnswerIsNotTakenForThatToAnotherQuestion has a user answer a dialog after
+// the bridge has restarted and asked something else.
+func TestAnAnswerIsNotTakenForThatToAnotherQuestion(t *testing.T) {
+	t.Parallel()
+	withdrawn, heard := make(chan context.CancelFunc, 4), make(chan struct{})
+	h := newHouse(t, tool{"ask", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+		asking, cancel := context.WithCancel(ctx)
+		defer cancel()
+		withdrawn <- cancel
+		answer, err := req.Session.Elicit(asking, &mcp.ElicitParams{Message: "sure?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}}})
+		if err != nil {
+			if ctx.Err() == nil && asking.Err() != nil {
+				<-heard // What comes after the result nobody would get.
+			}
+			return "", err
+		}
+		return fmt.Sprint(answer.Content["name"]), nil
+	}})
+	header := h.session(t)
+	answer := func(id, name string) {
+		t.Helper()
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":%q}}}`, id, name)
+		if resp, _ := h.do(t, "POST", h.url, body, header); resp.StatusCode != http.StatusAccepted {
+			t.Errorf("the answer to %s is answered with %d", id, resp.StatusCode)
+		}
+	}
+	ask := func(id string) <-chan string {
+		_, events := h.events(t, "POST", toolCall(id, "ask"), header)
+		return events
+	}
+	before, _ := awaitMessage(t, ask("2"), "elicitation/create")
+	h.move(t)
+	events := ask("3")
+	after, _ := awaitMessage(t, events, "elicitation/create")
+	for _, id := range []string{before, "1", `"1"`, `"-1"`, strings.Replace(after, "-1", "-x", 1)} {
+		answer(id, "old")
+	}
+	answer(after, "new")
+	if result := next(t, events, "result"); !strings.Contains(result, `"new"`) {
+		t.Errorf("the call is answered with %s", result)
+	}
+
+	for len(withdrawn) > 0 {
+		<-withdrawn
+	}
+	events = ask("4")
+	asked, _ := awaitMessage(t, events, "elicitation/create")
+	next(t, withdrawn, "question")()
+	defer close(heard)
+	if _, params := awaitMessage(t, events, "notifications/cancelled"); !strings.Contains(params, `"requestId":`+asked) {
+		t.Errorf("%s is withdrawn with %s", asked, params)
+	}
+}
