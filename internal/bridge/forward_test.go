@@ -48,32 +48,6 @@ func TestAServersFailuresAreRepeatedInEveryMode(t *testing.T) {
 	}
 }
 
-// TestOnlyFailuresAreRepeated has a server answer, in all ways, a call that could be repeated.
-func TestOnlyFailuresAreRepeated(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		answer func(http.ResponseWriter, *http.Request, sentMessage, int) string
-		want   int
-	}{
-		"a server in trouble": {refusing(http.StatusBadGateway), 3},
-		"an error result":     {same(`{"isError":true,"content":[{"type":"text","text":"connection timeout"}]}`), 1},
-		"an error whose text speaks of timeout and connection": {erring("network connection aborted: timeout"), 1},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := &script{annotations: readOnly, answer: tt.answer}
-			server := s.serve(t)
-			server.Retry = thrice
-			_, call := newWay(t, "direct, one server", "modern", server, Options{})
-			_, _ = call(t.Context(), nil)
-			if got := s.count(methods.CallTool); got != tt.want {
-				t.Errorf("the server was called %d times, want %d", got, tt.want)
-			}
-		})
-	}
-}
-
 // TestACallThatAskedIsNotRepeated has the connection break in a call of a read-only tool, once after
 // it asked the client.
 func TestACallThatAskedIsNotRepeated(t *testing.T) {

@@ -151,26 +151,6 @@ func TestEveryRequestHasTheServersOwnHeaders(t *testing.T) {
 	}
 }
 
-func TestADefaultServesWhereASecretIsNotSet(t *testing.T) {
-	t.Parallel()
-	w := newWitness(t, "one", "modern", []mcpserver.Header{{Name: "X-Key", Value: "${TOKEN:-none}"}}, "TOKEN")
-	r := newRig(t, fast, w.Server)
-	if w.connected() != 0 {
-		t.Error("connected before the secrets were there")
-	}
-	r.bridge.UseSecrets(secretsOf(""))
-	eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
-	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "a-token"))
-	client := r.connect(t, "modern", nil)
-	must.Succeed(t, called(t, client, "echo"))
-	eventually(t, "both values", func() bool { return len(w.values()) == 2 })
-	for _, value := range w.values() {
-		if value != "none" && value != "a-token" {
-			t.Errorf("sent %q", value)
-		}
-	}
-}
-
 // faults are the states of a secret in which its server is out of service.
 var faults = map[string]struct {
 	set  func() *secret.Set
@@ -180,8 +160,6 @@ var faults = map[string]struct {
 	"unreadable": {func() *secret.Set {
 		return secret.NewSet("r3", map[string][]byte{"OTHER": []byte("other-token")}, []string{"TOKEN"})
 	}, "secret TOKEN cannot be opened"},
-	"no header": {func() *secret.Set { return secretsOf("r4", "TOKEN", "c4n4ry\nX: y", "OTHER", "other-token") },
-		"secret TOKEN holds a line break or another control character, which header Authorization cannot"},
 }
 
 // changeCounter returns options that count the changes of the tool list.

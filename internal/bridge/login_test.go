@@ -229,25 +229,6 @@ func TestAServerThatIsReplacedGoesOnWithItsLogin(t *testing.T) {
 	}
 }
 
-func TestALoginEndsWhenItsSecretIsRemoved(t *testing.T) {
-	t.Parallel()
-	tokens, given := authority(t)
-	g := newGuardedServer(t, mcpserver.StreamableHTTP)
-	g.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
-	g.Secrets = []string{"LOGIN"}
-	r := newRig(t, fast, g.Server)
-	r.bridge.UseSecrets(secretsOf("r1", "LOGIN", "c4n4ry-first"))
-	connected(t, r.bridge)
-	r.bridge.UseSecrets(secretsOf("r2"))
-	if got := r.bridge.Health().Servers["one"]; got.Error != "secret LOGIN is not set" {
-		t.Errorf("health = %+v", got)
-	}
-	// The same one again is a new login, and not what was left of the former.
-	r.bridge.UseSecrets(secretsOf("r3", "LOGIN", "c4n4ry-first"))
-	connected(t, r.bridge)
-	eventually(t, "another token", func() bool { return given.Load() == 2 })
-}
-
 // TestSecretsAreTakenOutOfErrorsAfterTheyWereReplaced has a call fail that began
 // with other secrets than there are, and were wiped.
 func TestSecretsAreTakenOutOfErrorsAfterTheyWereReplaced(t *testing.T) {

@@ -6,12 +6,10 @@ package bridge
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,7 +22,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
@@ -59,17 +56,6 @@ func beProgram(what string, stdin io.Reader, stdout io.WriteCloser) int {
 	s := emptyServer(nil)
 	rawTool(s, "environment", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return said("%s", strings.Join(os.Environ(), "\n")), nil
-	})
-	rawTool(s, "arguments", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return said("%s", strings.Join(os.Args[1:], "\n")), nil
-	})
-	rawTool(s, "read", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		var path string
-		if err := json.Unmarshal(req.Params.Arguments, &struct{ Path *string }{&path}); err != nil {
-			return nil, err
-		}
-		b, err := os.ReadFile(path)
-		return said("%s %v", b, err), nil
 	})
 	rawTool(s, "process", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return said("%d", os.Getpid()), nil
@@ -252,64 +238,6 @@ func TestAProgramHasItsOwnSecretsAlone(t *testing.T) {
 		if diff := cmp.Diff(want, canaries); diff != "" || len(own) != 1 {
 			t.Errorf("%s (-want +got):\n%s", tool, diff)
 		}
-	}
-}
-
-func TestSecretsInAProgramsArgumentsAndFiles(t *testing.T) {
-	t.Parallel()
-	server := realProgram(t, "modern", "TOKEN", "config.json")
-	server.Program.Command = append(server.Program.Command, "--token=${TOKEN}", "--config", "${CONFIG_DIR}/settings.json")
-	server.Program.Files = []mcpserver.File{{Name: "settings.json", Content: `{"token":"${TOKEN}","more":${config.json}}`}}
-	r := newRig(t, fast, server)
-	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "a-token", "config.json", `{"a":"line\n"}`))
-	client := r.connect(t, "legacy", nil)
-	arguments := strings.Split(tell(t, client, "arguments", nil), "\n")
-	if len(arguments) != 3 || arguments[0] != "--token=a-token" || arguments[1] != "--config" || !filepath.IsAbs(arguments[2]) {
-		t.Fatalf("arguments = %q", arguments)
-	}
-	if got := tell(t, client, "read", map[string]string{"path": arguments[2]}); got != `{"token":"a-token","more":{"a":"line\n"}} <nil>` {
-		t.Errorf("file = %s", got)
-	}
-}
-
-// TestAProgramWithoutItsSecretIsOutOfServiceAlone covers each place in which a
-// program can name a secret.
-func TestAProgramWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
-	t.Parallel()
-	places := map[string]func(p *mcpserver.Program){
-		"an argument": func(p *mcpserver.Program) { p.Command = append(p.Command, "${TOKEN}") },
-		"a variable":  func(p *mcpserver.Program) { p.Env = append(p.Env, mcpserver.Variable{Name: "X", Value: "${TOKEN}"}) },
-		"a file":      func(p *mcpserver.Program) { p.Files = append(p.Files, mcpserver.File{Name: "x", Content: "${TOKEN}"}) },
-	}
-	for name, place := range places {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newMemoryProgram(t, echoServer("one"), "modern")
-			place(p.Program)
-			p.Secrets = []string{"TOKEN"}
-			two := newWitness(t, "two", "modern", nil)
-			r := newRig(t, fast, p.Server, two.Server)
-			sets := map[string]*secret.Set{
-				"secret TOKEN is not set":       secretsOf("r1", "OTHER", "x"),
-				"secret TOKEN cannot be opened": secret.NewSet("r2", nil, []string{"TOKEN"}),
-			}
-			if name != "a file" {
-				sets["secret TOKEN holds a NUL character, which "+map[string]string{"an argument": "command[1]", "a variable": "variable X"}[name]+" cannot"] = secretsOf("r3", "TOKEN", "c4n4ry\x00")
-			}
-			for says, set := range sets {
-				r.bridge.UseSecrets(set)
-				if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != says {
-					t.Errorf("health = %+v, want unhealthy: %s", got, says)
-				}
-				client := r.connect(t, "modern", nil)
-				if err := called(t, client, "two_echo"); err != nil {
-					t.Errorf("the other server suffers: %v", err)
-				}
-			}
-			if got := p.started(); got != 0 {
-				t.Errorf("started %d times", got)
-			}
-		})
 	}
 }
 

@@ -45,6 +45,7 @@ func TestASharedSecretGoesToItsServerAndItsOriginAlone(t *testing.T) {
 		"another origin":            {server(func(s *mcpserver.Server) { s.URL = "https://evil.test/mcp" }), nil, "", "secret shared/payments/PAY_TOKEN is not set"},
 		"another scheme":            {server(func(s *mcpserver.Server) { s.URL = "http://pay.example.com/mcp" }), nil, "", "secret shared/payments/PAY_TOKEN is not set"},
 		"another SharedServer":      {server(func(s *mcpserver.Server) { s.Shared = "other" }), nil, "", "secret shared/other/PAY_TOKEN is not set"},
+		"a default":                 {server(func(s *mcpserver.Server) { s.Secrets, s.Headers[0].Value = []string{"SECOND"}, "${SECOND:-none}/$$" }), nil, "none/$", ""},
 		"a server of the user":      {server(func(s *mcpserver.Server) { s.Shared = "" }), nil, "Bearer the-users-own", ""},
 		"one that does not open":    {server(), []string{held}, "", "secret shared/payments/PAY_TOKEN cannot be opened"},
 		"another secret of the one": {server(func(s *mcpserver.Server) { s.Secrets, s.Headers[0].Value = []string{"SECOND"}, "${SECOND}" }), nil, "", "secret shared/payments/SECOND is not set"},
