@@ -196,13 +196,7 @@ func TestAClientThatListensAfterAWakeIsToldThatItsListsMayHaveChanged(t *testing
 		time.Sleep(30 * time.Second)
 		listen := func(ctx context.Context, header map[string]string) io.ReadCloser {
 			body := modernBody(1, methods.Listen, `"notifications":{"toolsListChanged":true,"promptsListChanged":true},`)
-			req := must.Value(http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(body)))(t)
-			req.Header.Set("Content-Type", "application/json")
-			req.Header.Set("Accept", "application/json, text/event-stream")
-			for name, value := range header {
-				req.Header.Set(name, value)
-			}
-			return must.Value(r.http.Do(req))(t).Body
+			return must.Value(r.http.Do(r.newPost(ctx, t, body, header)))(t).Body
 		}
 		header := modernHeader(methods.Listen, "")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -222,6 +216,11 @@ func TestAClientThatListensAfterAWakeIsToldThatItsListsMayHaveChanged(t *testing
 		time.Sleep(time.Minute)
 		if text := later(ofIngress(header, mcpserver.ListsKept)); strings.Contains(text, "list_changed") {
 			t.Errorf("long after the start a client is told %s", text)
+		}
+		last := listen(ctx, header)
+		go r.bridge.Close()
+		if text, err := io.ReadAll(last); err != nil || strings.Contains(string(text), "list_changed") {
+			t.Errorf("with the bridge the stream ends with %s, %v", text, err)
 		}
 	})
 }

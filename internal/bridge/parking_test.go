@@ -12,30 +12,25 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/inputrequired"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // inquisitive is a legacy server whose tools ask in all ways. It counts how often
-// they began, and tells of each call that ended.
+// they began.
 type inquisitive struct {
 	mcpserver.Server
 	begun atomic.Int32
-	ended chan error
 }
 
 func newInquisitive(t *testing.T) *inquisitive {
 	t.Helper()
-	q := &inquisitive{ended: make(chan error, 200)}
+	q := &inquisitive{}
 	// Some tests leave calls behind, for which the server would wait.
 	over, end := context.WithCancel(t.Context())
 	s := emptyServer(nil)
@@ -45,7 +40,6 @@ func newInquisitive(t *testing.T) *inquisitive {
 			ctx, stop := egress.FollowContext(ctx, over)
 			defer stop()
 			answer, err := work(ctx, req)
-			q.ended <- err
 			if err != nil {
 				return nil, err
 			}
@@ -82,14 +76,6 @@ func newInquisitive(t *testing.T) *inquisitive {
 			return fmt.Sprint(answer), err
 		})
 	}
-	tool("url", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
-		answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Mode: "url", URL: "https://example.com/login", ElicitationID: "e1", Message: "log in"})
-		if err != nil {
-			return "", err
-		}
-		err = req.Session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: "e1"})
-		return answer.Action, err
-	})
 	s.AddPrompt(&mcp.Prompt{Name: "ask"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		answer, err := questions[methods.Elicit](ctx, req.Session)
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: fmt.Sprint(answer)}}}}, err
@@ -152,10 +138,7 @@ func TestAModernClientIsAskedByALegacyServer(t *testing.T) {
 	}
 }
 
-const (
-	canElicit = `{"elicitation":{"form":{},"url":{}}}`
-	canAll    = `{"elicitation":{},"sampling":{},"roots":{}}`
-)
+const canElicit = `{"elicitation":{"form":{},"url":{}}}`
 
 // ask sends a modern request for a tool past any SDK.
 func (r *rig) ask(t *testing.T, tool, caps, more string) map[string]json.RawMessage {
@@ -168,12 +151,8 @@ func (r *rig) ask(t *testing.T, tool, caps, more string) map[string]json.RawMess
 // required is what a server needs to know.
 type required struct {
 	ResultType    string
-	InputRequests map[string]struct {
-		Method string
-		Params map[string]any
-	}
-	RequestState string
-	Meta         map[string]any `json:"_meta"`
+	InputRequests map[string]any
+	RequestState  string
 }
 
 func requiredOf(t *testing.T, answer map[string]json.RawMessage) required {
@@ -185,18 +164,11 @@ func requiredOf(t *testing.T, answer map[string]json.RawMessage) required {
 	return r
 }
 
-// accepting answers all questions that there were.
+// accepting answers all questions that there were, which are for a name.
 func accepting(r required) string {
 	answers := map[string]any{}
-	for key, asked := range r.InputRequests {
-		switch asked.Method {
-		case methods.Elicit:
-			answers[key] = map[string]any{"action": "accept", "content": map[string]any{"name": "ann"}}
-		case methods.CreateMessage:
-			answers[key] = map[string]any{"role": "assistant", "model": "m", "content": map[string]any{"type": "text", "text": "x"}}
-		case methods.ListRoots:
-			answers[key] = map[string]any{"roots": []any{}}
-		}
+	for key := range r.InputRequests {
+		answers[key] = map[string]any{"action": "accept", "content": map[string]any{"name": "ann"}}
 	}
 	return answering(r.RequestState, answers)
 }
@@ -210,61 +182,8 @@ func answering(state string, answers map[string]any) string {
 	return fmt.Sprintf(`"requestState":%q,"inputResponses":%s,`, state, b)
 }
 
-// askTogether calls the tool that asks three questions at once, until all of them have come. On
-// a busy machine they come one after the other.
-func (r *rig) askTogether(t *testing.T) required {
-	t.Helper()
-	asked := requiredOf(t, r.ask(t, "together", canAll, ""))
-	for len(asked.InputRequests) < 3 {
-		asked = requiredOf(t, r.ask(t, "together", canAll, answering(asked.RequestState, map[string]any{})))
-	}
-	return asked
-}
-
-func TestQuestionsThatComeTogetherAreAskedTogether(t *testing.T) {
-	t.Parallel()
-	q := newInquisitive(t)
-	r := newRig(t, fast, q.Server)
-	asked := r.askTogether(t)
-	info, ok := asked.Meta[message.MetaServerInfo].(map[string]any)
-	if !ok || info["name"] != "one" {
-		t.Errorf("the answer is that of %v", asked.Meta)
-	}
-	answer := r.ask(t, "together", canAll, accepting(asked))
-	if !strings.Contains(string(answer["result"]), "ann") || !strings.Contains(string(answer["result"]), `"complete"`) {
-		t.Errorf("answer = %s %s", answer["result"], answer["error"])
-	}
-}
-
-// TestWhatStaysUnansweredIsAskedAgain answers one question of three at a time.
-func TestWhatStaysUnansweredIsAskedAgain(t *testing.T) {
-	t.Parallel()
-	q := newInquisitive(t)
-	r := newRig(t, fast, q.Server)
-	asked := r.askTogether(t)
-	for left := 2; left > 0; left-- {
-		one := asked
-		for key := range asked.InputRequests {
-			one.InputRequests = map[string]struct {
-				Method string
-				Params map[string]any
-			}{key: asked.InputRequests[key]}
-		}
-		asked = requiredOf(t, r.ask(t, "together", canAll, accepting(one)))
-		if len(asked.InputRequests) != left {
-			t.Errorf("%d questions are left, want %d", len(asked.InputRequests), left)
-		}
-	}
-	if answer := r.ask(t, "together", canAll, accepting(asked)); answer["result"] == nil {
-		t.Errorf("answer = %s", answer["error"])
-	}
-	if n := q.begun.Load(); n != 1 {
-		t.Errorf("the tool was called %d times", n)
-	}
-}
-
-// TestAnAnswerThatIsNotTheCallsIsRefused tries all wrong answers before the right
-// one, which must still be taken.
+// TestAnAnswerThatIsNotTheCallsIsRefused tries states that the bridge did not give for the call before
+// the right one, which must still be taken.
 func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
 	t.Parallel()
 	q := newInquisitive(t)
@@ -276,55 +195,22 @@ func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
 	other := newRig(t, fast, q.Server)
 	foreign := requiredOf(t, other.ask(t, methods.Elicit, canElicit, ""))
 	right := accepting(asked)
-	var key string
-	for key = range asked.InputRequests {
+	for name, of := range map[string][2]string{
+		"one for another tool":  {"rounds", right},
+		"one of another bridge": {methods.Elicit, accepting(foreign)},
+		"a forged one":          {methods.Elicit, strings.Replace(right, asked.RequestState[:9], "AQIBAAAAB", 1)},
+		"one that is cut off":   {methods.Elicit, answering(asked.RequestState[:40], nil)},
+	} {
+		if answer := r.ask(t, of[0], canElicit, of[1]); !strings.Contains(string(answer["error"]), "request_state_invalid") {
+			t.Errorf("%s: answer = %s %s", name, answer["result"], answer["error"])
+		}
 	}
-	type request struct{ tool, more string }
-	tests := map[string]struct {
-		request
-		says string
-	}{
-		"one for another tool":      {request{"rounds", right}, "request_state_invalid"},
-		"one of another bridge":     {request{methods.Elicit, accepting(foreign)}, "request_state_invalid"},
-		"a forged one":              {request{methods.Elicit, strings.Replace(right, asked.RequestState[:9], "AQIBAAAAB", 1)}, "request_state_invalid"},
-		"one that is cut off":       {request{methods.Elicit, answering(asked.RequestState[:40], nil)}, "request_state_invalid"},
-		"an answer of another kind": {request{methods.Elicit, answering(asked.RequestState, map[string]any{key: map[string]any{"roots": []any{}}})}, "input_response_invalid"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			answer := r.ask(t, tt.tool, canElicit, tt.more)
-			if !strings.Contains(string(answer["error"]), tt.says) {
-				t.Errorf("answer = %s %s, want %s", answer["result"], answer["error"], tt.says)
-			}
-		})
-	}
-	body := strings.Replace(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"T","arguments":{"b":[2],"a":2},`+right+`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, "T", methods.Elicit, 1)
-	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", methods.Elicit)); !strings.Contains(answer, "request_state_invalid") {
-		t.Errorf("other arguments are answered with %s", answer)
-	}
-	body = strings.Replace(body, `"a":2`, ` "a" : 1`, 1)
-	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", methods.Elicit)); !strings.Contains(answer, "ann") {
-		t.Errorf("the right answer is answered with %s", answer)
-	}
-	if answer := r.ask(t, methods.Elicit, canElicit, right); !strings.Contains(string(answer["error"]), "request_state_expired") {
-		t.Errorf("the answer a second time is answered with %s %s", answer["result"], answer["error"])
+	if answer := r.ask(t, methods.Elicit, canElicit, right); !strings.Contains(string(answer["result"]), "ann") {
+		t.Errorf("the right answer is answered with %s", answer["error"])
 	}
 	if n := q.begun.Load(); n != 2 { // once through each bridge
 		t.Errorf("the tool was called %d times", n)
 	}
-}
-
-// TestAnEarlierRoundIsOver sends the answer of the first round in the second.
-func TestAnEarlierRoundIsOver(t *testing.T) {
-	t.Parallel()
-	q := newInquisitive(t)
-	r := newRig(t, fast, q.Server)
-	first := requiredOf(t, r.ask(t, "rounds", canAll, ""))
-	second := requiredOf(t, r.ask(t, "rounds", canAll, accepting(first)))
-	if answer := r.ask(t, "rounds", canAll, accepting(first)); !strings.Contains(string(answer["error"]), "request_state_used") {
-		t.Errorf("the first answer in the second round is answered with %s %s", answer["result"], answer["error"])
-	}
-	requiredOf(t, r.ask(t, "rounds", canAll, accepting(second)))
 }
 
 func TestARestartedBridgeSaysSo(t *testing.T) {
@@ -337,47 +223,6 @@ func TestARestartedBridgeSaysSo(t *testing.T) {
 	if !strings.Contains(string(answer["error"]), "the bridge has restarted") {
 		t.Errorf("answer = %s %s", answer["result"], answer["error"])
 	}
-}
-
-// TestAClientThatDoesNotComeBackEndsItsCall does not wait as long as a person
-// may.
-func TestAClientThatDoesNotComeBackEndsItsCall(t *testing.T) {
-	t.Parallel()
-	q := newInquisitive(t)
-	r := newRig(t, fast, q.Server)
-	r.bridge.delivery.suspended.Limit = 10 * time.Millisecond
-	asked := requiredOf(t, r.ask(t, methods.Elicit, canElicit, ""))
-	if err := next(t, q.ended, "end of the call at the server"); err == nil {
-		t.Error("the call ended well")
-	}
-	if answer := r.ask(t, methods.Elicit, canElicit, accepting(asked)); !strings.Contains(string(answer["error"]), "waited for an answer for too long") {
-		t.Errorf("answer = %s %s", answer["result"], answer["error"])
-	}
-}
-
-// TestTooManyCallsThatWaitAreRefused has as many wait as may.
-func TestTooManyCallsThatWaitAreRefused(t *testing.T) {
-	t.Parallel()
-	q := newInquisitive(t)
-	r := newRig(t, fast, q.Server)
-	var asked required
-	for range inputrequired.MaxSuspended {
-		asked = requiredOf(t, r.ask(t, methods.Elicit, canElicit, ""))
-	}
-	if n := r.bridge.delivery.pool.Size(r.bridge.set.servers()[0]); n > inputrequired.MaxPooled {
-		t.Errorf("%d connections, want at most %d", n, inputrequired.MaxPooled)
-	}
-	answer := r.ask(t, methods.Elicit, canElicit, "")
-	if !strings.Contains(string(answer["error"]), "too_many_waiting") {
-		t.Errorf("one more is answered with %s %s", answer["result"], answer["error"])
-	}
-	if err := next(t, q.ended, "end of the refused call at the server"); err == nil {
-		t.Error("the refused call ended well")
-	}
-	if answer := r.ask(t, methods.Elicit, canElicit, accepting(asked)); answer["result"] == nil {
-		t.Errorf("one that waits is answered with %s", answer["error"])
-	}
-	requiredOf(t, r.ask(t, methods.Elicit, canElicit, ""))
 }
 
 // TestACancelledRetryEndsTheCall leaves while the call goes on.
@@ -409,88 +254,6 @@ func TestACancelledRetryEndsTheCall(t *testing.T) {
 	next(t, ended, "cancellation at the server")
 }
 
-// TestAServerMayStopWaiting has a server give its question up.
-func TestAServerMayStopWaiting(t *testing.T) {
-	t.Parallel()
-	s := emptyServer(nil)
-	gave, stop := make(chan struct{}, 1), make(chan struct{})
-	rawTool(s, "t", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		brief, cancel := context.WithCancel(ctx)
-		defer cancel()
-		go func() {
-			<-stop
-			cancel()
-		}()
-		_, err := questions[methods.Elicit](brief, req.Session)
-		gave <- struct{}{}
-		return said("without you: %v", err != nil), nil
-	})
-	upstream := serveMCP(t, s, "legacy")
-	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-	asked := requiredOf(t, r.ask(t, "t", canElicit, ""))
-	close(stop)
-	next(t, gave, "end of the server's patience")
-	if answer := r.ask(t, "t", canElicit, accepting(asked)); !strings.Contains(string(answer["result"]), "without you: true") {
-		t.Errorf("answer = %s %s", answer["result"], answer["error"])
-	}
-}
-
-// TestAServerLearnsWhatEachClientCan has clients of different capabilities call
-// at once.
-func TestAServerLearnsWhatEachClientCan(t *testing.T) {
-	t.Parallel()
-	s := emptyServer(nil)
-	rawTool(s, "caps", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		caps := req.Session.InitializeParams().Capabilities
-		url := caps.Elicitation != nil && caps.Elicitation.URL != nil
-		return said("elicit %v, url %v, sample %v, roots %v", caps.Elicitation != nil, url, caps.Sampling != nil, caps.RootsV2 != nil), nil
-	})
-	upstream := serveMCP(t, s, "legacy")
-	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-	var wait sync.WaitGroup
-	for caps, want := range map[string]string{
-		canElicit:                             "elicit true, url true, sample false, roots false",
-		canAll:                                "elicit true, url false, sample true, roots true",
-		`{"sampling":{"tools":{}},"other":1}`: "elicit false, url false, sample true, roots false",
-		`{"roots":{"listChanged":true}}`:      "elicit false, url false, sample false, roots true",
-	} {
-		for range 5 {
-			wait.Go(func() {
-				if answer := r.ask(t, "caps", caps, ""); !strings.Contains(string(answer["result"]), want) {
-					t.Errorf("%s: %s %s, want %s", caps, answer["result"], answer["error"], want)
-				}
-			})
-		}
-	}
-	wait.Wait()
-}
-
-// TestAnIdleConnectionForCapabilitiesIsClosed does not wait as long as others
-// do.
-func TestAnIdleConnectionForCapabilitiesIsClosed(t *testing.T) {
-	t.Parallel()
-	ended := make(chan struct{}, 1)
-	s := emptyServer(nil)
-	rawTool(s, "t", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		go func() {
-			_ = req.Session.Wait()
-			ended <- struct{}{}
-		}()
-		return said("ok"), nil
-	})
-	upstream := serveMCP(t, s, "legacy")
-	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-	r.bridge.delivery.pool.Idle = 10 * time.Millisecond
-	r.ask(t, "t", canElicit, "")
-	next(t, ended, "end of the connection")
-	if answer := r.ask(t, "t", canElicit, ""); answer["result"] == nil {
-		t.Errorf("the next call is answered with %s", answer["error"])
-	}
-}
-
 // TestAModernServersStateIsItsOwn has a state pass that the bridge did not give.
 func TestAModernServersStateIsItsOwn(t *testing.T) {
 	t.Parallel()
@@ -503,21 +266,6 @@ func TestAModernServersStateIsItsOwn(t *testing.T) {
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	if answer := r.ask(t, "t", canElicit, answering("its own", nil)); !strings.Contains(string(answer["result"]), "state its own") {
 		t.Errorf("answer = %s %s", answer["result"], answer["error"])
-	}
-}
-
-// TestWhatAClientCannotIsToldTheServer asks for what the client did not say that
-// it can.
-func TestWhatAClientCannotIsToldTheServer(t *testing.T) {
-	t.Parallel()
-	q := newInquisitive(t)
-	r := newRig(t, fast, q.Server)
-	for tool, caps := range map[string]string{methods.CreateMessage: canElicit, methods.ListRoots: `{"sampling":{}}`, "url": `{"elicitation":{"form":{}}}`} {
-		answer := r.ask(t, tool, caps, "")
-		var rpc jsonrpc.Error
-		if json.Unmarshal(answer["error"], &rpc) != nil || rpc.Message == "" {
-			t.Errorf("%s: answer = %s, want the server's refusal", tool, answer["result"])
-		}
 	}
 }
 

@@ -148,7 +148,7 @@ func TestClientsOverStdio(t *testing.T) {
 				t.Errorf("negotiated %s", got)
 			}
 			tools, err := client.ListTools(t.Context(), nil)
-			if err != nil || len(tools.Tools) != 7 {
+			if err != nil || len(tools.Tools) != 6 {
 				t.Fatalf("tools = %+v, %v", tools, err)
 			}
 			for tool, want := range map[string]string{"one_rounds": "ann on it; ann on it; ann on it, with 0 roots; ann on it", "two_echo": "two: hi"} {

@@ -130,25 +130,10 @@ func TestAnAnswerThatIsFetchedLaterIsToldOf(t *testing.T) {
 	r := newRig(t, fast, server)
 	header := asked(r.session(t))
 	ctx, leave := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"hang"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	for name, value := range header {
-		req.Header.Set(name, value)
-	}
-	resp, err := r.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Value(r.http.Do(r.newPost(ctx, t, toolCall(9, "hang"), header)))(t)
 	lines, first := bufio.NewReader(resp.Body), ""
-	for err == nil && !strings.Contains(first, "id: ") {
-		first, err = lines.ReadString('\n')
-	}
-	if err != nil {
-		t.Fatal(err)
+	for !strings.Contains(first, "id: ") {
+		first = must.Value(lines.ReadString('\n'))(t)
 	}
 	<-began
 	leave()
