@@ -118,37 +118,3 @@ func TestTheRestOfABrokenAnswerCounts(t *testing.T) {
 		})
 	}
 }
-
-// TestAnAnswerIsNeverNothing has a server answer in ways that the SDK takes for
-// an answer.
-func TestAnAnswerIsNeverNothing(t *testing.T) {
-	t.Parallel()
-	const result = `"result":{"content":[{"type":"text","text":"done"}]}`
-	tests := map[string]struct {
-		mediaType, format, says string
-	}{
-		"an event that only the end of the stream ends": {"text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":%s," + result + "}\n", `"done"`},
-		"an event whose line does not end":              {"text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":%s," + result + "}", `"done"`},
-		"a result beside what looks like a method":      {"application/json", `{"jsonrpc":"2.0","id":%s,"Method":"x",` + result + `}`, `"done"`},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server, calls := callServer(t, func(w http.ResponseWriter, id string) {
-				w.Header().Set("Content-Type", tt.mediaType)
-				_, _ = fmt.Fprintf(w, tt.format, id)
-			}, http.NotFound)
-			r := newRig(t, fast, server)
-			_, legacyAnswer := r.do(t, "POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`, r.session(t))
-			_, modernAnswer := r.do(t, "POST", r.url, modernBody(1, "tools/call", `"name":"t",`), modernHeader("tools/call", "t"))
-			for _, answer := range []string{legacyAnswer, modernAnswer} {
-				if !strings.Contains(answer, tt.says) {
-					t.Errorf("answer = %q, want %q", answer, tt.says)
-				}
-			}
-			if got := calls.Load(); got != 2 {
-				t.Errorf("the tool ran %d times for two calls", got)
-			}
-		})
-	}
-}

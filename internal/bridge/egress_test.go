@@ -56,9 +56,7 @@ func TestSecretsGoUnencryptedToNoPublicServer(t *testing.T) {
 		server mcpserver.Server
 		want   string
 	}{
-		"in a header":                 {mcpserver.Server{URL: "http://8.8.8.8:9/mcp", Headers: header, Secrets: []string{"KEY"}}, egress.ErrPlain.Error()},
-		"in a header of another name": {mcpserver.Server{URL: "http://8.8.8.8:9/mcp", Headers: []mcpserver.Header{{Name: "authorization", Value: "Bearer x"}}}, egress.ErrPlain.Error()},
-		"in a header, over SSE":       {mcpserver.Server{Transport: mcpserver.SSE, URL: "http://8.8.8.8:9/mcp", Headers: header, Secrets: []string{"KEY"}}, egress.ErrPlain.Error()},
+		"in a header": {mcpserver.Server{URL: "http://8.8.8.8:9/mcp", Headers: header, Secrets: []string{"KEY"}}, egress.ErrPlain.Error()},
 		"at the authorization server": {mcpserver.Server{
 			URL: private.URL, Secrets: []string{"KEY"},
 			OAuth: &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: "http://8.8.8.8:9/token", ClientID: "me", ClientSecret: "KEY"},

@@ -44,6 +44,12 @@ var answeringWays = map[string]func(t *testing.T) mcpserver.Server{
 	"an event stream that stays open": func(t *testing.T) mcpserver.Server {
 		return answeringHTTP(t, "text/event-stream", "data: %s\n\n", true)
 	},
+	"an event that the end of the stream ends": func(t *testing.T) mcpserver.Server {
+		return answeringHTTP(t, "text/event-stream", "data: %s\n", false)
+	},
+	"an event whose line does not end": func(t *testing.T) mcpserver.Server {
+		return answeringHTTP(t, "text/event-stream", "data: %s", false)
+	},
 	"HTTP+SSE": func(t *testing.T) mcpserver.Server {
 		s := &dialogue{endpoint: "/messages", answer: func(m received, say func(string, ...any)) {
 			if m.Method == methods.CallTool {
@@ -104,6 +110,7 @@ func TestAnInvalidAnswerFailsItsCallAtOnce(t *testing.T) {
 				for _, good := range []string{
 					`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`,
 					`{"jsonrpc":"2.0","id":%s,"result":{"content":[]},"error":null,"x-future":1}`,
+					`{"jsonrpc":"2.0","id":%s,"Method":"x","result":{"content":[]}}`,
 				} {
 					if answer := call(good); answer["result"] == nil {
 						t.Errorf("%s is answered with %s", good, answer["error"])

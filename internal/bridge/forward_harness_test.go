@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,8 @@ import (
 type script struct {
 	// annotations are those of the tool t.
 	annotations string
+	// version is that of the protocol, 2025-06-18 if empty.
+	version string
 	// answer answers the n-th request of a method, n from 1 on. It returns the
 	// result, or writes something else and returns nothing.
 	answer func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string
@@ -67,7 +70,7 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch m.Method {
 	case methods.Initialize:
 		w.Header().Set("Mcp-Session-Id", "s")
-		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"script","version":"1"}}`
+		result = `{"protocolVersion":"` + cmp.Or(s.version, "2025-06-18") + `","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"script","version":"1"}}`
 	case methods.Ping:
 		result = `{}`
 	case methods.ListTools:

@@ -139,44 +139,20 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 	}
 }
 
-// TestAServerThatAnswersGetsNoRest has a server fail in all ways that are
-// answers.
+// TestAServerThatAnswersGetsNoRest has a server answer with errors that have a status.
 func TestAServerThatAnswersGetsNoRest(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(http.ResponseWriter, *http.Request, sentMessage, int) string{
-		"error results":   same(`{"isError":true,"content":[]}`),
-		"JSON-RPC errors": erring("connection refused"),
-		"JSON-RPC errors with a status": func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no"}}`, m.ID)
-			return ""
-		},
-	}
-	for name, answer := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := &script{answer: answer}
-			r, call := newWay(t, "direct, one server", "modern", s.serve(t), Options{})
-			for range pipeline.UnreachedCalls + 2 {
-				_, _ = call(t.Context(), nil)
-			}
-			if got := s.count(methods.CallTool); got != pipeline.UnreachedCalls+2 || r.bridge.pipeline.BreakerState(r.bridge.set.servers()[0]) != breaker.Closed {
-				t.Errorf("the server was called %d times of %d", got, pipeline.UnreachedCalls+2)
-			}
-		})
-	}
-}
-
-// TestANewConnectionEndsTheRest has a server come back long before its pause
-// ends.
-func TestANewConnectionEndsTheRest(t *testing.T) {
-	t.Parallel()
-	s := &script{answer: same(done)}
+	s := &script{answer: func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no"}}`, m.ID)
+		return ""
+	}}
 	r, call := newWay(t, "direct, one server", "modern", s.serve(t), Options{})
-	u := r.bridge.set.servers()[0]
-	r.bridge.pipeline.OpenBreaker(u, time.Hour)
-	if _, err := call(t.Context(), nil); err != nil {
-		t.Errorf("a server with another connection than the one that failed is not called: %v", err)
+	for range pipeline.UnreachedCalls + 2 {
+		_, _ = call(t.Context(), nil)
+	}
+	if got := s.count(methods.CallTool); got != pipeline.UnreachedCalls+2 || r.bridge.pipeline.BreakerState(r.bridge.set.servers()[0]) != breaker.Closed {
+		t.Errorf("the server was called %d times of %d", got, pipeline.UnreachedCalls+2)
 	}
 }

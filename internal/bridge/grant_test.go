@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
@@ -403,32 +401,6 @@ func TestReplacedSecretsAreWiped(t *testing.T) {
 	r.bridge.UseSecrets(secret.NewSet("r3", map[string][]byte{"TOKEN": last}, nil))
 	if !bytes.Equal(last, make([]byte, len(last))) {
 		t.Error("a closed bridge keeps a secret")
-	}
-}
-
-func TestHeadersStayWithTheServer(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		server, request string
-		want            bool
-	}{
-		"the server itself":             {"https://a.example/mcp", "https://a.example/mcp", true},
-		"another path":                  {"https://a.example/mcp", "https://a.example/other/", true},
-		"another host":                  {"https://a.example/mcp", "https://b.example/mcp", false},
-		"a host below":                  {"https://a.example/mcp", "https://x.a.example/mcp", false},
-		"another port":                  {"https://a.example/mcp", "https://a.example:8443/mcp", false},
-		"from http to https":            {"http://a.example/mcp", "https://a.example/mcp", true},
-		"from https to http":            {"https://a.example/mcp", "http://a.example/mcp", false},
-		"a server whose URL is unknown": {"://", "https://a.example/", false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			u := must.Value(url.Parse(tt.request))(t)
-			if got := egress.OriginOf(tt.server).Contains(u); got != tt.want {
-				t.Errorf("holds = %v", got)
-			}
-		})
 	}
 }
 

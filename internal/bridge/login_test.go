@@ -19,7 +19,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
@@ -265,27 +264,3 @@ func TestSecretsAreTakenOutOfErrorsAfterTheyWereReplaced(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 }
-
-func TestATokenGoesNowhereElse(t *testing.T) {
-	t.Parallel()
-	var sent []string
-	record := func(what string) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			sent = append(sent, what+" "+r.URL.Host)
-			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
-		})
-	}
-	o := &egress.OriginTransport{Server: record("with"), Others: record("without"), Origin: egress.OriginOf("https://a.example/mcp")}
-	for _, url := range []string{"https://a.example/x", "https://b.example/", "http://a.example/"} {
-		r := must.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
-		resp := must.Value(o.RoundTrip(r))(t)
-		_ = resp.Body.Close()
-	}
-	if got := strings.Join(sent, ", "); got != "with a.example, without b.example, without a.example" {
-		t.Errorf("sent %s", got)
-	}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

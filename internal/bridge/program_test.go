@@ -64,11 +64,6 @@ func beProgram(what string, stdin io.Reader, stdout io.WriteCloser) int {
 		os.Exit(5)
 		return nil, nil
 	})
-	rawTool(s, "fill", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		r := said("ENOSPC: no space left on device, write")
-		r.IsError = true
-		return r, nil
-	})
 	rawTool(s, "large", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return said("%s", strings.Repeat("x", eventstream.MaxMessage)), nil
 	})
@@ -156,23 +151,6 @@ func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
 			}
 			eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 		})
-	}
-}
-
-func TestAFullDiskIsAnErrorThatNamesTheServer(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, fast, realProgram(t, "modern"))
-	client := r.connect(t, "modern", nil)
-	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "fill"})
-	if err != nil || !result.IsError || len(result.Content) != 2 {
-		t.Fatalf("result = %+v, error = %v", result, err)
-	}
-	own, named := result.Content[0].(*mcp.TextContent).Text, result.Content[1].(*mcp.TextContent).Text
-	if own != "ENOSPC: no space left on device, write" || !strings.Contains(named, "server one: its storage is full") {
-		t.Errorf("the error is %q, %q", own, named)
-	}
-	if pid := tell(t, client, "process", nil); pid == "" {
-		t.Error("the program does not answer any more")
 	}
 }
 

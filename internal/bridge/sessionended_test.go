@@ -131,49 +131,40 @@ func refusals(status int, mediaType, format, words string) func(http.ResponseWri
 	}
 }
 
-// TestNoCallIsLostOrSentTwiceWhenTheServerForgetsItsSession: status 404 ends a session, whatever the
-// body; 400 does in the words of an SDK. After 410 only the next request has a new session.
+// TestNoCallIsLostOrSentTwiceWhenTheServerForgetsItsSession: it is sent again if the server did
+// nothing, which package inflight reads from the refusal. Otherwise the next request has a new session.
 func TestNoCallIsLostOrSentTwiceWhenTheServerForgetsItsSession(t *testing.T) {
 	t.Parallel()
 	const fault = `{"jsonrpc":"2.0","id":ID,"error":{"code":-32001,"message":"WORDS"}}`
-	bodies := map[string]struct{ mediaType, format string }{
-		"no body":                {"", ""},
-		"a text":                 {"text/plain", "WORDS"},
-		"an error with its id":   {"application/json", fault},
-		"an error with no id":    {"application/json", `{"jsonrpc":"2.0","error":{"code":-32001,"message":"WORDS"},"id":null}`},
-		"an error of another id": {"application/json", `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"WORDS"}}`},
-		"an event":               {"text/event-stream", "event: message\ndata: " + fault + "\n\n"},
-	}
-	words := map[string]bool{ // whether they are those of an SDK at status 400
-		"Session not found":                         false,
-		"Bad Request: No valid session ID provided": true,
-		"Bad Request: Server not initialized":       true,
-	}
 	requests := map[string]struct{ method, tool string }{
 		"list": {methods.ListTools, ""}, "read-only call": {methods.CallTool, "look"}, "other call": {methods.CallTool, "pay"},
 	}
-	for _, status := range []int{http.StatusBadRequest, http.StatusNotFound, http.StatusGone} {
-		for bodyName, body := range bodies {
-			for text, ofSDK := range words {
-				again := status == http.StatusNotFound || status == http.StatusBadRequest && ofSDK && bodyName != "no body"
-				t.Run(fmt.Sprintf("%d, %s, %s", status, bodyName, text), func(t *testing.T) {
-					t.Parallel()
-					f := &forgetful{refuse: refusals(status, body.mediaType, body.format, text)}
-					r := f.before(t)
-					for clientEra, header := range map[string]map[string]string{"legacy": r.session(t), "modern": nil} {
-						for name, sent := range requests {
-							r.request(t, header, sent.method, sent.tool) // The other era's session was forgotten, too.
-							r.request(t, header, sent.method, sent.tool)
-							f.forget()
-							got := f.lost(func() string { return r.request(t, header, sent.method, sent.tool) }, sent.method, again)
-							if got != "" {
-								t.Errorf("%s of a %s client: %s", name, clientEra, got)
-							}
-						}
+	for name, tt := range map[string]struct {
+		refuse func(http.ResponseWriter, sentMessage)
+		again  bool
+	}{
+		"404, no body":                 {refusals(http.StatusNotFound, "", "", ""), true},
+		"404, an event":                {refusals(http.StatusNotFound, "text/event-stream", "event: message\ndata: "+fault+"\n\n", "Session not found"), true},
+		"400, an error of an SDK":      {refusals(http.StatusBadRequest, "application/json", fault, "Bad Request: No valid session ID provided"), true},
+		"400, an error in other words": {refusals(http.StatusBadRequest, "application/json", fault, "Session not found"), false},
+		"410, a text":                  {refusals(http.StatusGone, "text/plain", "WORDS", "Session not found"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &forgetful{refuse: tt.refuse}
+			r := f.before(t)
+			for clientEra, header := range map[string]map[string]string{"legacy": r.session(t), "modern": nil} {
+				for name, sent := range requests {
+					r.request(t, header, sent.method, sent.tool) // The other era's session was forgotten, too.
+					r.request(t, header, sent.method, sent.tool)
+					f.forget()
+					got := f.lost(func() string { return r.request(t, header, sent.method, sent.tool) }, sent.method, tt.again)
+					if got != "" {
+						t.Errorf("%s of a %s client: %s", name, clientEra, got)
 					}
-				})
+				}
 			}
-		}
+		})
 	}
 }
 

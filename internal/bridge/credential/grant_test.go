@@ -9,15 +9,12 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
@@ -132,29 +129,5 @@ func TestAProgramStartsWithItsSecretsOnceItsFilesAreThere(t *testing.T) {
 	}
 	if run(&mcpserver.Program{}, stdio.Launch{}, nil) != mcp.Transport(near) {
 		t.Error("a program without a bundle waits for files")
-	}
-}
-
-// TestAnExpiredGrantCutsItsCallsAfterAWhile and says why.
-func TestAnExpiredGrantCutsItsCallsAfterAWhile(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		for _, g := range []*Grant{New(t.Context(), mcpserver.Server{}, nil, nil), Removed(t.Context())} {
-			if g.Over() {
-				t.Error("it is over at once")
-			}
-			g.Expire(time.Minute)
-			if !g.Over() || g.Grace.Err() != nil {
-				t.Error("its calls end with it")
-			}
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			if !errors.Is(context.Cause(g.Grace), fault.ErrStale) {
-				t.Errorf("its calls end with %v", context.Cause(g.Grace))
-			}
-		}
-	})
-	if g := Removed(t.Context()); g.Usable() || g.Generation == Removed(t.Context()).Generation {
-		t.Error("a removed server is usable, or its grant is like another")
 	}
 }

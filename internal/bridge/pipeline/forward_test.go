@@ -45,6 +45,8 @@ type world struct {
 	*Pipeline
 	server *upstream.Server
 	calls  int // requests that were delivered
+	// result is the server's result of its n-th request.
+	result func(n int) string
 }
 
 // newWorld returns a world in the bubble of a test. deliver answers the n-th request, n from 1 on.
@@ -62,7 +64,7 @@ func newWorld(t *testing.T, s mcpserver.Server, tool *mcp.ToolAnnotations, deliv
 	s.Name, s.Program, s.Transport = "one", &mcpserver.Program{Command: []string{"one"}}, mcpserver.Stdio
 	life, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	w := &world{server: upstream.New(life, s, upstream.Options{
+	w := &world{result: func(int) string { return `{"content":[]}` }, server: upstream.New(life, s, upstream.Options{
 		Timing: upstream.DefaultTiming, Network: &http.Transport{}, Log: message.DiscardLog, Runs: runs, Closing: &running,
 		Changed: func(*upstream.Server, string) {}, Resumed: func(*upstream.Server) {}, Settled: func() {}, Observed: func() {},
 	})}
@@ -73,7 +75,8 @@ func newWorld(t *testing.T, s mcpserver.Server, tool *mcp.ToolAnnotations, deliv
 			if err != nil {
 				return nil, again, err
 			}
-			return &mcp.CallToolResult{}, false, nil
+			result, err := message.ParseResult([]byte(w.result(w.calls)))
+			return result, false, err
 		})
 	running.Go(func() { w.server.Connector.Run(life) })
 	t.Cleanup(func() {
@@ -85,16 +88,24 @@ func newWorld(t *testing.T, s mcpserver.Server, tool *mcp.ToolAnnotations, deliv
 	return w
 }
 
-// call sends a request to the server through the pipeline.
-func (w *world) call(ctx context.Context, params mcp.Params) error {
-	method := methods.CallTool
-	switch params.(type) {
+// ask sends a request to the server through the pipeline.
+func (w *world) ask(ctx context.Context, q message.Request) (*message.Result, error) {
+	q.Method = methods.CallTool
+	switch q.Params.(type) {
 	case *mcp.GetPromptParams:
-		method = methods.GetPrompt
+		q.Method = methods.GetPrompt
 	case *mcp.ReadResourceParams:
-		method = methods.ReadResource
+		q.Method = methods.ReadResource
 	}
-	_, err := w.Forward(ctx, &message.Request{Method: method, Params: params}, w.server)
+	result, err := w.Forward(ctx, &q, w.server)
+	if err != nil {
+		return nil, err
+	}
+	return result.(*message.Result), nil
+}
+
+func (w *world) call(ctx context.Context, params mcp.Params) error {
+	_, err := w.ask(ctx, message.Request{Params: params})
 	return err
 }
 
@@ -224,6 +235,27 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 			t.Errorf("error = %v, and the breaker is %v", err, w.BreakerState(w.server))
 		}
 	})
+}
+
+// TestAServerThatAnswersGetsNoRest however it answers, nor one that is connected to anew.
+func TestAServerThatAnswersGetsNoRest(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"results": nil, "errors": errAnswer} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, mcpserver.Server{}, nil, always(false, err))
+			w.result = func(int) string { return `{"isError":true,"content":[]}` }
+			for range UnreachedCalls + 2 {
+				_ = w.call(t.Context(), toolCall)
+			}
+			if got := w.BreakerState(w.server); w.calls != UnreachedCalls+2 || got != breaker.Closed {
+				t.Errorf("%s: %d calls, and the breaker is %v", name, w.calls, got)
+			}
+			w.OpenBreaker(w.server, time.Hour) // The connection is another than that of the last failure, which is none.
+			if _ = w.call(t.Context(), toolCall); w.calls != UnreachedCalls+3 {
+				t.Errorf("%s: the server is not called, though it is connected again", name)
+			}
+		})
+	}
 }
 
 // codeOf returns the bridge's code of an error, empty for none.
