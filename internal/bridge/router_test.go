@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -30,9 +29,7 @@ import (
 // newRigOf starts a bridge with a whole configuration.
 func newRigOf(t *testing.T, t0 upstream.Timing, c mcpserver.Config) *rig {
 	t.Helper()
-	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", mcpserver.Egress{Unrestricted: true}
-	must.Succeed(t, c.Validate())
-	return serveBridge(t, New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0}))
+	return newPolicyRig(t, Options{timing: &t0}, c)
 }
 
 // newRouter starts a bridge in mode Router.

@@ -194,33 +194,28 @@ func TestOneOfManyStreamsIsLeft(t *testing.T) {
 	h := newChatty(t, 1)
 	header := h.listens(t)
 	var all sync.WaitGroup
-	streams := make(chan (<-chan string), 20)
-	for range cap(streams) {
+	heards := make(chan bool, 20)
+	for range cap(heards) {
 		all.Go(func() {
 			resp, events := h.events(t, "GET", "", header)
 			if resp.StatusCode != http.StatusOK {
 				t.Errorf("the stream is answered with %d", resp.StatusCode)
 			}
-			streams <- events
+			go func() {
+				found := false
+				for event := range events {
+					if found = strings.Contains(event, `{\"n\":7}`); found {
+						break
+					}
+				}
+				heards <- found
+			}()
 		})
 	}
 	all.Wait()
 	h.say(t, header, 7)
-	close(streams)
-	heards := make(chan bool, cap(streams))
-	for events := range streams {
-		go func() {
-			found := false
-			for event := range events {
-				if found = strings.Contains(event, `{\"n\":7}`); found {
-					break
-				}
-			}
-			heards <- found
-		}()
-	}
 	count := 0
-	for range cap(streams) {
+	for range cap(heards) {
 		if next(t, heards, "end of a stream, or the message") {
 			count++
 		}
