@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // TestABridgeSaysThatItIsBusy has a call in flight by each way to a bridge. By
@@ -58,8 +59,9 @@ func TestACallWhosePOSTBrokeIsInFlight(t *testing.T) {
 	h := newHouse(t, server)
 	defer release()
 	header := h.session(t)
-	_, events := h.events(t, "POST", `{"jsonrpc":"2.0","id":42,"method":"tools/call","params":{"name":"hang"}}`, header)
-	header["Last-Event-Id"] = idOf(t, next(t, events, "first event"))
+	post := must.Value(h.http.Do(h.newPost(t.Context(), t, toolCall(42, "hang"), header)))(t)
+	defer post.Body.Close()
+	header["Last-Event-Id"] = firstID(t, post)
 	next(t, began, "call")
 	h.front.CloseClientConnections()
 	eventually(t, "the end of the POST", func() bool { return h.bridge.clients.calls.OpenPosts() == 0 })

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,15 +24,7 @@ import (
 // newSmallRig starts a bridge that has budget.Floor for messages, for which they wait.
 func newSmallRig(t *testing.T, wait time.Duration, servers ...mcpserver.Server) *rig {
 	t.Helper()
-	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers}
-	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &fast, runs: runMemory, Memory: budget.Reserve, patience: wait})
-	front := httptest.NewServer(b.Handler())
-	t.Cleanup(func() {
-		front.CloseClientConnections()
-		b.Close()
-		front.Close()
-	})
-	return &rig{bridge: b, url: front.URL + "/u/alice/mcp", http: front.Client()}
+	return newPolicyRig(t, Options{timing: &fast, runs: runMemory, Memory: budget.Reserve, patience: wait}, mcpserver.Config{Servers: servers})
 }
 
 // outcome is the answer to a call in its form on the wire.

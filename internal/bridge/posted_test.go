@@ -36,7 +36,9 @@ func (r *rig) openSSE(t *testing.T) *sseClient {
 	_, query, _ := strings.Cut(c.until("sessionid="), "?")
 	c.address = r.sseURL() + "?" + strings.TrimSpace(query)
 	c.call(1, "initialize", `"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"raw","version":"1"}`)
-	c.until(`"id":1`)
+	if calls := toldIn(t, c.until(`"id":1`)); calls != nil {
+		t.Errorf("told of %+v", calls)
+	}
 	return c
 }
 

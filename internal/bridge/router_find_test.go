@@ -89,33 +89,12 @@ func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
 	}
 }
 
-func TestAnAmbiguousCallNamesTheCandidates(t *testing.T) {
-	t.Parallel()
-	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern"))
-	client := r.connect(t, "modern", nil)
-	listed(t, r.bridge, 2)
-	result := wished(t, client, map[string]any{"tool": "echo", "params": map[string]any{"text": "hi"}})
-	want := map[string]any{
-		"ambiguous": true, "message": `several servers have tool "echo": name one as server`,
-		"candidates": []any{
-			map[string]any{"server": "two", "tool": "echo", "score": 1.2, "suggested": true},
-			map[string]any{"server": "one", "tool": "echo", "score": 1.1},
-		},
-	}
-	if diff := cmp.Diff(want, told(t, result)); diff != "" || !result.IsError {
-		t.Errorf("isError %v, answer (-want +got):\n%s", result.IsError, diff)
-	}
-	wished(t, client, map[string]any{"server": "one", "tool": "echo", "params": map[string]any{"text": "hi"}})
-	if got := text(t, wished(t, client, map[string]any{"tool": "echo", "params": map[string]any{"text": "hi"}})); got != "one: hi" {
-		t.Errorf("after a call of one, %s", got)
-	}
-}
-
+// TestWhatTheRouterTells asks for what only a connected server can say.
 func TestWhatTheRouterTells(t *testing.T) {
 	t.Parallel()
 	s := emptyServer(nil)
 	tool := &mcp.Tool{
-		Name: "send_mail", Title: "Send", Description: "Sends a mail. " + strings.Repeat("It is very good at that. ", 20),
+		Name: "send_mail", Title: "Send", Description: "Sends a mail.",
 		InputSchema: map[string]any{
 			"type": "object", "required": []any{"to"},
 			"properties": map[string]any{"to": map[string]any{"type": "string"}, "body": map[string]any{"type": "string"}},
@@ -124,43 +103,25 @@ func TestWhatTheRouterTells(t *testing.T) {
 		Annotations:  &mcp.ToolAnnotations{Title: "Send it"},
 	}
 	s.AddTool(tool, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("sent"), nil })
-	mail := served(t, "mail", s, "legacy")
-	mail.Description = "The user's mails"
-	r := newRouter(t, mail, served(t, "two", echoServer("two"), "modern"))
+	r := newRouter(t, served(t, "mail", s, "legacy"), served(t, "two", echoServer("two"), "modern"))
 	client := r.connect(t, "legacy", nil)
-	tests := map[string]struct {
-		in   map[string]any
-		want map[string]any
-	}{
-		"a list in short": {map[string]any{"action": "list", "server": "mail"}, map[string]any{
-			"server": "mail", "action": "list",
-			"tools": []any{map[string]any{"name": "send_mail", "description": "Sends a mail.", "requiredParams": []any{"to"}}},
-		}},
+	connected(t, r.bridge)
+	for name, tt := range map[string]struct{ in, want map[string]any }{
 		"a tool in full": {map[string]any{"action": "schema", "server": "mail", "tool": "send_mail"}, map[string]any{
 			"server": "mail", "action": "schema", "tool": "send_mail", "title": "Send", "description": tool.Description,
 			"inputSchema": tool.InputSchema, "outputSchema": tool.OutputSchema, "annotations": map[string]any{"title": "Send it", "readOnlyHint": false, "idempotentHint": false},
 		}},
-		"an intent": {map[string]any{"action": "intent", "params": map[string]any{"intent": "send an email to my mother"}}, map[string]any{
-			"action": "intent", "match": map[string]any{"server": "mail", "tool": "send_mail", "score": 0.483}, "alternatives": []any{},
-		}},
-		"an intent that nothing fits": {map[string]any{"action": "intent", "params": map[string]any{"intent": "boil an egg"}}, map[string]any{
-			"action": "intent", "match": nil, "alternatives": []any{}, "message": "no tool fits well: try other words, or list a server's tools",
-		}},
-		"an intent at another server": {map[string]any{"action": "intent", "tool": "mail", "server": "two"}, map[string]any{
-			"action": "intent", "match": nil, "alternatives": []any{}, "message": "no tool fits well: try other words, or list a server's tools",
-		}},
 		"a refresh": {map[string]any{"action": "refresh"}, map[string]any{
 			"action": "refresh", "servers": []any{map[string]any{"server": "mail", "tools": 1.0}, map[string]any{"server": "two", "tools": 1.0}},
 		}},
-	}
-	connected(t, r.bridge)
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			result := wished(t, client, tt.in)
-			if diff := cmp.Diff(tt.want, told(t, result)); diff != "" || result.IsError {
-				t.Errorf("isError %v, answer (-want +got):\n%s", result.IsError, diff)
-			}
-		})
+		"a tool that the server does not have": {map[string]any{"server": "mail", "tool": "echo"}, map[string]any{
+			"error": "unknown_tool", "message": `server "mail" has no tool "echo"`, "available": []any{"send_mail"},
+		}},
+	} {
+		result := wished(t, client, tt.in)
+		if diff := cmp.Diff(tt.want, told(t, result)); diff != "" || result.IsError != (tt.want["error"] != nil) {
+			t.Errorf("%s: isError %v, answer (-want +got):\n%s", name, result.IsError, diff)
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -30,9 +29,7 @@ import (
 // newRigOf starts a bridge with a whole configuration.
 func newRigOf(t *testing.T, t0 upstream.Timing, c mcpserver.Config) *rig {
 	t.Helper()
-	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", mcpserver.Egress{Unrestricted: true}
-	must.Succeed(t, c.Validate())
-	return serveBridge(t, New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0}))
+	return newPolicyRig(t, Options{timing: &t0}, c)
 }
 
 // newRouter starts a bridge in mode Router.
@@ -201,68 +198,6 @@ func TestErrorsKeepTheirCodeThroughTheRouter(t *testing.T) {
 	})
 }
 
-func TestNoActionChangesTheConfigurationOrASecret(t *testing.T) {
-	t.Parallel()
-	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"))
-	for clientEra := range eraNames {
-		client := r.connect(t, clientEra, nil)
-		for _, action := range []string{"remove", "set-mode", "set-env", "install", "promotions", "batch", "no such thing"} {
-			result := wished(t, client, map[string]any{"action": action, "server": "one", "key": "TOKEN", "value": "x", "mode": "direct"})
-			want := map[string]any{
-				"error": "invalid_params", "message": "unknown action " + message.Quote(action),
-				"available": []any{"call", "list", "schema", "intent", "refresh", "status"},
-			}
-			if diff := cmp.Diff(want, told(t, result)); diff != "" || !result.IsError {
-				t.Errorf("%s: isError %v, answer (-want +got):\n%s", action, result.IsError, diff)
-			}
-		}
-		if tools, err := client.ListTools(t.Context(), nil); err != nil || len(tools.Tools) != 1 || tools.Tools[0].Name != "mcp" {
-			t.Errorf("tools = %+v, %v, want mcp alone", tools, err)
-		}
-	}
-}
-
-func TestRefusalsOfTheRouter(t *testing.T) {
-	t.Parallel()
-	one, two := echoServer("one"), echoServer("two")
-	rawTool(two, "other_thing", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("ok"), nil })
-	r := newRouter(t, served(t, "one", one, "legacy"), served(t, "two", two, "modern"))
-	client := r.connect(t, "legacy", nil)
-	tests := map[string]struct {
-		in   map[string]any
-		want map[string]any
-	}{
-		"a server that there is not": {map[string]any{"server": "three", "tool": "echo"},
-			map[string]any{"error": "unknown_server", "message": `there is no server "three"`, "available": []any{"one", "two"}}},
-		"a tool that the server does not have": {map[string]any{"server": "one", "tool": "other_thing"},
-			map[string]any{"error": "unknown_tool", "message": `server "one" has no tool "other_thing"`, "available": []any{"echo"}}},
-		"a tool that no server has, with those it could be": {map[string]any{"tool": "other_things"},
-			map[string]any{"error": "unknown_tool", "message": `no server has tool "other_things"`, "available": []any{"two/other_thing"}}},
-		"no tool": {map[string]any{"params": map[string]any{}},
-			map[string]any{"error": "invalid_params", "message": "tool is missing; other things than a call need an action", "available": []any{"call", "list", "schema", "intent", "refresh", "status"}}},
-		"parameters that are no object": {map[string]any{"tool": "other_thing", "params": "x"},
-			map[string]any{"error": "invalid_params", "message": "params must be an object"}},
-		"arguments of other types": {map[string]any{"tool": 1},
-			map[string]any{"error": "invalid_params", "message": "the arguments are server, action and tool as strings and params as an object"}},
-		"a list of no server": {map[string]any{"action": "list"},
-			map[string]any{"error": "invalid_params", "message": "server is missing", "available": []any{"one", "two"}}},
-		"a schema of no tool": {map[string]any{"action": "schema", "server": "one"},
-			map[string]any{"error": "invalid_params", "message": "tool is missing"}},
-		"no intent": {map[string]any{"action": "intent"},
-			map[string]any{"error": "invalid_params", "message": "params.intent is missing: say what you want to do"}},
-		"an unknown server to refresh": {map[string]any{"action": "refresh", "server": "three"},
-			map[string]any{"error": "unknown_server", "message": `there is no server "three"`, "available": []any{"one", "two"}}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			result := wished(t, client, tt.in)
-			if diff := cmp.Diff(tt.want, told(t, result)); diff != "" || !result.IsError {
-				t.Errorf("isError %v, answer (-want +got):\n%s", result.IsError, diff)
-			}
-		})
-	}
-}
-
 func TestPromptsAndResourcesInModeRouterAreThoseOfModeDirect(t *testing.T) {
 	t.Parallel()
 	for clientEra := range eraNames {
@@ -370,30 +305,6 @@ func TestQuestionsPassTheRouter(t *testing.T) {
 	}
 }
 
-func TestTheRouterWritesTheHeadersOfArguments(t *testing.T) {
-	t.Parallel()
-	s := emptyServer(nil)
-	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
-		"type": "object",
-		"properties": map[string]any{
-			"region": map[string]any{"type": "string", "x-mcp-header": "Region"},
-			"at":     map[string]any{"type": "object", "properties": map[string]any{"rack": map[string]any{"type": "integer", "x-mcp-header": "Rack"}}},
-		},
-	}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return said("%s %s", req.Extra.Header.Get("Mcp-Param-Region"), req.Extra.Header.Get("Mcp-Param-Rack")), nil
-	})
-	r := newRouter(t, served(t, "one", s, "modern"))
-	for clientEra := range eraNames {
-		client := r.connect(t, clientEra, nil)
-		for region, want := range map[string]string{"eu": "eu 7", "köln": "=?base64?a8O2bG4=?= 7"} {
-			params := map[string]any{"region": region, "at": map[string]any{"rack": 7}}
-			if got := text(t, wished(t, client, map[string]any{"tool": "zone", "params": params})); got != want {
-				t.Errorf("%s client: the server saw %q, want %q", clientEra, got, want)
-			}
-		}
-	}
-}
-
 func TestClientsHearOfChangesOfTheOneTool(t *testing.T) {
 	t.Parallel()
 	for clientEra := range eraNames {
@@ -439,31 +350,6 @@ func toolNamed(t *testing.T, client *mcp.ClientSession) *mcp.Tool {
 		t.Fatalf("tools = %+v, %v, want one", tools, err)
 	}
 	return tools.Tools[0]
-}
-
-func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
-	t.Parallel()
-	var upstreams []*upstream.Server
-	for i := range 200 {
-		upstreams = append(upstreams, upstream.New(t.Context(), mcpserver.Server{
-			Name: fmt.Sprintf("server-%d", i), Description: strings.Repeat("much to say ", 100),
-		}, upstream.Options{Timing: fast, Log: message.DiscardLog}))
-	}
-	var tool struct {
-		Description string `json:"description"`
-		InputSchema struct {
-			Properties map[string]struct {
-				Enum []string `json:"enum"`
-			} `json:"properties"`
-		} `json:"inputSchema"`
-	}
-	must.Succeed(t, json.Unmarshal(toolrouter.Tool(upstreams, nil), &tool))
-	if len(tool.Description) > toolrouter.MaxDescription+50 || !strings.HasSuffix(tool.Description, "more, see action status") {
-		t.Errorf("%d bytes, ending in %q", len(tool.Description), tool.Description[len(tool.Description)-60:])
-	}
-	if diff := cmp.Diff(toolrouter.MetaActions, tool.InputSchema.Properties["action"].Enum); diff != "" {
-		t.Errorf("the schema's actions (-want +got):\n%s", diff)
-	}
 }
 
 // The users' console calls tools of a bridge in mode Router from their pages.

@@ -4,10 +4,8 @@
 package bridge
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -87,37 +85,12 @@ func TestTheOldTransportTellsOfACallBeforeItsAnswer(t *testing.T) {
 	s := &script{answer: same(done)}
 	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
-	req := must.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil))(t)
-	req.Header.Set(audit.TrailerName, audit.InStreams)
-	resp := must.Value(r.http.Do(req))(t)
-	defer resp.Body.Close()
-	lines := bufio.NewReader(resp.Body)
-	until := func(text string) (read string) {
-		for !strings.Contains(read, text) {
-			line, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatalf("%v after %q", err, read)
-			}
-			read += line
-		}
-		return read
-	}
-	_, query, _ := strings.Cut(until("sessionid="), "?")
-	post := func(body string) {
-		t.Helper()
-		resp, _ := r.do(t, "POST", r.sseURL()+"?"+strings.TrimSpace(query), body, asked(nil))
-		if resp.StatusCode != http.StatusAccepted || resp.Header.Get(audit.TrailerName) != audit.Later {
-			t.Errorf("%d, header %v", resp.StatusCode, resp.Header)
-		}
-	}
-	post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
-	if told := toldIn(t, until(`"id":1`)); told != nil {
-		t.Errorf("told of %+v", told)
-	}
-	post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	c := r.openSSE(t)
 	for id := 2; id < 4; id++ {
-		post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t"}}`, id))
-		expectOne(t, toldIn(t, until(fmt.Sprintf(`"id":%d`, id))), "t")
+		if resp := c.post(id, toolCall(id, "t"), ""); resp.Header.Get(audit.TrailerName) != audit.Later {
+			t.Errorf("header %v", resp.Header)
+		}
+		expectOne(t, toldIn(t, c.until(fmt.Sprintf(`"id":%d`, id))), "t")
 	}
 }
 
@@ -131,16 +104,12 @@ func TestAnAnswerThatIsFetchedLaterIsToldOf(t *testing.T) {
 	header := asked(r.session(t))
 	ctx, leave := context.WithCancel(t.Context())
 	resp := must.Value(r.http.Do(r.newPost(ctx, t, toolCall(9, "hang"), header)))(t)
-	lines, first := bufio.NewReader(resp.Body), ""
-	for !strings.Contains(first, "id: ") {
-		first = must.Value(lines.ReadString('\n'))(t)
-	}
+	header["Last-Event-Id"] = firstID(t, resp)
 	<-began
 	leave()
 	_ = resp.Body.Close()
 	eventually(t, "the bridge notices that the client has left", func() bool { return r.bridge.audit.InProgress() == 0 })
 	release()
-	header["Last-Event-Id"] = idOf(t, first+"\n")
 	_, rest := r.do(t, "GET", r.url, "", header)
 	expectOne(t, toldBefore(t, rest, `"id":9`), "hang")
 }

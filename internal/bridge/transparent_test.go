@@ -11,12 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // inAllEras runs a test for each combination of a client's and a server's era. The
@@ -73,79 +70,6 @@ func emptyServer(opts *mcp.ServerOptions) *mcp.Server {
 
 func said(format string, args ...any) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
-}
-
-func TestResultsPassUnchanged(t *testing.T) {
-	t.Parallel()
-	want := &mcp.CallToolResult{
-		Content: []mcp.Content{
-			&mcp.TextContent{Text: "<b>&</b>", Annotations: &mcp.Annotations{Audience: []mcp.Role{"user"}, Priority: 0.5}},
-			&mcp.ImageContent{Data: []byte{0, 1, 2, 255}, MIMEType: "image/png"},
-			&mcp.AudioContent{Data: []byte("RIFF"), MIMEType: "audio/wav"},
-			&mcp.ResourceLink{URI: "file:///a", Name: "a"},
-			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b", Text: "b"}},
-		},
-		StructuredContent: map[string]any{"n": 1.5, "list": []any{"x", nil}},
-		IsError:           true,
-	}
-	tool := &mcp.Tool{
-		Name: "all", Title: "All", Description: "everything",
-		InputSchema:  map[string]any{"type": "object", "$defs": map[string]any{"x": map[string]any{"$anchor": "y"}}},
-		OutputSchema: map[string]any{"type": "object", "required": []any{"n"}},
-		Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true, Title: "All of it"},
-		Icons:        []mcp.Icon{{Source: "https://example.com/i.png"}},
-	}
-	build := func() *mcp.Server {
-		s := emptyServer(nil)
-		s.AddTool(tool, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			copied := *want
-			return &copied, nil
-		})
-		return s
-	}
-	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
-		r := start(build())
-		client := r.connect(t, clientEra, nil)
-		tools := must.Value(client.ListTools(t.Context(), nil))(t)
-		if diff := cmp.Diff([]*mcp.Tool{tool}, tools.Tools); diff != "" {
-			t.Errorf("tools (-want +got):\n%s", diff)
-		}
-		got := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "all"}))(t)
-		if diff := cmp.Diff(want.Content, got.Content); diff != "" {
-			t.Errorf("content (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(want.StructuredContent, got.StructuredContent); diff != "" || !got.IsError {
-			t.Errorf("isError %v, structured content (-want +got):\n%s", got.IsError, diff)
-		}
-	})
-}
-
-func TestErrorsPassUnchanged(t *testing.T) {
-	t.Parallel()
-	build := func() *mcp.Server {
-		s := emptyServer(nil)
-		rawTool(s, "fail", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return nil, &jsonrpc.Error{Code: -32042, Message: "not so", Data: []byte(`{"why":"because"}`)}
-		})
-		return s
-	}
-	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
-		r := start(build())
-		client := r.connect(t, clientEra, nil)
-		for tool, want := range map[string]*jsonrpc.Error{
-			"fail": {Code: -32042, Message: "not so", Data: []byte(`{"why":"because"}`)},
-			"none": {Code: jsonrpc.CodeInvalidParams, Message: `unknown tool "none"`},
-		} {
-			_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
-			var got *jsonrpc.Error
-			if !errors.As(err, &got) {
-				t.Fatalf("%s: error = %v, want a JSON-RPC error", tool, err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: error (-want +got):\n%s", tool, diff)
-			}
-		}
-	})
 }
 
 // TestProgressArrivesInOrderBeforeTheResult uses two clients with the same

@@ -4,7 +4,6 @@
 package bridge
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -35,7 +34,6 @@ type house struct {
 	rig
 	servers []mcpserver.Server
 	front   *httptest.Server
-	leaving func() // called when the clients are cut off
 	handler atomic.Pointer[http.Handler]
 }
 
@@ -70,9 +68,6 @@ func (h *house) move(t *testing.T) {
 	h.handler.Store(&handler)
 	if before != nil {
 		h.front.CloseClientConnections()
-		if h.leaving != nil {
-			h.leaving()
-		}
 		before.Close()
 	}
 }
@@ -194,48 +189,6 @@ func TestASessionThatWasIdleGoesOn(t *testing.T) {
 	}
 }
 
-// events reads what a stream sends, event by event.
-func (h *house) events(t *testing.T, method, body string, header map[string]string) (*http.Response, <-chan string) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	req := must.Value(http.NewRequestWithContext(ctx, method, h.url, strings.NewReader(body)))(t)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	for name, value := range header {
-		req.Header.Set(name, value)
-	}
-	resp := must.Value(h.http.Do(req))(t)
-	events := make(chan string, 64)
-	go func() {
-		defer resp.Body.Close()
-		defer close(events)
-		var event strings.Builder
-		lines := bufio.NewScanner(resp.Body)
-		lines.Buffer(nil, 2<<20)
-		for lines.Scan() {
-			if lines.Text() != "" {
-				event.WriteString(lines.Text() + "\n")
-				continue
-			}
-			events <- event.String()
-			event.Reset()
-		}
-	}()
-	return resp, events
-}
-
-// idOf returns the id of an event.
-func idOf(t *testing.T, event string) string {
-	t.Helper()
-	_, after, ok := strings.Cut(event, "id: ")
-	id, _, _ := strings.Cut(after, "\n")
-	if !ok {
-		t.Fatalf("the event has no id: %q", event)
-	}
-	return id
-}
-
 // hanging is a server whose tool does not answer until released.
 func hanging(t *testing.T) (server mcpserver.Server, began chan struct{}, release func()) {
 	t.Helper()
@@ -252,67 +205,6 @@ func hanging(t *testing.T) (server mcpserver.Server, began chan struct{}, releas
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
 	return mcpserver.Server{Name: "one", URL: upstream.URL}, began, sync.OnceFunc(func() { close(over) })
-}
-
-// TestAClientHearsThatItsAnswerIsLost is the same for the SDK's client, whose
-// session goes on.
-func TestAClientHearsThatItsAnswerIsLost(t *testing.T) {
-	t.Parallel()
-	server, began, release := hanging(t)
-	h := newHouse(t, server)
-	h.leaving = release
-	client := h.connect(t, "legacy", nil)
-	failed := make(chan error, 1)
-	go func() {
-		_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "hang"})
-		failed <- err
-	}()
-	next(t, began, "call")
-	h.move(t)
-	if err := next(t, failed, "end of the call"); err == nil || !strings.Contains(err.Error(), "lost when the bridge restarted") {
-		t.Errorf("error = %v, want that the answer is lost", err)
-	}
-	if _, err := client.ListTools(t.Context(), nil); err != nil {
-		t.Errorf("the session does not go on: %v", err)
-	}
-}
-
-// TestAStreamOfMessagesGoesOnAfterARestart asks the new process for what comes
-// after an event of the former one.
-func TestAStreamOfMessagesGoesOnAfterARestart(t *testing.T) {
-	t.Parallel()
-	s := echoServer("one")
-	upstream := serveMCP(t, s, "legacy")
-	t.Cleanup(upstream.Close)
-	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL}, mcpserver.Server{Name: "two", URL: upstream.URL})
-	header := h.session(t)
-	_, events := h.events(t, "GET", "", header)
-	next(t, events, "beginning of the stream")
-	connected(t, h.bridge)
-	var last string
-	for i := range 5 {
-		rawTool(s, fmt.Sprint("more", i), func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
-		last = idOf(t, next(t, events, "list change"))
-	}
-	h.move(t)
-	// The new process has fewer events than the former one had, and the client
-	// must get them all.
-	for _, after := range []string{"", last} {
-		if after != "" {
-			header["Last-Event-Id"] = after
-		}
-		_, events := h.events(t, "GET", "", header)
-		for heard := map[string]bool{}; len(heard) < 3; {
-			event := next(t, events, "word of changed lists after "+after)
-			for _, note := range []string{methods.ToolsChanged, methods.PromptsChanged, methods.ResourcesChanged} {
-				heard[note] = heard[note] || strings.Contains(event, note)
-				if !heard[note] {
-					delete(heard, note)
-				}
-			}
-		}
-		h.front.CloseClientConnections()
-	}
 }
 
 // TestASessionThatIsRestoredWhileTheBridgeClosesEnds opens one when Close has

@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -177,4 +178,14 @@ func (r *rig) newPost(ctx context.Context, t *testing.T, body string, header map
 		req.Header.Set(name, value)
 	}
 	return req
+}
+
+// firstID returns the id of the first event of a stream.
+func firstID(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	for lines := bufio.NewReader(resp.Body); ; {
+		if id, ok := strings.CutPrefix(must.Value(lines.ReadString('\n'))(t), "id: "); ok {
+			return strings.TrimSpace(id)
+		}
+	}
 }

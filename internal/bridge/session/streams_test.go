@@ -48,6 +48,26 @@ func TestALostAnswerIsToldOfAtOnce(t *testing.T) {
 	}
 }
 
+// TestAClientHearsThatItsAnswerIsLost is the same for the SDK's client, whose session goes on.
+func TestAClientHearsThatItsAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	h, began, _ := newHanging(t)
+	client := must.Value(mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: h.url, HTTPClient: h.http}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}))(t)
+	defer client.Close()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "hang"})
+		failed <- err
+	}()
+	next(t, began, "call")
+	h.move(t)
+	if err := next(t, failed, "end of the call"); err == nil || !strings.Contains(err.Error(), "lost when the bridge restarted") {
+		t.Errorf("error = %v, want that the answer is lost", err)
+	}
+	must.Value(client.ListTools(t.Context(), nil))(t)
+}
+
 // TestACallCanBeResumed breaks the connection once the stream has begun, and goes on from its first
 // event.
 func TestACallCanBeResumed(t *testing.T) {
@@ -131,11 +151,11 @@ func (h *house) say(t *testing.T, header map[string]string, n int) {
 func (h *house) listens(t *testing.T) map[string]string {
 	t.Helper()
 	header := h.session(t)
-	if resp, answer := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"info"}}`, header); resp.StatusCode != http.StatusOK {
-		t.Fatalf("the log level is answered with %d %s", resp.StatusCode, answer)
-	}
+	h.do(t, "POST", h.url, setLevel, header)
 	return header
 }
+
+const setLevel = `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"info"}}`
 
 // awaitSaid waits for what the server said with the number.
 func awaitSaid(t *testing.T, events <-chan string, n int) {
@@ -174,33 +194,28 @@ func TestOneOfManyStreamsIsLeft(t *testing.T) {
 	h := newChatty(t, 1)
 	header := h.listens(t)
 	var all sync.WaitGroup
-	streams := make(chan (<-chan string), 20)
-	for range cap(streams) {
+	heards := make(chan bool, 20)
+	for range cap(heards) {
 		all.Go(func() {
 			resp, events := h.events(t, "GET", "", header)
 			if resp.StatusCode != http.StatusOK {
 				t.Errorf("the stream is answered with %d", resp.StatusCode)
 			}
-			streams <- events
+			go func() {
+				found := false
+				for event := range events {
+					if found = strings.Contains(event, `{\"n\":7}`); found {
+						break
+					}
+				}
+				heards <- found
+			}()
 		})
 	}
 	all.Wait()
 	h.say(t, header, 7)
-	close(streams)
-	heards := make(chan bool, cap(streams))
-	for events := range streams {
-		go func() {
-			found := false
-			for event := range events {
-				if found = strings.Contains(event, `{\"n\":7}`); found {
-					break
-				}
-			}
-			heards <- found
-		}()
-	}
 	count := 0
-	for range cap(streams) {
+	for range cap(heards) {
 		if next(t, heards, "end of a stream, or the message") {
 			count++
 		}
@@ -293,6 +308,34 @@ func TestAStreamIsOpenedWhoseBeginningIsGone(t *testing.T) {
 			t.Fatalf("after %q the stream is answered with %d", last, resp.StatusCode)
 		}
 		awaitSaid(t, events, more)
+	}
+}
+
+// TestAStreamOfMessagesGoesOnAfterARestart asks the new process for what comes after an event of the
+// former one, which had more events.
+func TestAStreamOfMessagesGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	h := newChatty(t, 1)
+	header := h.listens(t)
+	_, events := h.events(t, "GET", "", header)
+	next(t, events, "beginning of the stream")
+	last := ""
+	for n := range 5 {
+		h.say(t, header, n)
+		last = idOf(t, next(t, events, "message"))
+	}
+	h.move(t)
+	h.do(t, "POST", h.url, setLevel, header) // A restored session has none.
+	h.say(t, header, 10)
+	h.say(t, header, 11)
+	for _, after := range []string{"", last} {
+		if after != "" {
+			header["Last-Event-Id"] = after
+		}
+		_, events := h.events(t, "GET", "", header)
+		awaitSaid(t, events, 10)
+		awaitSaid(t, events, 11)
+		h.front.CloseClientConnections()
 	}
 }
 

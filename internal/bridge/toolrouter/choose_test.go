@@ -4,17 +4,12 @@
 package toolrouter
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
-	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -40,16 +35,12 @@ func TestShorten(t *testing.T) {
 }
 
 func TestTheServerForATool(t *testing.T) {
-	tool := func(arguments ...string) json.RawMessage {
+	tool := func(arguments ...string) []string {
 		properties := map[string]any{}
 		for _, a := range arguments {
 			properties[a] = map[string]any{}
 		}
-		return must.Value(json.Marshal(map[string]any{"name": "x", "inputSchema": map[string]any{"properties": properties}}))(t)
-	}
-	type server struct {
-		name string
-		raw  json.RawMessage
+		return []string{string(must.Value(json.Marshal(map[string]any{"name": "x", "inputSchema": map[string]any{"properties": properties}}))(t))}
 	}
 	tests := map[string]struct {
 		servers []server
@@ -58,39 +49,25 @@ func TestTheServerForATool(t *testing.T) {
 		want    []string // server and score, the likeliest first
 		chosen  bool
 	}{
-		"one server is it":                       {[]server{{"a", tool()}, {"b", nil}}, nil, ``, []string{"a 0.9"}, true},
-		"the order alone does not decide":        {[]server{{"a", tool()}, {"b", tool()}}, nil, ``, []string{"b 1", "a 0.9"}, false},
-		"two places apart it does":               {[]server{{"a", tool()}, {"b", nil}, {"c", tool()}}, nil, ``, []string{"c 1", "a 0.8"}, true},
-		"the one called lately is taken":         {[]server{{"a", tool()}, {"b", tool()}}, []string{"a"}, ``, []string{"a 1.2", "b 1"}, true},
-		"both called lately are equal again":     {[]server{{"a", tool()}, {"b", tool()}}, []string{"a", "b"}, ``, []string{"b 1.3", "a 1.2"}, false},
-		"the one with the arguments is nearer":   {[]server{{"a", tool("p", "q")}, {"b", tool("p")}}, nil, `{"p":1,"q":2}`, []string{"b 1.1", "a 1.1"}, false},
-		"all arguments and the place decide":     {[]server{{"a", tool("r")}, {"b", tool("p", "q")}}, nil, `{"p":1,"q":2}`, []string{"b 1.2", "a 0.9"}, true},
-		"far down the order there is no less":    {append(make([]server, 0), server{"a", tool()}, server{"b", tool()}, server{"c", nil}, server{"d", nil}, server{"e", nil}, server{"f", nil}, server{"g", nil}, server{"h", nil}, server{"i", nil}, server{"j", nil}, server{"k", nil}, server{"l", nil}), nil, ``, []string{"b 0.1", "a 0.1"}, false},
-		"no server has it":                       {[]server{{"a", nil}}, nil, ``, nil, false},
-		"an argument that is no object is none":  {[]server{{"a", tool("p")}, {"b", nil}}, nil, `"p"`, []string{"a 0.9"}, true},
-		"a tool with an odd schema is a tool":    {[]server{{"a", json.RawMessage(`{"name":"x","inputSchema":7}`)}}, nil, `{"p":1}`, []string{"a 1"}, true},
-		"a gap of exactly the bound decides":     {[]server{{"a", tool("p", "q")}, {"b", tool("p", "q", "s")}}, nil, `{"p":1,"q":1,"s":1,"t":1}`, []string{"b 1.15", "a 1"}, true},
-		"a gap of a little less does not decide": {[]server{{"a", tool("p")}, {"b", tool("p", "q")}}, nil, `{"p":1,"q":1,"s":1,"t":1,"u":1}`, []string{"b 1.08", "a 0.94"}, false},
+		"one server is it":                       {[]server{{"a", "", tool()}, {"b", "", nil}}, nil, ``, []string{"a 0.9"}, true},
+		"the order alone does not decide":        {[]server{{"a", "", tool()}, {"b", "", tool()}}, nil, ``, []string{"b 1", "a 0.9"}, false},
+		"two places apart it does":               {[]server{{"a", "", tool()}, {"b", "", nil}, {"c", "", tool()}}, nil, ``, []string{"c 1", "a 0.8"}, true},
+		"the one called lately is taken":         {[]server{{"a", "", tool()}, {"b", "", tool()}}, []string{"a"}, ``, []string{"a 1.2", "b 1"}, true},
+		"both called lately are equal again":     {[]server{{"a", "", tool()}, {"b", "", tool()}}, []string{"a", "", "b"}, ``, []string{"b 1.3", "a 1.2"}, false},
+		"the one with the arguments is nearer":   {[]server{{"a", "", tool("p", "q")}, {"b", "", tool("p")}}, nil, `{"p":1,"q":2}`, []string{"b 1.1", "a 1.1"}, false},
+		"all arguments and the place decide":     {[]server{{"a", "", tool("r")}, {"b", "", tool("p", "q")}}, nil, `{"p":1,"q":2}`, []string{"b 1.2", "a 0.9"}, true},
+		"far down the order there is no less":    {append(make([]server, 0), server{"a", "", tool()}, server{"b", "", tool()}, server{"c", "", nil}, server{"d", "", nil}, server{"e", "", nil}, server{"f", "", nil}, server{"g", "", nil}, server{"h", "", nil}, server{"i", "", nil}, server{"j", "", nil}, server{"k", "", nil}, server{"l", "", nil}), nil, ``, []string{"b 0.1", "a 0.1"}, false},
+		"no server has it":                       {[]server{{"a", "", nil}}, nil, ``, nil, false},
+		"an argument that is no object is none":  {[]server{{"a", "", tool("p")}, {"b", "", nil}}, nil, `"p"`, []string{"a 0.9"}, true},
+		"a tool with an odd schema is a tool":    {[]server{{"a", "", []string{`{"name":"x","inputSchema":7}`}}}, nil, `{"p":1}`, []string{"a 1"}, true},
+		"a gap of exactly the bound decides":     {[]server{{"a", "", tool("p", "q")}, {"b", "", tool("p", "q", "s")}}, nil, `{"p":1,"q":1,"s":1,"t":1}`, []string{"b 1.15", "a 1"}, true},
+		"a gap of a little less does not decide": {[]server{{"a", "", tool("p")}, {"b", "", tool("p", "q")}}, nil, `{"p":1,"q":1,"s":1,"t":1,"u":1}`, []string{"b 1.08", "a 0.94"}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			lists := &serverlists.Catalog{Lists: map[string][]serverlists.Entry{}}
-			var upstreams []*upstream.Server
-			b := New(Host{
-				Servers:    func() []*upstream.Server { return upstreams },
-				Catalog:    func() *serverlists.Catalog { return lists },
-				AwaitStart: func(_ context.Context, starting func() bool) { starting() },
-			})
+			b := newRouter(t, nil, tt.servers...)
 			for _, server := range tt.recent {
 				b.remember(server)
-			}
-			for _, s := range tt.servers {
-				u := &upstream.Server{Config: mcpserver.Server{Name: s.name}}
-				upstreams = append(upstreams, u)
-				if s.raw != nil {
-					e := serverlists.Entry{ServerName: s.name, Original: "x", Raw: s.raw, Server: u}
-					lists.Lists[methods.ListTools] = append(lists.Lists[methods.ListTools], e)
-				}
 			}
 			w := call{Tool: "x", Params: json.RawMessage(tt.params)}
 			var got []string
