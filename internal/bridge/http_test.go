@@ -93,6 +93,44 @@ func TestHTTPRules(t *testing.T) {
 	}
 }
 
+// TestWhatNeedsASessionIsRefusedWithoutOne sends what only a session can answer
+// in every form that might pass for a modern request.
+func TestWhatNeedsASessionIsRefusedWithoutOne(t *testing.T) {
+	t.Parallel()
+	upstream := serveMCP(t, echoServer("one"), "legacy")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	forms := map[string]struct {
+		meta, header, says string
+	}{
+		"a legacy version in the metadata":           {`"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}`, "2025-11-25", "session_missing"},
+		"an empty version":                           {`"_meta":{"io.modelcontextprotocol/protocolVersion":""}`, "2025-11-25", "session_missing"},
+		"a version that is no text":                  {`"_meta":{"io.modelcontextprotocol/protocolVersion":1}`, "2025-11-25", "session_missing"},
+		"a modern version under a name in capitals":  {`"_META":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, "2025-11-25", "-32601"},
+		"the same without a version header":          {`"_META":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, "", "-32601"},
+		"a modern header beside the legacy metadata": {`"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}`, "2026-07-28", "-32020"},
+	}
+	params := map[string]string{
+		"logging/setLevel":      `"level":"info"`,
+		"resources/subscribe":   `"uri":"file:///a"`,
+		"resources/unsubscribe": `"uri":"file:///a"`,
+	}
+	for name, form := range forms {
+		for method, p := range params {
+			t.Run(method+" with "+name, func(t *testing.T) {
+				header := map[string]string{"Mcp-Method": method}
+				if form.header != "" {
+					header["Mcp-Protocol-Version"] = form.header
+				}
+				_, body := r.do(t, "POST", r.url, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s,%s}}`, method, p, form.meta), header)
+				if !strings.Contains(body, form.says) {
+					t.Errorf("answer = %q, want %s", body, form.says)
+				}
+			})
+		}
+	}
+}
+
 // TestEqualIDsNeverMix has many clients send the same id at once, in both eras.
 func TestEqualIDsNeverMix(t *testing.T) {
 	t.Parallel()
