@@ -95,22 +95,3 @@ func TestAClientIsAskedOnlyWhatItDeclares(t *testing.T) {
 		}
 	}
 }
-
-func TestADigestIsThatOfWhatIsAskedFor(t *testing.T) {
-	t.Parallel()
-	call := func(name, arguments string) *Request {
-		return &Request{Method: methods.CallTool, Params: &mcp.CallToolParamsRaw{Name: name, Arguments: json.RawMessage(arguments)}}
-	}
-	own := call("t", `{"a":1, "b":[2]}`).Digest("one")
-	if call("t", `{"b":[2],"a":1}`).Digest("one") != own {
-		t.Error("the same call in another form has another digest")
-	}
-	for name, other := range map[string][32]byte{
-		"other arguments": call("t", `{"a":1,"b":[3]}`).Digest("one"), "another tool": call("u", `{"a":1,"b":[2]}`).Digest("one"), "another server": call("t", `{"a":1,"b":[2]}`).Digest("two"),
-		"a prompt": (&Request{Method: methods.GetPrompt, Params: &mcp.GetPromptParams{Name: "t"}}).Digest("one"),
-	} {
-		if other == own {
-			t.Errorf("%s has the same digest", name)
-		}
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -52,15 +53,36 @@ func newHouse(t *testing.T, tools ...tool) *house {
 	t.Helper()
 	h := &house{tools: tools}
 	h.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.handler.Load().ServeHTTP(w, r) }))
+	var open sync.WaitGroup // the client's connections
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		open.Add(1)
+		return closing{conn, sync.OnceFunc(open.Done)}, nil
+	}
 	// A connection that is kept may be one to the former process.
-	h.url, h.http = h.front.URL+"/mcp", &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	h.url, h.http = h.front.URL+"/mcp", &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	h.move(t)
 	t.Cleanup(func() {
 		h.front.CloseClientConnections()
 		h.close()
 		h.front.Close()
+		open.Wait()
 	})
 	return h
+}
+
+// closing is a connection that tells of its end.
+type closing struct {
+	net.Conn
+	closed func()
+}
+
+func (c closing) Close() error {
+	defer c.closed()
+	return c.Conn.Close()
 }
 
 // move starts a new process in the place of the former one, of which only the keys remain.

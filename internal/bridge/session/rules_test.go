@@ -4,12 +4,10 @@
 package session
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 )
@@ -115,34 +113,4 @@ func TestTheRulesOfHTTPAndSSE(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestADrainWaitsForTheCallsThatAreInFlight(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var calls Calls
-		post := calls.count(&calls.posts)
-		posted, ok := calls.AddPosted()
-		if !ok || calls.InFlight() != 1 {
-			t.Errorf("%d in flight with a call in its POST, want one", calls.InFlight())
-		}
-		own := calls.add()
-		left := make(chan int, 1)
-		go func() { left <- calls.Wait(t.Context()) }()
-		post()
-		own()
-		synctest.Wait()
-		if len(left) != 0 || calls.InFlight() != 1 || calls.OpenPosts() != 0 {
-			t.Errorf("the drain has ended: %d, in flight %d, POSTs %d; want one call without its POST", len(left), calls.InFlight(), calls.OpenPosts())
-		}
-		now, cancel := context.WithCancel(t.Context())
-		cancel()
-		if n := calls.Wait(now); n != 1 {
-			t.Errorf("a drain without time leaves %d, want one", n)
-		}
-		posted()
-		if n := <-left; n != 0 || calls.Served() != 2 {
-			t.Errorf("the drain leaves %d, served %d; want none and 2", n, calls.Served())
-		}
-	})
 }

@@ -108,7 +108,7 @@ func TestACallCanBeResumed(t *testing.T) {
 }
 
 // TestALostAnswerIsSentAgain asks for what comes after the first event of a call
-// that has ended.
+// that has ended, and then has many calls of the session cross.
 func TestALostAnswerIsSentAgain(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t,
@@ -128,6 +128,19 @@ func TestALostAnswerIsSentAgain(t *testing.T) {
 			t.Errorf("%s: what came after the first event is %q, and again %q", tool, after, again)
 		}
 	}
+	delete(header, "Last-Event-Id")
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			for n := range 30 {
+				id, tool := fmt.Sprint(worker*1000+n), []string{"plain", "log", "none"}[(worker+n)%3]
+				if _, answer := h.do(t, "POST", h.url, toolCall(id, tool), header); !strings.Contains(answer, `"id":`+id+`,`) || strings.Count(answer, `"id":`) != 1 {
+					t.Errorf("call %s of %s is answered with %.200s", id, tool, answer)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // newChatty starts a house whose tool says the given amount of what belongs to no request.
