@@ -154,15 +154,6 @@ func refusing(status int) func(http.ResponseWriter, *http.Request, sentMessage, 
 	}
 }
 
-// erring answers with a JSON-RPC error.
-func erring(text string) func(http.ResponseWriter, *http.Request, sentMessage, int) string {
-	return func(w http.ResponseWriter, _ *http.Request, m sentMessage, _ int) string {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%q}}`, m.ID, text)
-		return ""
-	}
-}
-
 // ways are the modes in which the tool t of the server one is called: what is
 // configured for a server holds in all of them.
 var ways = map[string]struct {

@@ -6,6 +6,7 @@ package toolrouter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -166,7 +167,7 @@ func TestACallGoesToItsServerWithTheHeadersOfItsArguments(t *testing.T) {
 	} {
 		q := &message.Request{Method: methods.CallTool, Header: map[string][]string{"X": {"y"}, "Mcp-Param-Region": {"us"}},
 			Params: &mcp.CallToolParamsRaw{Name: ToolName, Arguments: json.RawMessage(arguments), RequestState: "s"}}
-		if _, err := r.Call(t.Context(), q); err != error(refused) || got != want || len(q.Header) != 2 {
+		if _, err := r.Call(t.Context(), q); !errors.Is(err, refused) || got != want || len(q.Header) != 2 {
 			t.Errorf("%s: %v, called %s, want %s", arguments, err, got, want)
 		}
 	}
