@@ -71,6 +71,22 @@ func ReadIncoming(text []byte) (Incoming, bool) {
 	return m, true
 }
 
+// MethodIn returns the method in a text with one message. It reads no further: senders write the
+// parameters, which may be large, behind it. It returns false if there is none.
+func MethodIn(text []byte) (method string, ok bool) {
+	r := jsonscan.Open(text)
+	defer r.Close()
+	if !r.IsObject() {
+		return "", false
+	}
+	for name := range r.Members() {
+		if string(name) == "method" {
+			return jsonscan.Text(r.Raw()), true
+		}
+	}
+	return "", false
+}
+
 // BatchOf returns the messages of a batch, each in one line. It returns false for a text that is no
 // array.
 func BatchOf(text []byte) ([]json.RawMessage, bool) {

@@ -70,16 +70,18 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // missingSession answers a legacy request without a session.
 func missingSession(w http.ResponseWriter, id json.RawMessage) {
+	answerError(w, http.StatusBadRequest, id, map[string]any{
+		"code":    jsonrpc.CodeInvalidRequest,
+		"message": "the " + message.HeaderSessionID + " header is missing: initialize a session first",
+		"data":    map[string]string{"code": "session_missing"},
+	})
+}
+
+// answerError answers a message with a JSON-RPC error. id is nil for a message without one.
+func answerError(w http.ResponseWriter, status int, id json.RawMessage, fields map[string]any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
-	answer := map[string]any{
-		"jsonrpc": "2.0",
-		"error": map[string]any{
-			"code":    jsonrpc.CodeInvalidRequest,
-			"message": "the " + message.HeaderSessionID + " header is missing: initialize a session first",
-			"data":    map[string]string{"code": "session_missing"},
-		},
-	}
+	w.WriteHeader(status)
+	answer := map[string]any{"jsonrpc": "2.0", "error": fields}
 	if len(id) > 0 {
 		answer["id"] = id
 	}

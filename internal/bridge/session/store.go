@@ -21,7 +21,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
@@ -126,9 +125,11 @@ func (s *Store) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.stops(st, (*Session).posting)
-	if m, ok := message.ReadIncoming(body); ok && m.Request && !methods.Of(m.Method).FromClient() {
-		answerUnknown(w, m)
-		return
+	if method, ok := message.MethodIn(body); ok && !methods.Of(method).FromClient() {
+		if m, ok := message.ReadIncoming(body); ok && m.Request {
+			answerUnknown(w, m)
+			return
+		}
 	}
 	st.serve(w, r, body)
 }
@@ -141,11 +142,9 @@ func answerUnknown(w http.ResponseWriter, m message.Incoming) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(jsondoc.EncodeExact(map[string]any{
-		"jsonrpc": "2.0", "id": m.ID,
-		"error": map[string]any{"code": jsonrpc.CodeMethodNotFound, "message": fmt.Sprintf("method not found: %.80q", m.Method)},
-	}))
+	answerError(w, http.StatusOK, m.ID, map[string]any{
+		"code": jsonrpc.CodeMethodNotFound, "message": fmt.Sprintf("method not found: %.80q", m.Method),
+	})
 }
 
 // ReadPost reads the message in a client's POST. It returns false after it answered that there is
