@@ -25,7 +25,7 @@ type delivery struct {
 	set     *serverSet
 	clients *clientSet
 
-	// suspended and capable serve modern clients to which a legacy server may send requests.
+	// suspended and pool serve modern clients to which a legacy server may send requests.
 	suspended *inputrequired.SuspendedCalls
 	pool      *inputrequired.Pool
 }

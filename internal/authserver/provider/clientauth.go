@@ -102,7 +102,7 @@ func (c Config) prove(auth clientAuth, header http.Header, form url.Values) (str
 	return by, nil
 }
 
-// read returns what is asked for at each login, empty if there is none.
+// read returns what from returns, and an empty text if from is nil. It is called at each login.
 func read(from func() (string, error), what string) (string, error) {
 	if from == nil {
 		return "", nil
