@@ -84,10 +84,9 @@ func TestACallEndsInItsTime(t *testing.T) {
 	for era := range eraNames {
 		t.Run(era, func(t *testing.T) {
 			t.Parallel()
-			began, cancelled := make(chan struct{}, 1000), make(chan struct{}, 1000)
+			cancelled := make(chan struct{}, 1000)
 			s := emptyServer(nil)
 			rawTool(s, "t", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				began <- struct{}{}
 				<-ctx.Done()
 				cancelled <- struct{}{}
 				return nil, ctx.Err()
@@ -95,15 +94,14 @@ func TestACallEndsInItsTime(t *testing.T) {
 			server := served(t, "one", s, era)
 			server.Timeouts.Call = mcpserver.Duration(100 * time.Millisecond)
 			_, call := newWay(t, "direct, one server", era, server, Options{})
-			// On a busy machine the time may be over before the call is there.
-			eventually(t, "a call at the server", func() bool {
+			// On a busy machine the time may be over before the call is there, or while it is on its way.
+			eventually(t, "cancellation at the server", func() bool {
 				_, err := call(t.Context(), nil)
 				if rpc, ok := asRPC(err); !ok || rpc.Code != jsonrpc.CodeInternalError {
 					t.Errorf("error = %v", err)
 				}
-				return len(began) > 0
+				return len(cancelled) > 0
 			})
-			next(t, cancelled, "cancellation at the server")
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -50,6 +51,14 @@ func serveMCP(t *testing.T, s *mcp.Server, eraName string) *httptest.Server {
 // mcpHandler returns a handler of s that ends its sessions with the test, also
 // those of which nobody said that they end.
 func mcpHandler(t *testing.T, s *mcp.Server, eraName string) http.Handler {
+	// A cancellation that overtakes its request cancels nothing. Such a request ends with the test.
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			ctx, cancel := egress.FollowContext(ctx, t.Context())
+			defer cancel()
+			return next(ctx, method, req)
+		}
+	})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
 		Stateless:                    eraName == "modern",
 		PropagateRequestCancellation: true,
