@@ -31,6 +31,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
@@ -152,7 +153,7 @@ func (b *Bridge) newServerOf(s mcpserver.Server) *upstream.Server {
 		runs = runs.AfterFetch(fetch)
 	}
 	watch := b.options.Suspects
-	counted := func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
+	counted := func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
 		return watch.Program(s.Name, runs(p, l, log))
 	}
 	return upstream.New(b.life.ctx, s, upstream.Options{

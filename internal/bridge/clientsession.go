@@ -111,7 +111,7 @@ func (s *clientSession) useConn(ctx context.Context, up *upstreamBinding, l *ups
 		return false
 	}
 	if level != "" && l.Era == message.Legacy {
-		_, _ = l.Call(ctx, methods.SetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
+		_, _ = l.Call(ctx, methods.SetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)}, nil)
 	}
 	for uri := range up.subscribed {
 		_ = l.Subscribe(ctx, uri, true)
@@ -196,7 +196,7 @@ func (s *clientSession) rootsChanged(ctx context.Context, q *message.Request) {
 	for _, l := range s.links() {
 		if l.Era == message.Legacy && !l.Shared {
 			ctx, cancel := egress.FollowContext(l.GraceContext(), ctx)
-			_, _ = l.Call(ctx, methods.RootsChanged, q.Outgoing(q.Meta).OnWire(q))
+			_ = l.Notify(ctx, methods.RootsChanged, q.Outgoing(q.Meta).OnWire(q))
 			cancel()
 		}
 	}

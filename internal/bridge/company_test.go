@@ -138,7 +138,7 @@ func TestAProgramsQuestionGoesToNoOtherClient(t *testing.T) {
 			c.ask["ann"] <- struct{}{}
 			want := "ann on it <nil>"
 			if tt.ann.ElicitationHandler == nil {
-				want = `<nil> calling "elicitation/create": method not found: "elicitation/create"`
+				want = `<nil> calling "elicitation/create": method "elicitation/create" is not supported`
 			}
 			if got := next(t, c.told, "what the program is told"); got != want {
 				t.Errorf("alone, the program is told %s, want %s", got, want)

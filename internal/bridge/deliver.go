@@ -108,9 +108,6 @@ func (d *delivery) sendOnce(ctx context.Context, q *message.Request, l *upstream
 		if failure := x.Delivery.Failure(); failure != nil {
 			return inputrequired.Outcome{Err: failure}
 		}
-		if err == nil {
-			return inputrequired.Outcome{Err: fault.ErrUnreadable}
-		}
 		if fault.ConnectionLost(err) {
 			l.Life.Retire()
 		}
@@ -127,12 +124,11 @@ func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.C
 	if x.Log.Filter {
 		l.Audience.RaiseLogLevel(ctx, x.Log.Level)
 	}
-	ctx = context.WithValue(ctx, inflight.CallKey{}, x)
 	var err error
 	if q.Era == message.Legacy && l.Era == message.Modern {
 		err = inputrequired.Converse(ctx, q, l, x, params)
 	} else {
-		_, err = l.Call(ctx, q.Method, params.OnWire(q))
+		_, err = l.Call(ctx, q.Method, params.OnWire(q), x)
 	}
 	if err != nil && errors.Is(context.Cause(ctx), fault.ErrStale) {
 		return fault.ErrStale

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -103,7 +104,7 @@ func TestAnInvalidAnswerFailsItsCallAtOnce(t *testing.T) {
 					}
 					answer := call(tt.format)
 					_ = json.Unmarshal(answer["error"], &failure)
-					if failure.Code != -32603 || failure.Data.Code != message.CodeAnswerInvalid || !strings.HasSuffix(failure.Message, tt.says) {
+					if failure.Code != -32603 || failure.Data.Code != rpc.CodeAnswerInvalid || !strings.HasSuffix(failure.Message, tt.says) {
 						t.Errorf("%s: the answer is %s %s, want %q", name, answer["result"], answer["error"], tt.says)
 					}
 				}

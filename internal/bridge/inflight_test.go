@@ -178,7 +178,7 @@ func TestAServerThatMayNotAskIsToldSoWhenItsSecretChanges(t *testing.T) {
 	r.bridge.UseSecrets(secretsOf("r2", "TOKEN", "second-token"))
 	connected(t, r.bridge)
 	close(changed)
-	if got := next(t, answers, "answer"); !strings.Contains(got, "method not found") {
+	if got := next(t, answers, "answer"); !strings.Contains(got, `"roots/list" is not supported`) {
 		t.Errorf("answer = %s, want that the server was refused", got)
 	}
 	next(t, w.ended, "end of the connection after the call")

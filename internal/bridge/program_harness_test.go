@@ -18,9 +18,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/programs"
 )
 
 // kinds are the transports of servers.
@@ -93,17 +95,17 @@ func newMemoryProgram(t *testing.T, s *mcp.Server, eraName string) *memoryProgra
 }
 
 // runMemory runs the programs of tests.
-func runMemory(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
+func runMemory(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
 	if found, ok := memoryPrograms.Load(p.Command[0]); ok {
 		return found.(interface {
-			transport(l stdio.Launch) mcp.Transport
-		}).transport(l)
+			connect(l stdio.Launch) client.Dialer
+		}).connect(l)
 	}
 	return credential.RunProgram(p, l, log)
 }
 
-func (p *memoryProgram) transport(l stdio.Launch) mcp.Transport {
-	return &memoryTransport{program: p, launch: l}
+func (p *memoryProgram) connect(l stdio.Launch) client.Dialer {
+	return programs.Over(&memoryTransport{program: p, launch: l})
 }
 
 type memoryTransport struct {

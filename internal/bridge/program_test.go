@@ -20,14 +20,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/programs"
 )
 
 // beProgram is a server over stdio. It returns the exit code of its process.
@@ -88,10 +90,9 @@ func tell(t *testing.T, client *mcp.ClientSession, tool string, arguments any) s
 // pipedProgram is a server over stdio in this process.
 type pipedProgram struct{ what string }
 
-func (p *pipedProgram) transport(stdio.Launch) mcp.Transport { return p }
+func (p *pipedProgram) connect(stdio.Launch) client.Dialer { return p.start }
 
-// Connect implements mcp.Transport.
-func (p *pipedProgram) Connect(ctx context.Context) (mcp.Connection, error) {
+func (p *pipedProgram) start(context.Context) (client.Stream, error) {
 	toProgram, fromBridge := io.Pipe()
 	toBridge, fromProgram := io.Pipe()
 	go func() {
@@ -99,7 +100,7 @@ func (p *pipedProgram) Connect(ctx context.Context) (mcp.Connection, error) {
 		_ = toProgram.Close()
 		_ = fromProgram.Close()
 	}()
-	return (&mcp.IOTransport{Reader: toBridge, Writer: fromBridge}).Connect(ctx)
+	return programs.Lines(toBridge, fromBridge), nil
 }
 
 // TestAProgramThatKnowsOnlyTheOldProtocolWorks has programs that do something
@@ -267,21 +268,14 @@ type lateProgram struct {
 	there atomic.Bool
 }
 
-func (p *lateProgram) transport(l stdio.Launch) mcp.Transport {
-	return &lateTransport{program: p, next: p.memoryProgram.transport(l)}
-}
-
-type lateTransport struct {
-	program *lateProgram
-	next    mcp.Transport
-}
-
-// Connect implements mcp.Transport.
-func (l *lateTransport) Connect(ctx context.Context) (mcp.Connection, error) {
-	if !l.program.there.Swap(true) {
-		return nil, stdio.ErrNoShim
+func (p *lateProgram) connect(l stdio.Launch) client.Dialer {
+	next := p.memoryProgram.connect(l)
+	return func(ctx context.Context) (client.Stream, error) {
+		if !p.there.Swap(true) {
+			return nil, stdio.ErrNoShim
+		}
+		return next(ctx)
 	}
-	return l.next.Connect(ctx)
 }
 
 func TestAContainerThatIsNotThereYetSaysNothingOfItsProgram(t *testing.T) {

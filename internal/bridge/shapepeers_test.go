@@ -22,8 +22,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/programs"
 )
 
 // rpcText is a JSON-RPC message whose parts are as they were sent.
@@ -281,16 +283,13 @@ func (s *mirror) heard(c *mirrorConn, text []byte) {
 	}
 }
 
-func (s *mirror) transport(stdio.Launch) mcp.Transport { return (*mirrorTransport)(s) }
+func (s *mirror) connect(stdio.Launch) client.Dialer { return s.asProgram }
 
-type mirrorTransport mirror
-
-// Connect implements mcp.Transport.
-func (s *mirrorTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+func (s *mirror) asProgram(context.Context) (client.Stream, error) {
 	toServer, ours := io.Pipe()
 	theirs, toClient := io.Pipe()
 	said := make(chan string, 1000)
-	c := (*mirror)(s).open(func(text string) { said <- text })
+	c := s.open(func(text string) { said <- text })
 	gone := make(chan struct{})
 	go func() {
 		defer func() { _ = toClient.Close() }()
@@ -310,10 +309,10 @@ func (s *mirrorTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 			if err != nil {
 				return
 			}
-			(*mirror)(s).heard(c, line)
+			s.heard(c, line)
 		}
 	}()
-	return (&mcp.IOTransport{Reader: theirs, Writer: ours}).Connect(ctx)
+	return programs.Lines(theirs, ours), nil
 }
 
 // shapeClient is a client that says what a test says, in one era, over one transport.

@@ -22,10 +22,12 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/pipes"
+	"github.com/hostedbridge/hostedbridge/test/programs"
 )
 
 // newBubbleRig starts a bridge before programs of this process, for clients over HTTP within a bubble.
@@ -59,7 +61,7 @@ type slowProgram struct {
 	server *mcp.Server
 }
 
-func (p *slowProgram) transport(stdio.Launch) mcp.Transport { return p }
+func (p *slowProgram) connect(stdio.Launch) client.Dialer { return programs.Over(p) }
 
 // Connect implements mcp.Transport.
 func (p *slowProgram) Connect(ctx context.Context) (mcp.Connection, error) {

@@ -24,13 +24,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/programs"
 )
 
 // received is a message that a scripted server was sent.
@@ -85,12 +87,9 @@ func (s *dialogue) serve(t *testing.T, kind mcpserver.Transport) mcpserver.Serve
 	return mcpserver.Server{Name: "one", Transport: kind, Program: &mcpserver.Program{Command: []string{t.Name()}}}
 }
 
-func (s *dialogue) transport(stdio.Launch) mcp.Transport { return (*dialogueTransport)(s) }
+func (s *dialogue) connect(stdio.Launch) client.Dialer { return s.start }
 
-type dialogueTransport dialogue
-
-// Connect implements mcp.Transport.
-func (s *dialogueTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+func (s *dialogue) start(context.Context) (client.Stream, error) {
 	s.opened.Add(1)
 	toServer, ours := io.Pipe()
 	theirs, toClient := io.Pipe()
@@ -109,11 +108,11 @@ func (s *dialogueTransport) Connect(ctx context.Context) (mcp.Connection, error)
 			}
 			var m received
 			if json.Unmarshal(line, &m) == nil {
-				(*dialogue)(s).heard(m, say)
+				s.heard(m, say)
 			}
 		}
 	}()
-	return (&mcp.IOTransport{Reader: theirs, Writer: ours}).Connect(ctx)
+	return programs.Lines(theirs, ours), nil
 }
 
 func (s *dialogue) overSSE(t *testing.T) *httptest.Server {

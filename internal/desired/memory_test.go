@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )

@@ -7,9 +7,8 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
@@ -19,26 +18,16 @@ type FetchBundle func(ctx context.Context, b mcpserver.Bundle) error
 
 // AfterFetch returns a runner that starts a program once the pod has its files.
 func (r Runner) AfterFetch(fetch FetchBundle) Runner {
-	return func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
+	return func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
 		next := r(p, l, log)
 		if p.Bundle == nil {
 			return next
 		}
-		return &fetchedTransport{next: next, program: l.Server, fetch: func(ctx context.Context) error { return fetch(ctx, *p.Bundle) }}
+		return func(ctx context.Context) (client.Stream, error) {
+			if err := fetch(ctx, *p.Bundle); err != nil {
+				return nil, &stdio.ProgramError{Program: l.Server, Reason: "cannot be started: " + err.Error()}
+			}
+			return next(ctx)
+		}
 	}
-}
-
-// fetchedTransport fetches the files of a program before it starts the program.
-type fetchedTransport struct {
-	next    mcp.Transport
-	program string
-	fetch   func(ctx context.Context) error
-}
-
-// Connect implements mcp.Transport.
-func (t *fetchedTransport) Connect(ctx context.Context) (mcp.Connection, error) {
-	if err := t.fetch(ctx); err != nil {
-		return nil, &stdio.ProgramError{Program: t.program, Reason: "cannot be started: " + err.Error()}
-	}
-	return t.next.Connect(ctx) //nolint:wrapcheck // It is the transport's own error.
 }

@@ -13,12 +13,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
@@ -51,7 +50,7 @@ type Grant struct {
 	// once it was started.
 	launch   stdio.Launch
 	once     sync.Once
-	running  mcp.Transport
+	running  client.Dialer
 	Redactor secret.Redactor
 	// Life ends when a new grant replaces this one.
 	Life context.Context

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -17,7 +18,9 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/programs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -107,27 +110,28 @@ func TestAProgramStartsWithItsSecretsOnceItsFilesAreThere(t *testing.T) {
 	var launches []stdio.Launch
 	near, _ := mcp.NewInMemoryTransports()
 	var fetched error
-	run := Runner(func(_ *mcpserver.Program, l stdio.Launch, _ *slog.Logger) mcp.Transport {
+	run := Runner(func(_ *mcpserver.Program, l stdio.Launch, _ *slog.Logger) client.Dialer {
 		launches = append(launches, l)
-		return near
+		return programs.Over(near)
 	}).AfterFetch(func(context.Context, mcpserver.Bundle) error { return fetched })
 	first, again := g.Program(run, program, nil), g.Program(run, program, nil)
 	want := []stdio.Launch{{
 		Server: "one", Command: []string{"one", "--token=a-token", "--config", "${CONFIG_DIR}/settings.json"}, Env: []string{"X=$none a-token"}, Dir: "/work",
 		Files: []stdio.File{{Name: "settings.json", Content: []byte(`{"token":"a-token","more":{"a":"line\n"}}`)}}, Secrets: []string{"a-token", `{"a":"line\n"}`},
 	}}
-	if diff := cmp.Diff(want, launches, cmpopts.IgnoreUnexported(stdio.Launch{})); diff != "" || first != again {
+	if diff := cmp.Diff(want, launches, cmpopts.IgnoreUnexported(stdio.Launch{})); diff != "" || reflect.ValueOf(first) != reflect.ValueOf(again) {
 		t.Errorf("launches (-want +got):\n%s", diff)
 	}
 	fetched = errors.New("no room")
-	if _, err := first.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), `"one" cannot be started: no room`) {
+	if _, err := first(t.Context()); err == nil || !strings.Contains(err.Error(), `"one" cannot be started: no room`) {
 		t.Errorf("without its files: %v", err)
 	}
 	fetched = nil
-	if conn, err := first.Connect(t.Context()); err != nil || conn.Close() != nil {
+	if conn, err := first(t.Context()); err != nil || conn.Close() != nil {
 		t.Errorf("with its files: %v", err)
 	}
-	if run(&mcpserver.Program{}, stdio.Launch{}, nil) != mcp.Transport(near) {
-		t.Error("a program without a bundle waits for files")
+	fetched = errors.New("no room")
+	if conn, err := run(&mcpserver.Program{}, stdio.Launch{}, nil)(t.Context()); err != nil || conn.Close() != nil {
+		t.Errorf("a program without a bundle waits for files: %v", err)
 	}
 }

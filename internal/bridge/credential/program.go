@@ -8,29 +8,28 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
 
 // Runner returns the transport to a program. The program starts when the transport connects.
-type Runner func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) mcp.Transport
+type Runner func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) client.Dialer
 
 // RunProgram runs a real program.
-func RunProgram(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
+func RunProgram(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
 	if p.Socket != "" {
-		return programio.Transport(stdio.Shim(p.Socket, l), l, log)
+		return programio.Dialer(stdio.Shim(p.Socket, l), l, log)
 	}
-	return programio.Transport(stdio.Child(l, log), l, log)
+	return programio.Dialer(stdio.Child(l, log), l, log)
 }
 
 // Program returns the transport to the server's program. All connections of the grant share it,
 // because it remembers in which format the program writes.
-func (g *Grant) Program(run Runner, p *mcpserver.Program, log *slog.Logger) mcp.Transport {
+func (g *Grant) Program(run Runner, p *mcpserver.Program, log *slog.Logger) client.Dialer {
 	g.once.Do(func() { g.running = run(p, g.launch, log) })
 	return g.running
 }

@@ -6,7 +6,6 @@ package egress
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -17,7 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/netguard"
 )
@@ -30,9 +28,6 @@ const (
 	// idleTimeout is shorter than the minute after which common load balancers silently drop an
 	// idle connection.
 	idleTimeout = 50 * time.Second
-	// streamPatience limits the time until a server starts its event stream. Some gateways hold
-	// back the stream's headers until the first event, which would block the connection for ever.
-	streamPatience = 5 * time.Second
 	// maxRedirects is enough for a trailing slash and a change of scheme.
 	maxRedirects = 2
 )
@@ -192,69 +187,7 @@ func (c *ConfinedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, ErrElsewhere
 	}
-	resp, err := c.Next.RoundTrip(r)
-	if err == nil && r.Method == http.MethodGet && resp.StatusCode == http.StatusOK {
-		resp.Body = eventstream.NewReader(resp.Body, func(message []byte) []byte { return message })
-	}
-	return resp, err
-}
-
-// StreamDeadline answers for a server that does not start its event stream in time: it reports
-// that the server has no stream.
-type StreamDeadline struct {
-	Next http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (p *StreamDeadline) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet {
-		return p.Next.RoundTrip(r)
-	}
-	ctx, cancel := context.WithCancel(r.Context())
-	var late atomic.Bool
-	timer := time.AfterFunc(streamPatience, func() {
-		late.Store(true)
-		cancel()
-	})
-	resp, err := p.Next.RoundTrip(r.WithContext(ctx))
-	if !timer.Stop() && late.Load() && r.Context().Err() == nil {
-		if err == nil {
-			_ = resp.Body.Close()
-		}
-		cancel()
-		return noStream(r), nil
-	}
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	resp.Body = &CancelledBody{resp.Body, cancel}
-	return resp, nil
-}
-
-func noStream(r *http.Request) *http.Response {
-	return &http.Response{
-		StatusCode: http.StatusMethodNotAllowed,
-		Status:     "405 Method Not Allowed",
-		Proto:      "HTTP/1.1",
-		ProtoMajor: 1,
-		ProtoMinor: 1,
-		Header:     http.Header{},
-		Body:       http.NoBody,
-		Request:    r,
-	}
-}
-
-// CancelledBody cancels its request's context when it is closed.
-type CancelledBody struct {
-	io.ReadCloser
-	Cancel context.CancelFunc
-}
-
-// Close implements io.Closer.
-func (b *CancelledBody) Close() error {
-	defer b.Cancel()
-	return b.ReadCloser.Close()
+	return c.Next.RoundTrip(r)
 }
 
 // FollowContext returns a context with the values of parent that also ends when trigger ends.

@@ -17,13 +17,13 @@ import (
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
@@ -34,10 +34,6 @@ func LoginRequired(err error) *oauth.Error {
 	}
 	return nil
 }
-
-// ErrUnreadable says that the SDK got an answer that the observer could not read. The server
-// carried out the request, so it is not sent again.
-var ErrUnreadable = errors.New("the server answered in a form that could not be read")
 
 // ErrEnded says that a program ended without a reason.
 var ErrEnded = errors.New("the program ended")
@@ -225,7 +221,7 @@ func IsMethodNotFound(err error) bool {
 
 // ConnectionLost reports whether err means that the connection is unusable.
 func ConnectionLost(err error) bool {
-	return errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, mcp.ErrConnectionClosed)
+	return errors.Is(err, client.ErrSessionMissing) || errors.Is(err, client.ErrClosed)
 }
 
 // unreached reports whether err occurred before there was a connection.
@@ -269,19 +265,13 @@ func Classify(err error) string {
 	return health.ReasonFailed
 }
 
-// RefusesCredentials reports whether err is the HTTP status 401 or 403 of a server. The SDK keeps
-// such a status only as the end of a text.
+// RefusesCredentials reports whether err is the HTTP status 401 or 403 of a server.
 func RefusesCredentials(err error) bool {
 	if err == nil || LoginRequired(err) != nil {
 		return false
 	}
-	text := err.Error()
-	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
-		if strings.HasSuffix(text, ": "+http.StatusText(status)) {
-			return true
-		}
-	}
-	return false
+	refused, ok := errors.AsType[*client.StatusError](err)
+	return ok && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) && refused.Said == nil
 }
 
 // refusedAddress returns why the bridge refused to connect to the address, or nil if the cause is

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
@@ -45,11 +45,11 @@ func TestWhatAnErrorSays(t *testing.T) {
 		"a server's error":             {sdk(-32000, "network timeout"), Reached, -32000, "network timeout", "", health.ReasonFailed},
 		"one with the code of the SDK": {sdk(-32005, "no"), Reached, -32005, "no", "", health.ReasonFailed},
 		"one with the text of the SDK": {sdk(-32000, "rejected by transport"), Reached, -32000, "rejected by transport", "", health.ReasonFailed},
-		"the SDK's transport":          {sdk(-32005, "rejected by transport"), Missed, -32603, failed + "calling: rejected by transport", upstream, health.ReasonFailed},
-		"the SDK's end":                {sdk(-32004, "server is closing"), Missed, -32603, failed + "calling: server is closing", upstream, health.ReasonFailed},
-		"the SDK's other end":          {sdk(-32003, "client is closing"), Missed, -32603, failed + "calling: client is closing", upstream, health.ReasonFailed},
-		"a lost session":               {mcp.ErrSessionMissing, Missed, -32603, `server "one" is not available`, down, health.ReasonFailed},
-		"a lost connection":            {mcp.ErrConnectionClosed, Missed, -32603, `server "one" is not available`, down, health.ReasonFailed},
+		"the SDK's transport":          {sdk(-32005, "rejected by transport"), Undecided, -32603, failed + "calling: rejected by transport", upstream, health.ReasonFailed},
+		"the SDK's end":                {sdk(-32004, "server is closing"), Undecided, -32603, failed + "calling: server is closing", upstream, health.ReasonFailed},
+		"the SDK's other end":          {sdk(-32003, "client is closing"), Undecided, -32603, failed + "calling: client is closing", upstream, health.ReasonFailed},
+		"a lost session":               {client.ErrSessionMissing, Missed, -32603, `server "one" is not available`, down, health.ReasonFailed},
+		"a lost connection":            {client.ErrClosed, Missed, -32603, `server "one" is not available`, down, health.ReasonFailed},
 		"a closed port":                {dial(syscall.ECONNREFUSED), Missed, -32603, `server "one" is not available`, down, health.ReasonConnectionRefused},
 		"an unknown name":              {dial(&net.DNSError{}), Missed, -32603, `server "one" is not available`, down, health.ReasonNameNotResolved},
 		"a private address":            {dial(egress.ErrNotPublic), Missed, -32603, away + egress.ErrNotPublic.Error(), down, health.ReasonAddressRefused},
@@ -60,7 +60,6 @@ func TestWhatAnErrorSays(t *testing.T) {
 		"a text with an address":       {errors.New("at https://10.0.0.1/c4n4ry"), Undecided, -32603, failed + "the server could not be reached", upstream, health.ReasonFailed},
 		"silence":                      {context.DeadlineExceeded, Missed, -32603, failed + "the server did not answer in time", upstream, health.ReasonTimedOut},
 		"the configured time":          {ErrTimeout, Missed, -32603, failed + ErrTimeout.Error(), upstream, health.ReasonFailed},
-		"an unreadable answer":         {ErrUnreadable, Reached, -32603, failed + ErrUnreadable.Error(), upstream, health.ReasonFailed},
 		"other secrets":                {ErrStale, Undecided, -32603, failed + ErrStale.Error(), upstream, health.ReasonFailed},
 		"a cancelled request":          {context.Canceled, Undecided, -32603, "the request was cancelled", "", health.ReasonFailed},
 		"no login":                     {login, Undecided, -32603, `server "one" is not available`, down, health.ReasonLoginRequired},
@@ -68,17 +67,17 @@ func TestWhatAnErrorSays(t *testing.T) {
 			`server "one" is not available; the user has to log in at https://page.example`, `{"code":"upstream_unavailable","connectURL":"https://page.example","server":"one"}`, health.ReasonLoginRequired},
 		"out of service":           {&Unavailable{Server: "one", Reason: "withdrawn"}, Undecided, -32603, away + "withdrawn", down, health.ReasonFailed},
 		"not connected":            {&Unavailable{Server: "one"}, Missed, -32603, `server "one" is not available`, down, health.ReasonFailed},
-		"a refused token":          {errors.New("calling: Unauthorized: Unauthorized"), Undecided, -32603, failed + "calling: Unauthorized: Unauthorized", upstream, health.ReasonCredentialsRefused},
-		"a right that is missing":  {errors.New("calling: Forbidden"), Undecided, -32603, failed + "calling: Forbidden", upstream, health.ReasonCredentialsRefused},
+		"a refused token":          {&client.StatusError{Status: 401}, Undecided, -32603, failed + "the server answered with the HTTP status 401 Unauthorized", upstream, health.ReasonCredentialsRefused},
+		"a right that is missing":  {&client.StatusError{Status: 403}, Undecided, -32603, failed + "the server answered with the HTTP status 403 Forbidden", upstream, health.ReasonCredentialsRefused},
 		"one that speaks of it":    {errors.New("Forbidden fruit"), Undecided, -32603, failed + "Forbidden fruit", upstream, health.ReasonFailed},
 		"a server that starts":     {&Starting{Server: "one", For: 90 * time.Second}, Undecided, -32603, `server "one" is starting, 90 s so far: try again in 5 s`, `{"code":"upstream_unavailable","retryAfterSeconds":5,"server":"one"}`, health.ReasonFailed},
 		"one that is installed":    {&Starting{Server: "one", Reason: "installed"}, Undecided, -32603, `server "one" is not ready: installed, 0 s so far: try again in 5 s`, `{"code":"upstream_unavailable","retryAfterSeconds":5,"server":"one"}`, health.ReasonFailed},
-		"a status":                 {&Refused{Status: 429, Said: "a\nb", RetryAfter: 30 * time.Second}, Undecided, -32603, failed + `it answered HTTP 429 Too Many Requests and says "a\nb": try again in 30 s`, `{"code":"upstream_error","retryAfterSeconds":30,"server":"one","status":429}`, health.ReasonFailed},
+		"a status":                 {&Refused{Status: 429, Said: "a\nb", RetryAfter: 30 * time.Second}, Missed, -32603, failed + `it answered HTTP 429 Too Many Requests and says "a\nb": try again in 30 s`, `{"code":"upstream_error","retryAfterSeconds":30,"server":"one","status":429}`, health.ReasonFailed},
 		"a status without words":   {&Refused{Status: 500, Err: io.ErrUnexpectedEOF}, Missed, -32603, failed + `it answered HTTP 500 Internal Server Error`, `{"code":"upstream_error","server":"one","status":500}`, health.ReasonFailed},
-		"a long text":              {&Refused{Status: 500, Said: strings.Repeat("ä", 501)}, Undecided, -32603, failed + `it answered HTTP 500 Internal Server Error and says "` + strings.Repeat("ä", 500) + `"…`, `{"code":"upstream_error","server":"one","status":500}`, health.ReasonFailed},
-		"a session that ended":     {&SessionEnded{Err: errors.New("gone")}, Undecided, -32603, failed + "gone", upstream, health.ReasonFailed},
-		"a session that is denied": {&SessionEnded{Err: errors.New("gone"), Refused: true}, Missed, -32603, `server "one" is not available`, down, health.ReasonFailed},
-		"one that is denied in words": {&SessionEnded{Err: errors.New("gone"), Refused: true, Answer: &jsonrpc.Error{Code: -32001, Message: "no session"}},
+		"a long text":              {&Refused{Status: 500, Said: strings.Repeat("ä", 501)}, Missed, -32603, failed + `it answered HTTP 500 Internal Server Error and says "` + strings.Repeat("ä", 500) + `"…`, `{"code":"upstream_error","server":"one","status":500}`, health.ReasonFailed},
+		"a session that ended":     {&client.StatusError{Status: 410, Ended: true}, Undecided, -32603, failed + "the server answered with the HTTP status 410 Gone", upstream, health.ReasonFailed},
+		"a session that is denied": {&client.StatusError{Status: 404, Ended: true, Refused: true}, Missed, -32603, `server "one" is not available`, down, health.ReasonFailed},
+		"one that is denied in words": {&client.StatusError{Status: 404, Ended: true, Refused: true, Said: &jsonrpc.Error{Code: -32001, Message: "no session"}},
 			Reached, -32001, "no session", "", health.ReasonFailed},
 	} {
 		t.Run(name, func(t *testing.T) {

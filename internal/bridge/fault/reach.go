@@ -60,14 +60,14 @@ func DeliveryOf(ctx context.Context, err error) Delivery {
 // IsAnswer reports whether err is a server's answer.
 func IsAnswer(err error) bool {
 	var rpc *jsonrpc.Error
-	return errors.Is(err, ErrUnreadable) || errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc)
+	return errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc)
 }
 
 // transportRefused reports whether the SDK's transport failed the request: the network failed, or
 // the status was 429 or 500 to 504.
 func transportRefused(err error) bool {
-	var rpc *jsonrpc.Error
-	return errors.As(err, &rpc) && ofSDK(rpc)
+	refused, ok := errors.AsType[*Refused](err)
+	return ok && refused.Status != 0
 }
 
 // networkFailed reports whether the network failed.

@@ -8,38 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// SessionEnded says that a server answered a request as one of a session that has ended.
-type SessionEnded struct {
-	Err error
-	// Answer is the JSON-RPC error in the server's answer, nil if it has none.
-	Answer *jsonrpc.Error
-	// Refused says that the server does not know the session, so that it did nothing.
-	Refused bool
-}
-
-// Error implements error.
-func (e *SessionEnded) Error() string {
-	if e.Refused && e.Answer != nil {
-		return e.Answer.Message
-	}
-	return e.Err.Error()
-}
-
-// Unwrap serves errors.Is and errors.As.
-func (e *SessionEnded) Unwrap() []error {
-	switch {
-	case !e.Refused:
-		return []error{e.Err}
-	case e.Answer != nil:
-		return []error{e.Answer, mcp.ErrSessionMissing}
-	}
-	return []error{mcp.ErrSessionMissing}
-}
 
 // Refused is an HTTP status of a server in place of an answer.
 type Refused struct {

@@ -7,11 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
@@ -44,15 +45,12 @@ func NewAskLimit() *AskLimit { return &AskLimit{answering: make(chan struct{}, m
 
 // Asked are the messages of a server on one connection that the bridge has not dealt with yet.
 type Asked struct {
-	// Questions are the open ones that the server may cancel.
-	Questions Questions
-
 	limit *AskLimit
 	ended chan struct{}
 
 	mu    sync.Mutex
-	open  map[string]bool // the requests by id; true for questions to clients
-	notes []int           // the units of the notifications, in order
+	open  map[string]*OpenRequest // by id
+	notes []int                   // the units of the notifications, in order
 	units int
 	room  chan struct{} // closed when there is room for notifications again; nil while nobody waits
 	// stalled says that no client took a notification for noteStall.
@@ -60,60 +58,95 @@ type Asked struct {
 	over    bool
 }
 
-// NewAsked returns the messages of a new connection.
-func NewAsked(limit *AskLimit) *Asked {
-	return &Asked{limit: limit, ended: make(chan struct{}), open: map[string]bool{}}
+// OpenRequest is a request of a server that waits for its answer.
+type OpenRequest struct {
+	// Ctx ends when the server cancels the request.
+	Ctx context.Context //nolint:containedctx // It is that of the request.
+	// Withdrawal says in which words the server cancelled the request.
+	Withdrawal message.Withdrawal
+	// Refused says that the server asks too many questions at once.
+	Refused bool
+
+	key      string
+	cancel   context.CancelFunc
+	question bool // whether it counts as a question
 }
 
-// ErrRepeated says that a request has the id of one that waits for its answer. The SDK answers
-// neither, so it does not get the second.
+// NewAsked returns the messages of a new connection.
+func NewAsked(limit *AskLimit) *Asked {
+	return &Asked{limit: limit, ended: make(chan struct{}), open: map[string]*OpenRequest{}}
+}
+
+// Ended is closed when the connection has ended.
+func (a *Asked) Ended() <-chan struct{} { return a.ended }
+
+// ErrRepeated says that a request has the id of one that waits for its answer. It gets no answer, since the
+// server could not tell whose it is.
 var ErrRepeated = errors.New("a request with this id waits for its answer already")
 
-// Enter counts a request of the server until Leave is called with its id. It waits while the
-// bridge answers many others. refused says that the server asks too many questions at once.
-func (a *Asked) Enter(ctx context.Context, id, method string) (refused bool, err error) {
-	if a == nil {
-		return false, nil
-	}
-	question := methods.Of(method).IsQuestion() && a.limit.addQuestion()
-	if !question {
+// Enter counts a request of the server until Leave is called. It waits while the bridge answers many
+// others. The request's context ends with ctx, too.
+func (a *Asked) Enter(ctx context.Context, id json.RawMessage, method string) (*OpenRequest, error) {
+	asks := methods.Of(method).IsQuestion()
+	r := &OpenRequest{key: keyOf(id), question: asks && a.limit.addQuestion()}
+	r.Refused = asks && !r.question
+	if !r.question {
 		select {
 		case a.limit.answering <- struct{}{}:
 		case <-a.ended:
-			return false, io.EOF
+			return nil, io.EOF
 		case <-ctx.Done():
-			return false, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 	}
-	if err := a.add(id, question); err != nil {
-		a.limit.done(question)
-		return false, err
+	r.Ctx, r.cancel = context.WithCancel(ctx)
+	if err := a.add(r); err != nil {
+		r.cancel()
+		a.limit.done(r.question)
+		return nil, err
 	}
-	return methods.Of(method).IsQuestion() && !question, nil
+	return r, nil
 }
 
 // add counts a request as open.
-func (a *Asked) add(id string, question bool) error {
+func (a *Asked) add(r *OpenRequest) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, repeated := a.open[id]; repeated {
+	if a.open[r.key] != nil {
 		return ErrRepeated
 	}
 	if a.over {
 		return io.EOF
 	}
-	a.open[id] = question
+	a.open[r.key] = r
 	return nil
 }
 
-// Leave says that the request with the id has its answer.
-func (a *Asked) Leave(id string) {
+// Withdraw takes the parameters of a notification that cancels a request.
+func (a *Asked) Withdraw(params json.RawMessage) {
+	var p struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
 	a.mu.Lock()
-	question, ok := a.open[id]
-	delete(a.open, id)
+	defer a.mu.Unlock()
+	if r := a.open[keyOf(p.ID)]; r != nil {
+		r.Withdrawal.Set(params)
+		r.cancel()
+	}
+}
+
+// Leave says that the request has been dealt with: its answer has been sent, or it gets none.
+func (a *Asked) Leave(r *OpenRequest) {
+	a.mu.Lock()
+	open := a.open[r.key] == r
+	delete(a.open, r.key)
 	a.mu.Unlock()
-	if ok {
-		a.limit.done(question)
+	r.cancel()
+	if open {
+		a.limit.done(r.question)
 	}
 }
 
@@ -129,8 +162,9 @@ func (a *Asked) Close() {
 		return
 	}
 	close(a.ended)
-	for _, question := range open {
-		a.limit.done(question)
+	for _, r := range open {
+		r.cancel()
+		a.limit.done(r.question)
 	}
 }
 
@@ -156,10 +190,7 @@ func (l *AskLimit) done(question bool) {
 
 // EnterNote counts a notification of size bytes until LeaveNote is called. While there are many
 // others it waits for a while. It returns false for a notification to drop.
-func (a *Asked) EnterNote(ctx context.Context, method string, size int) bool {
-	if a == nil || !methods.Of(method).ToClients() {
-		return true
-	}
+func (a *Asked) EnterNote(ctx context.Context, size int) bool {
 	units := min(1+size/noteUnit, maxNotes)
 	for {
 		room, ok := a.addNote(units)
@@ -217,21 +248,11 @@ func (a *Asked) LeaveNote() {
 	}
 }
 
-// IDText returns the id of a request in one form, however the server writes it: the SDK repeats
-// it in its own.
-func IDText(id any) string {
-	switch v := id.(type) {
-	case string:
-		return "s" + v
-	case float64:
-		return fmt.Sprint("n", int64(v))
+// keyOf returns one form of an id, however the server writes it.
+func keyOf(id json.RawMessage) string {
+	key, err := jsondoc.CanonicalExact(id)
+	if err != nil {
+		return string(id)
 	}
-	return fmt.Sprint("n", id)
-}
-
-// textOf is IDText of an id in JSON.
-func textOf(raw json.RawMessage) string {
-	var id any
-	_ = json.Unmarshal(raw, &id) // It is part of a valid message.
-	return IDText(id)
+	return key
 }

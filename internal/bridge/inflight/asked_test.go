@@ -4,9 +4,10 @@
 package inflight
 
 import (
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
+	"strconv"
 	"testing"
 	"testing/synctest"
 
@@ -14,15 +15,18 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
+func id(n int) json.RawMessage { return json.RawMessage(strconv.Itoa(n)) }
+
 func TestAServersPingsWaitForThoseBeforeThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := NewAsked(NewAskLimit())
+		var entered []*OpenRequest
 		for i := range maxAnswering {
-			must.Value(a.Enter(t.Context(), fmt.Sprint(i), methods.Ping))(t)
+			entered = append(entered, must.Value(a.Enter(t.Context(), id(i), methods.Ping))(t))
 		}
 		done := make(chan error)
 		go func() {
-			_, err := a.Enter(t.Context(), "next", methods.Ping)
+			_, err := a.Enter(t.Context(), id(100), methods.Ping)
 			done <- err
 		}()
 		synctest.Wait()
@@ -32,15 +36,15 @@ func TestAServersPingsWaitForThoseBeforeThem(t *testing.T) {
 		default:
 		}
 		// A question waits for a client, and holds up no ping.
-		if refused, err := a.Enter(t.Context(), "question", methods.Elicit); refused || err != nil {
-			t.Errorf("a question is refused: %v, %v", refused, err)
+		if r := must.Value(a.Enter(t.Context(), id(102), methods.Elicit))(t); r.Refused {
+			t.Error("a question is refused")
 		}
-		a.Leave("3")
+		a.Leave(entered[3])
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 		go func() {
-			_, err := a.Enter(t.Context(), "last", methods.Ping)
+			_, err := a.Enter(t.Context(), id(101), methods.Ping)
 			done <- err
 		}()
 		synctest.Wait()
@@ -57,27 +61,48 @@ func TestAServersPingsWaitForThoseBeforeThem(t *testing.T) {
 func TestQuestionsBeyondTheLimitAreRefused(t *testing.T) {
 	limit := NewAskLimit()
 	a, other := NewAsked(limit), NewAsked(limit)
+	var entered []*OpenRequest
 	for i := range MaxQuestions {
-		if refused, err := a.Enter(t.Context(), fmt.Sprint(i), methods.CreateMessage); refused || err != nil {
-			t.Fatalf("question %d is refused: %v", i, err)
+		r := must.Value(a.Enter(t.Context(), id(i), methods.CreateMessage))(t)
+		if entered = append(entered, r); r.Refused {
+			t.Fatalf("question %d is refused", i)
 		}
 	}
-	if refused, err := other.Enter(t.Context(), "1", methods.ListRoots); !refused || err != nil {
-		t.Errorf("one more is not refused: %v", err)
+	if r := must.Value(other.Enter(t.Context(), id(1), methods.ListRoots))(t); !r.Refused {
+		t.Error("one more is not refused")
 	}
-	if _, err := a.Enter(t.Context(), "1", methods.CreateMessage); !errors.Is(err, ErrRepeated) {
+	if _, err := a.Enter(t.Context(), json.RawMessage("1.0"), methods.CreateMessage); !errors.Is(err, ErrRepeated) {
 		t.Errorf("one with an id in use gets %v", err)
 	}
-	a.Leave("1")
-	if refused, err := a.Enter(t.Context(), "1", methods.CreateMessage); refused || err != nil {
-		t.Errorf("one after an answer is refused: %v", err)
+	a.Leave(entered[1])
+	if r := must.Value(a.Enter(t.Context(), id(1), methods.CreateMessage))(t); r.Refused {
+		t.Error("one after an answer is refused")
+	}
+}
+
+// TestARequestEndsWhenItsServerCancelsIt and the client learns in which words.
+func TestARequestEndsWhenItsServerCancelsIt(t *testing.T) {
+	a := NewAsked(NewAskLimit())
+	kept, withdrawn := must.Value(a.Enter(t.Context(), id(1), methods.Elicit))(t), must.Value(a.Enter(t.Context(), json.RawMessage(`"a\/b"`), methods.Elicit))(t)
+	for _, params := range []string{`{"requestId":7}`, `{}`, `[]`, `{"requestId":"a/b","reason":"late"}`} {
+		a.Withdraw(json.RawMessage(params))
+	}
+	if words, ok := withdrawn.Withdrawal.Get(); !ok || string(words) != `{"requestId":"a/b","reason":"late"}` || withdrawn.Ctx.Err() == nil {
+		t.Errorf("the words are %s, %t", words, ok)
+	}
+	if _, ok := kept.Withdrawal.Get(); ok || kept.Ctx.Err() != nil {
+		t.Error("another request is cancelled")
+	}
+	a.Close()
+	if kept.Ctx.Err() == nil {
+		t.Error("a request outlasts its connection")
 	}
 }
 
 func TestNotificationsWaitForAClientThatReadsAndAreDroppedForOneThatDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := NewAsked(NewAskLimit())
-		enter := func() bool { return a.EnterNote(t.Context(), methods.LogMessage, noteUnit*maxNotes/2) }
+		enter := func() bool { return a.EnterNote(t.Context(), noteUnit*maxNotes/2) }
 		if !enter() {
 			t.Fatal("the first is dropped")
 		}

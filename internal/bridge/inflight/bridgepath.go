@@ -3,26 +3,10 @@
 
 package inflight
 
-import (
-	"net/http"
-
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-)
-
 // BridgePath is the list of bridges that a connection's requests have passed.
 type BridgePath struct {
 	Own  string // this bridge's id
 	Came string // the hops of the request for which the connection was made
-}
-
-// BridgePathKey is the context key of the hops of an HTTP request.
-type BridgePathKey struct{}
-
-// mark writes the hops of a request of x, which may be nil, into its header.
-func (w BridgePath) mark(header http.Header, x *Call) {
-	if hops := w.Hops(x); hops != "" {
-		header.Set(message.HeaderHops, hops)
-	}
 }
 
 // Hops returns the list of hops that the server gets with a request of x, which may be nil: the

@@ -73,12 +73,13 @@ type deliveryState struct {
 	Memory *budget.Share
 	// Withdrawn, if set, says with which words the client cancelled the call.
 	Withdrawn *message.Withdrawal
+	// OneStream says that all messages of the connection come on one stream, on which the length of an answer
+	// is known when it is there.
+	OneStream bool
 
 	mu     sync.Mutex
 	result json.RawMessage
-	failed bool            // whether the server answered with an error
-	id     json.RawMessage // of the JSON-RPC request over HTTP
-	ends   []func()        // called when no more messages are expected
+	failed bool // whether the server answered with an error
 	// failure is why the bridge did not take the answer.
 	failure error
 	// sent says that the request was written to the network. refused says that the server does not
@@ -94,9 +95,6 @@ func (x *Call) now() message.RequestOptions {
 	return message.RequestOptions{Ctx: x.Ctx, Token: x.Progress.Token, Level: x.Log.Level}
 }
 
-// CallKey is the context key of the call that an HTTP request belongs to.
-type CallKey struct{}
-
 // NoExchange marks a request that belongs to no call. SeveralExchanges marks a request that may
 // belong to the calls of several clients, RefusedExchange one that the bridge refuses because its
 // server asks too much at once.
@@ -106,31 +104,55 @@ const (
 	RefusedExchange  = "refused"
 )
 
-// Sending records that the request is on its way, so that it may take effect.
-func (d *deliveryState) Sending() {
+// Sending implements client.Observer.
+func (x *Call) Sending() {
+	d := &x.Delivery
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sent, d.refused = true, false
 }
 
-// refuse records that the server did not accept the request.
-func (d *deliveryState) refuse() {
+// Sent implements client.Observer.
+func (x *Call) Sent() { x.Delivery.Memory.Sent() }
+
+// Refused implements client.Observer.
+func (x *Call) Refused() {
+	d := &x.Delivery
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refused = true
 }
 
-// setRequestID keeps the id of the request, for the streams on which its answer comes.
-func (d *deliveryState) setRequestID(id json.RawMessage) {
+// Answered implements client.Observer.
+func (x *Call) Answered(ctx context.Context, result json.RawMessage) error {
+	if result != nil && x.Delivery.OneStream {
+		if err := x.Delivery.Memory.Count(ctx, len(result)); err != nil {
+			x.Delivery.Fail(err)
+			return err
+		}
+	}
+	d := &x.Delivery
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.id = id
+	d.result, d.failed = result, result == nil
+	return nil
 }
 
-func (d *deliveryState) requestID() json.RawMessage {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.id
+// Notified implements client.Observer.
+func (x *Call) Notified(method string, params json.RawMessage) bool {
+	if !methods.Of(method).OfCall {
+		return false
+	}
+	x.Notify(method, params)
+	return true
+}
+
+// Withdrawal implements client.Observer: a server is told of a cancellation in the client's words.
+func (x *Call) Withdrawal(sent json.RawMessage) json.RawMessage {
+	if x.Delivery.Withdrawn == nil {
+		return sent
+	}
+	return x.Delivery.Withdrawn.Merge(sent)
 }
 
 // NotDelivered reports whether the request cannot have taken effect, so that it may
@@ -169,13 +191,6 @@ func (d *deliveryState) Result() json.RawMessage {
 	return d.result
 }
 
-// SetFailed records that the server answered with an error.
-func (d *deliveryState) SetFailed() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.failed = true
-}
-
 // Answered reports whether the server answered.
 func (d *deliveryState) Answered() bool {
 	d.mu.Lock()
@@ -183,25 +198,8 @@ func (d *deliveryState) Answered() bool {
 	return d.failed || d.result != nil
 }
 
-// OnEnd registers f to be called when no more messages are expected for the call.
-func (d *deliveryState) OnEnd(f func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.ends = append(d.ends, f)
-}
-
-// Settle waits until the client has all messages from before the answer, and ends the wait for
-// later messages.
-func (x *Call) Settle(ctx context.Context) {
-	x.Delivery.mu.Lock()
-	ends := x.Delivery.ends
-	x.Delivery.ends = nil
-	x.Delivery.mu.Unlock()
-	for _, end := range ends {
-		end()
-	}
-	x.Outbox.flush(ctx)
-}
+// Settle waits until the client has all messages from before the answer.
+func (x *Call) Settle(ctx context.Context) { x.Outbox.flush(ctx) }
 
 // answers reports whether the call's client can answer the server's question.
 func (x *Call) answers(method string, params json.RawMessage) bool {

@@ -30,7 +30,7 @@ var errTooManyRounds = errors.New("the server asked for input too often")
 // result is in x.
 func Converse(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params *message.Outgoing) error {
 	for range maxRounds {
-		_, err := l.Call(ctx, q.Method, params)
+		_, err := l.Call(ctx, q.Method, params, x)
 		sent := x.Delivery.Result()
 		if sent == nil {
 			return err

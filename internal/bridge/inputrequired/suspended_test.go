@@ -148,7 +148,7 @@ func (r *rig) start(t *testing.T, q *message.Request) *SuspendedCall {
 	r.Start(p, func(ctx context.Context) Outcome {
 		defer release()
 		defer end()
-		if _, err := l.Call(context.WithValue(ctx, inflight.CallKey{}, x), q.Method, params); x.Delivery.Result() == nil {
+		if _, err := l.Call(ctx, q.Method, params, x); x.Delivery.Result() == nil {
 			return Outcome{Err: err}
 		}
 		result, err := l.Finish(q, x)
@@ -408,7 +408,7 @@ func TestAServerAsksAClientWithASessionOnlySoOften(t *testing.T) {
 			q := &message.Request{Method: methods.CallTool, Session: c, Params: &mcp.CallToolParamsRaw{Name: "t", Arguments: json.RawMessage(message.Quote(strings.Repeat("x", times)))}}
 			l := must.Value(r.server.Dial(t.Context(), upstream.ClientIdentity{Info: message.Implementation, Capabilities: c.Capabilities()}, &PoolHandler{}))(t)
 			x := &inflight.Call{Ctx: t.Context(), Method: q.Method}
-			err := Converse(context.WithValue(t.Context(), inflight.CallKey{}, x), q, l, x, q.Outgoing(l.Audience.About(c)))
+			err := Converse(t.Context(), q, l, x, q.Outgoing(l.Audience.About(c)))
 			if !errors.Is(err, want) || int(c.asked.Load()) != times || (err == nil) != strings.Contains(string(x.Delivery.Result()), "ann") {
 				t.Errorf("%d questions: asked %d, %v, result %s", times, c.asked.Load(), err, x.Delivery.Result())
 			}

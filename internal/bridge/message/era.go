@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 const (
@@ -57,24 +58,13 @@ func DetectEra(r *http.Request) (Era, json.RawMessage, error) {
 	if r.Method != http.MethodPost || r.Header.Get(HeaderSessionID) != "" || r.Body == nil {
 		return Legacy, nil, nil
 	}
-	body, err := ReadAll(io.LimitReader(r.Body, MaxBody+1), r.ContentLength)
+	body, err := rpc.ReadAll(io.LimitReader(r.Body, MaxBody+1), r.ContentLength)
 	if err != nil {
 		return Legacy, nil, err
 	}
 	r.Body = replayed{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
 	e, id := eraOfBody(body)
 	return e, id, nil
-}
-
-// ReadAll reads r to its end. length is what the sender announced, negative if nothing: a buffer
-// that grows needs twice the memory.
-func ReadAll(r io.Reader, length int64) ([]byte, error) {
-	if length <= 0 || length > MaxBody {
-		return io.ReadAll(r)
-	}
-	b := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead))
-	_, err := b.ReadFrom(r)
-	return b.Bytes(), err
 }
 
 // replayed is a body that was partly read and put back.

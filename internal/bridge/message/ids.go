@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/jsonscan"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 // The SDK reads an id as a text or as a float64, of which it makes an integer: it rounds large
@@ -37,7 +38,7 @@ var hidden atomic.Bool
 // KeepIDs returns a message, or a batch of messages, whose request ids the SDK does not change. The
 // ids of answers stay: they are those of the SDK itself.
 func KeepIDs(text []byte) []byte {
-	each, ok := BatchOf(text)
+	each, ok := rpc.Batch(text)
 	if !ok {
 		return keepID(text)
 	}

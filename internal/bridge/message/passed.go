@@ -13,50 +13,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// MetaPassed is the metadata key under which the parameters of a server's message travel through
-// the SDK, as one text. MetaCall is the key of the call that the message belongs to, and metaID that
-// of the message's id. None leaves the bridge.
-const (
-	MetaPassed = "hostedbridge.dev/passed"
-	MetaCall   = "hostedbridge.dev/exchange"
-	metaID     = "hostedbridge.dev/id"
-)
-
-// Pack returns parameters for the SDK that hold params, the call that the message belongs to, and
-// the message's id. The SDK can decode them whatever params are.
-func Pack(params json.RawMessage, call string, id json.RawMessage) json.RawMessage {
-	meta := map[string]string{MetaPassed: string(params)}
-	if call != "" {
-		meta[MetaCall] = call
-	}
-	if id != nil {
-		meta[metaID] = string(id)
-	}
-	return jsondoc.EncodeExact(map[string]any{"_meta": meta})
-}
-
-// Unpack returns the parameters that Pack packed.
-func Unpack(p mcp.Params) *Params {
-	p = ParamsOrEmpty(p)
-	meta := p.GetMeta()
-	call, _ := meta[MetaCall].(string)
-	if text, ok := meta[MetaPassed].(string); ok {
-		unpacked := &Params{Call: call}
-		if id, ok := meta[metaID].(string); ok {
-			unpacked.ID = json.RawMessage(id)
-		}
-		if text != "" {
-			unpacked.Raw = json.RawMessage(text)
-		}
-		return unpacked
-	}
-	raw, err := json.Marshal(p)
-	if err != nil {
-		raw = nil
-	}
-	return &Params{Raw: raw, Call: call}
-}
-
 // OnWire returns the parameters for the SDK: nil if the message has none.
 func (p *Params) OnWire() mcp.Params {
 	if p == nil || p.Raw == nil {

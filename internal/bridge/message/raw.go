@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -77,12 +76,9 @@ type Result struct {
 	Fields map[string]json.RawMessage
 }
 
-// ParseResult parses a result. b must be a JSON object.
+// ParseResult parses a result. b must be a JSON object; the fields are parts of it.
 func ParseResult(b json.RawMessage) (*Result, error) {
-	r := &Result{}
-	if err := json.Unmarshal(ToUTF8(b), &r.Fields); err != nil {
-		return nil, fmt.Errorf("parse result: %w", err)
-	}
+	r := &Result{Fields: objectOf(ToUTF8(b))}
 	if r.Fields == nil {
 		return nil, fmt.Errorf("parse result: not an object")
 	}
@@ -134,19 +130,7 @@ func (r *Result) Write(b *bytes.Buffer) error {
 	if err != nil {
 		return err
 	}
-	b.WriteByte('{')
-	for i, name := range slices.Sorted(maps.Keys(fields)) {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(Quote(name))
-		b.WriteByte(':')
-		if err := json.Compact(b, fields[name]); err != nil {
-			return fmt.Errorf("encode %.40q: %w", name, err)
-		}
-	}
-	b.WriteByte('}')
-	return nil
+	return writeObject(b, fields)
 }
 
 // withMeta returns the fields of the result and its metadata.
@@ -217,8 +201,6 @@ type Params struct {
 	Raw json.RawMessage // nil if the message has none
 	// Call identifies the call that the message belongs to, if that is known.
 	Call string
-	// ID is that of a request.
-	ID json.RawMessage
 	// Withdrawn, if set, says how the server cancelled its request.
 	Withdrawn *Withdrawal
 }

@@ -6,12 +6,15 @@ package message
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/jsonscan"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
@@ -89,13 +92,43 @@ func ForSDK(method string, params json.RawMessage) json.RawMessage {
 	return jsondoc.EncodeExact(fields)
 }
 
-// objectOf returns the fields of a JSON object, nil for other values.
+// objectOf returns the fields of a JSON object, nil for other values. They are parts of raw.
 func objectOf(raw json.RawMessage) map[string]json.RawMessage {
-	var fields map[string]json.RawMessage
-	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
+	r := jsonscan.Open(raw)
+	defer r.Close()
+	if !r.IsObject() {
+		return nil
+	}
+	fields := map[string]json.RawMessage{}
+	for name := range r.Members() {
+		fields[string(name)] = r.Raw()
+	}
+	if !r.Valid() {
 		return nil
 	}
 	return fields
+}
+
+// writeObject appends the JSON of an object, on one line, to b.
+func writeObject(b *bytes.Buffer, fields map[string]json.RawMessage) error {
+	size := len("{}")
+	for name, value := range fields {
+		size += len(name) + len(value) + len(`"":,`)
+	}
+	b.Grow(size)
+	b.WriteByte('{')
+	for i, name := range slices.Sorted(maps.Keys(fields)) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(Quote(name))
+		b.WriteByte(':')
+		if err := json.Compact(b, fields[name]); err != nil {
+			return fmt.Errorf("encode %.40q: %w", name, err)
+		}
+	}
+	b.WriteByte('}')
+	return nil
 }
 
 // Outgoing are the parameters of a client's request for a server: as the client sent them, with
@@ -108,15 +141,14 @@ type Outgoing struct {
 
 // MarshalJSON puts the metadata beside the other fields.
 func (p *Outgoing) MarshalJSON() ([]byte, error) {
-	if p.Meta == nil {
-		return jsondoc.EncodeExact(p.Fields), nil
+	fields := p.Fields
+	if p.Meta != nil {
+		fields = maps.Clone(fields)
+		fields["_meta"] = jsondoc.EncodeExact(p.Meta)
 	}
-	fields := make(map[string]any, len(p.Fields)+1)
-	for key, value := range p.Fields {
-		fields[key] = value
-	}
-	fields["_meta"] = p.Meta
-	return jsondoc.EncodeExact(fields), nil
+	var b bytes.Buffer
+	err := writeObject(&b, fields)
+	return b.Bytes(), err
 }
 
 // Outgoing returns the parameters for the server with the given metadata.

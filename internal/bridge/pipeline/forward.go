@@ -255,7 +255,7 @@ func (c *call) begin(ctx context.Context) (context.Context, func(mcp.Result, err
 // meant returns err in a form in which callaudit.StatusOf can distinguish a server's answer from a
 // missing answer.
 func (c *call) meant(err error) error {
-	if err == nil || fault.IsAnswer(err) && !errors.Is(err, fault.ErrUnreadable) {
+	if err == nil || fault.IsAnswer(err) {
 		return err
 	}
 	return &fault.Unanswered{Err: err}

@@ -26,9 +26,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/programs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,12 +56,12 @@ func newWorld(t *testing.T, s mcpserver.Server, tool *mcp.ToolAnnotations, deliv
 	t.Helper()
 	program := mcp.NewServer(&mcp.Implementation{Name: "one", Version: "1"}, nil)
 	program.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: tool}, nil)
-	runs := func(*mcpserver.Program, stdio.Launch, *slog.Logger) mcp.Transport {
+	runs := func(*mcpserver.Program, stdio.Launch, *slog.Logger) client.Dialer {
 		ours, theirs := mcp.NewInMemoryTransports()
 		if _, err := program.Connect(t.Context(), theirs, nil); err != nil {
 			t.Error(err)
 		}
-		return ours
+		return programs.Over(ours)
 	}
 	s.Name, s.Program, s.Transport = "one", &mcpserver.Program{Command: []string{"one"}}, mcpserver.Stdio
 	life, end := context.WithCancel(t.Context())

@@ -4,24 +4,22 @@
 package programio
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	"github.com/hostedbridge/hostedbridge/internal/bridge/linelog"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 // connection carries the messages to and from one run of a program.
@@ -29,7 +27,7 @@ type connection struct {
 	dialect *dialect
 	pipes   stdio.Pipes
 
-	incoming chan jsonrpc.Message
+	incoming chan rpc.Message
 	outgoing chan outgoing
 	closing  chan struct{}
 	done     chan struct{} // closed when the output has ended
@@ -56,7 +54,7 @@ type outgoing struct {
 func newConnection(ctx context.Context, p stdio.Pipes, d *dialect) *connection {
 	c := &connection{
 		dialect: d, pipes: p,
-		incoming: make(chan jsonrpc.Message), outgoing: make(chan outgoing),
+		incoming: make(chan rpc.Message), outgoing: make(chan outgoing),
 		closing: make(chan struct{}), done: make(chan struct{}), sent: make(chan struct{}),
 	}
 	go c.listen(context.WithoutCancel(ctx))
@@ -64,26 +62,21 @@ func newConnection(ctx context.Context, p stdio.Pipes, d *dialect) *connection {
 	return c
 }
 
-// SessionID implements mcp.Connection. A program has no sessions.
-func (c *connection) SessionID() string { return "" }
-
-// Read implements mcp.Connection. After the program's end it returns a *stdio.ProgramError, after Close
+// Read implements client.Stream. After the program's end it returns a *stdio.ProgramError, after Close
 // io.EOF.
-func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *connection) Read() (rpc.Message, error) {
 	select {
 	case m := <-c.incoming:
 		return m, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	case <-c.closing:
-		return nil, io.EOF
+		return rpc.Message{}, io.EOF
 	case <-c.done:
 	}
 	select {
 	case <-c.closing: // The program ended because the connection was closed.
-		return nil, io.EOF
+		return rpc.Message{}, io.EOF
 	default:
-		return nil, c.err
+		return rpc.Message{}, c.err
 	}
 }
 
@@ -139,42 +132,30 @@ func (c *connection) receive(ctx context.Context, in *messages) (heard bool, err
 	}
 }
 
-// decode decodes a message, or several: MCP 2025-03-26 had batches. An answer that is not valid
-// becomes an error for its request.
-func decode(text []byte) ([]jsonrpc.Message, error) {
+// errNoise says that a text is no message.
+var errNoise = errors.New("no message of JSON-RPC")
+
+// decode returns the messages in a text of a program. What could be meant as an answer is one, with what is
+// wrong with it: its request must not wait for ever.
+func decode(text []byte) ([]rpc.Message, error) {
 	each := []json.RawMessage{text}
-	if bytes.HasPrefix(text, []byte("[")) {
-		if err := json.Unmarshal(text, &each); err != nil {
-			return nil, err
-		}
+	if all, ok := rpc.Batch(text); ok {
+		each = all
 	}
-	all := make([]jsonrpc.Message, 0, len(each))
+	all := make([]rpc.Message, 0, len(each))
 	for _, one := range each {
-		if m, ok := message.ReadIncoming(one); ok && m.Fault != "" && m.IsAnswer() {
-			one = message.InvalidAnswerTo(m.ID, m.Fault)
-		}
-		m, err := jsonrpc.DecodeMessage(message.KeepIDs(one))
-		if err != nil {
-			return nil, err
+		m, ok := rpc.Read(one)
+		if !ok || !m.Request && m.Fault != "" && !m.IsAnswer() || m.Request && !m.Versioned() {
+			return nil, errNoise
 		}
 		all = append(all, m)
 	}
 	return all, nil
 }
 
-// encode encodes a message with the ids that decode has read.
-func encode(m jsonrpc.Message) ([]byte, error) {
-	text, err := jsonrpc.EncodeMessage(m)
-	return message.ShowIDs(text), err
-}
-
-// Write implements mcp.Connection. If the program does not read, Write waits until ctx ends; the
+// Write implements client.Stream. If the program does not read, Write waits until ctx ends; the
 // message is then sent as a whole or not at all.
-func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
-	text, err := encode(m)
-	if err != nil {
-		return fmt.Errorf("encode message: %w", err)
-	}
+func (c *connection) Write(ctx context.Context, _ http.Header, text []byte) error {
 	if c.dialect.headers.Load() {
 		text = append([]byte("Content-Length: "+strconv.Itoa(len(text))+"\r\n\r\n"), text...)
 	} else {
@@ -231,7 +212,7 @@ func (c *connection) send() {
 	}
 }
 
-// Close implements mcp.Connection. It waits until all processes of the program have ended, within
+// Close implements client.Stream. It waits until all processes of the program have ended, within
 // the time limits for a program's end.
 func (c *connection) Close() error {
 	c.ending.Do(func() {

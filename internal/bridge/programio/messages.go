@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
 )
 
 // errTooLong is the error for a message, or a line that may be a message, that is too long to read

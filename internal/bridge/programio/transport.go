@@ -8,30 +8,27 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 )
 
 // MaxMessage limits one message of a program, in bytes: the limit of the MCP SDK's own transports.
 const MaxMessage = 16 << 20
 
-// Transport returns the transport to the program l that s starts. Each Connect starts the program
-// again, and Close ends it.
-func Transport(s stdio.Starter, l stdio.Launch, log *slog.Logger) mcp.Transport {
-	return &transport{starter: s, dialect: &dialect{log: log, hide: l.Redactor(), grace: stdio.EndGrace}}
+// Dialer returns the way to the program l that s starts. Each connection starts the program again, and its
+// end ends it.
+func Dialer(s stdio.Starter, l stdio.Launch, log *slog.Logger) client.Dialer {
+	d := &dialect{log: log, hide: l.Redactor(), grace: stdio.EndGrace}
+	return d.dialer(s)
 }
 
-type transport struct {
-	starter stdio.Starter
-	dialect *dialect
-}
-
-// Connect implements mcp.Transport. ctx limits the attempt, not the connection.
-func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
-	p, err := t.starter.Start(ctx)
-	if err != nil {
-		return nil, err
+// dialer returns the way to programs that s starts. They share what is known of how the program writes.
+func (d *dialect) dialer(s stdio.Starter) client.Dialer {
+	return func(ctx context.Context) (client.Stream, error) {
+		p, err := s.Start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return newConnection(ctx, p, d), nil
 	}
-	return newConnection(ctx, p, t.dialect), nil
 }

@@ -45,11 +45,10 @@ func (e *endless) Release()                    { e.once.Do(func() { close(e.rele
 
 func TestOutputWithoutEndEndsTheConnection(t *testing.T) {
 	e := &endless{released: make(chan struct{})}
-	transport := Transport(e, stdio.Launch{Command: []string{"x"}}, slog.New(slog.DiscardHandler)).(*transport)
-	transport.dialect.grace = 100 * time.Millisecond
-	c := must.Value(transport.Connect(t.Context()))(t)
+	d := &dialect{log: slog.New(slog.DiscardHandler), hide: stdio.Launch{}.Redactor(), grace: 100 * time.Millisecond}
+	c := must.Value(d.dialer(e)(t.Context()))(t)
 	defer func() { _ = c.Close() }()
-	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "256 MiB") {
+	if _, err := c.Read(); err == nil || !strings.Contains(err.Error(), "256 MiB") {
 		t.Errorf("got %v", err)
 	}
 	<-e.released

@@ -12,9 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
 )
 
 // Host has the functions of the bridge that client sessions use.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
 )
 
 // sse serves the transport of 2024-11-05 at /u/{userID}/sse: one stream from the bridge to the

@@ -22,6 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 const (
@@ -125,8 +126,8 @@ func (s *Store) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.stops(st, (*Session).posting)
-	if method, ok := message.MethodIn(body); ok && !methods.Of(method).FromClient() {
-		if m, ok := message.ReadIncoming(body); ok && m.Request {
+	if method, ok := rpc.MethodIn(body); ok && !methods.Of(method).FromClient() {
+		if m, ok := rpc.Read(body); ok && m.Request {
 			answerUnknown(w, m)
 			return
 		}
@@ -137,7 +138,7 @@ func (s *Store) post(w http.ResponseWriter, r *http.Request) {
 // answerUnknown answers a message with a method that clients do not send: a request by the error that
 // JSON-RPC has for it, and a notification as any other one. The SDK would answer 400 and a text, which
 // clients take for a broken connection.
-func answerUnknown(w http.ResponseWriter, m message.Incoming) {
+func answerUnknown(w http.ResponseWriter, m rpc.Message) {
 	if m.ID == nil {
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -164,7 +165,7 @@ func ReadPost(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 // readBody reads the whole body and puts it back. It returns false after it answered with an
 // error.
 func readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
-	body, err := message.ReadAll(http.MaxBytesReader(w, r.Body, message.MaxBody), r.ContentLength)
+	body, err := rpc.ReadAll(http.MaxBytesReader(w, r.Body, message.MaxBody), r.ContentLength)
 	if err != nil {
 		if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			http.Error(w, fmt.Sprintf("request body exceeds %d bytes", tooLarge.Limit), http.StatusRequestEntityTooLarge)

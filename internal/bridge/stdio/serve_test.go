@@ -21,10 +21,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -43,7 +42,7 @@ func TestAnotherConnectionEndsTheFormersProgram(t *testing.T) {
 		t.Errorf("left: %q", left)
 	}
 	mustAsk(t, next, "tools/list")
-	if _, err := former.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the bridge connected anew") {
+	if _, err := former.Read(); err == nil || !strings.Contains(err.Error(), "the bridge connected anew") {
 		t.Errorf("the former connection: %v", err)
 	}
 }
@@ -53,9 +52,9 @@ func TestAnotherConnectionEndsTheFormersProgram(t *testing.T) {
 func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
 	t.Parallel()
 	w := startShim(t)
-	changed := func(courtesy time.Duration) mcp.Transport {
+	changed := func(courtesy time.Duration) client.Dialer {
 		l := stdio.Launch{Command: helper("echo")}
-		return programio.Transport(stdio.ShimWithin(courtesy, socketOf(w), l), l, loggerOf(w.log, slog.LevelDebug))
+		return programio.Dialer(stdio.ShimWithin(courtesy, socketOf(w), l), l, loggerOf(w.log, slog.LevelDebug))
 	}
 	same := w.transport(stdio.Launch{Command: helper("echo")})
 	connect(t, same)
@@ -63,13 +62,13 @@ func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	var waits *stdio.ProgramError
-	if _, err := changed(time.Hour).Connect(ctx); !errors.As(err, &waits) || !strings.Contains(err.Error(), "before it was changed") {
+	if _, err := changed(time.Hour)(ctx); !errors.As(err, &waits) || !strings.Contains(err.Error(), "before it was changed") {
 		t.Errorf("while the former works: %v", err)
 	}
 	mustAsk(t, former, "tools/call")
 	next := make(chan error, 1)
 	go func() {
-		c, err := changed(time.Hour).Connect(t.Context())
+		c, err := changed(time.Hour)(t.Context())
 		if err == nil {
 			defer c.Close()
 		}
@@ -82,7 +81,7 @@ func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
 	}
 	stuck := connect(t, same)
 	mustAsk(t, connect(t, changed(50*time.Millisecond)), "tools/list")
-	if _, err := stuck.Read(t.Context()); err == nil {
+	if _, err := stuck.Read(); err == nil {
 		t.Error("the former has the shim for ever")
 	}
 }
@@ -90,18 +89,18 @@ func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
 func TestConnectionsAtTheSameTimeLeaveOneProgram(t *testing.T) {
 	t.Parallel()
 	w := startShim(t)
-	results := make(chan mcp.Connection)
+	results := make(chan client.Stream)
 	const many = 5
 	for range many {
 		go func() {
-			c, err := w.transport(stdio.Launch{Command: helper("echo", "token-of-many")}).Connect(t.Context())
+			c, err := w.transport(stdio.Launch{Command: helper("echo", "token-of-many")})(t.Context())
 			if err != nil && !strings.Contains(err.Error(), "connected anew") {
 				t.Error(err)
 			}
 			results <- c
 		}()
 	}
-	var all []mcp.Connection
+	var all []client.Stream
 	for range many {
 		if c := <-results; c != nil {
 			all = append(all, c)
@@ -141,7 +140,7 @@ func TestAShimRunsItsOwnServersProgramAlone(t *testing.T) {
 	c := connect(t, w.transport(stdio.Launch{Server: "victim", Command: helper("echo", "token-of-the-victim")}))
 	mustAsk(t, c, "tools/list")
 	for _, server := range []string{"attacker", ""} {
-		_, err := w.transport(stdio.Launch{Server: server, Command: helper("echo", "token-of-the-attacker")}).Connect(t.Context())
+		_, err := w.transport(stdio.Launch{Server: server, Command: helper("echo", "token-of-the-attacker")})(t.Context())
 		var refused *stdio.ProgramError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "another server's") {
 			t.Errorf("server %q: %v", server, err)
@@ -257,7 +256,7 @@ func TestAProgramEndsWithItsShim(t *testing.T) {
 				eventually(t, "three processes", func() bool { return len(running(t, token, 0)) >= 3 })
 			}
 			must.Succeed(t, w.shim.Process.Signal(sig))
-			_, err := c.Read(t.Context())
+			_, err := c.Read()
 			var programError *stdio.ProgramError
 			if !errors.As(err, &programError) || !strings.Contains(err.Error(), "with its container") {
 				t.Errorf("the bridge reads %v", err)

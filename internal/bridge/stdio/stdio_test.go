@@ -27,16 +27,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/linelog"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // way is one of the two ways to run a program.
 type way struct {
-	transport func(stdio.Launch) mcp.Transport
+	transport func(stdio.Launch) client.Dialer
 	// log is what was logged of the program and of its connections.
 	log *logtest.Log
 	// shim is the shim's process, where there is one.
@@ -67,9 +69,9 @@ func inBothWays(t *testing.T, test func(t *testing.T, start func(t *testing.T) w
 // childWay runs programs of this process.
 func childWay(*testing.T) way {
 	w := way{log: &logtest.Log{}}
-	w.transport = func(l stdio.Launch) mcp.Transport {
+	w.transport = func(l stdio.Launch) client.Dialer {
 		log := loggerOf(w.log, slog.LevelDebug)
-		return programio.Transport(stdio.ChildInHaste(l, log), l, log)
+		return programio.Dialer(stdio.ChildInHaste(l, log), l, log)
 	}
 	return w
 }
@@ -97,43 +99,44 @@ func startShim(t *testing.T, args ...string) way {
 		info, err := os.Stat(socket)
 		return err == nil && info.Mode().Perm() == 0o660
 	})
-	w.transport = func(l stdio.Launch) mcp.Transport {
-		return programio.Transport(stdio.ShimWithin(0, socket, l), l, loggerOf(w.log, slog.LevelDebug))
+	w.transport = func(l stdio.Launch) client.Dialer {
+		return programio.Dialer(stdio.ShimWithin(0, socket, l), l, loggerOf(w.log, slog.LevelDebug))
 	}
 	return w
 }
 
-func connect(t *testing.T, transport mcp.Transport) mcp.Connection {
+func connect(t *testing.T, transport client.Dialer) client.Stream {
 	t.Helper()
-	c := must.Value(transport.Connect(t.Context()))(t)
+	c := must.Value(transport(t.Context()))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
 
 // ask sends a request and returns the result, or the error of the connection.
-func ask(t *testing.T, c mcp.Connection, method string) (json.RawMessage, error) {
+func ask(t *testing.T, c client.Stream, method string) (json.RawMessage, error) {
 	t.Helper()
-	id := must.Value(jsonrpc.MakeID("1"))(t)
-	if err := c.Write(t.Context(), &jsonrpc.Request{ID: id, Method: method, Params: json.RawMessage(`{"a":1}`)}); err != nil {
+	if err := c.Write(t.Context(), nil, rpc.Append(nil, json.RawMessage(`"1"`), method, json.RawMessage(`{"a":1}`))); err != nil {
 		return nil, err
 	}
 	for {
-		m, err := c.Read(t.Context())
-		if err != nil {
+		m, err := c.Read()
+		switch failure := m.Failure(); {
+		case err != nil:
 			return nil, err
-		}
-		if r, ok := m.(*jsonrpc.Response); ok {
-			return r.Result, r.Error
+		case failure != nil:
+			return nil, failure
+		case !m.Request:
+			return m.Result, nil
 		}
 	}
 }
 
-func mustAsk(t *testing.T, c mcp.Connection, method string) json.RawMessage {
+func mustAsk(t *testing.T, c client.Stream, method string) json.RawMessage {
 	t.Helper()
 	return must.Value(ask(t, c, method))(t)
 }
 
-func mustAskFor[T any](t *testing.T, c mcp.Connection) T {
+func mustAskFor[T any](t *testing.T, c client.Stream) T {
 	t.Helper()
 	var v T
 	must.Succeed(t, json.Unmarshal(mustAsk(t, c, "tell"), &v))
@@ -203,7 +206,7 @@ func TestARequestIsAnswered(t *testing.T) {
 				if err := c.Close(); err != nil {
 					t.Error(err)
 				}
-				if _, err := c.Read(t.Context()); !errors.Is(err, io.EOF) {
+				if _, err := c.Read(); !errors.Is(err, io.EOF) {
 					t.Errorf("after Close: %v", err)
 				}
 				logged := strings.Count(w.log.String(), `"line":`)
@@ -253,7 +256,7 @@ func TestNoiseIsSkippedAndLoggedAtDebugLevel(t *testing.T) {
 	w, noisy := way{log: &logtest.Log{}}, stdio.Launch{Command: helper("noisy")}
 	for level, want := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: false} {
 		w.log = &logtest.Log{}
-		c := connect(t, programio.Transport(stdio.Child(noisy, loggerOf(w.log, level)), noisy, loggerOf(w.log, level)))
+		c := connect(t, programio.Dialer(stdio.Child(noisy, loggerOf(w.log, level)), noisy, loggerOf(w.log, level)))
 		mustAsk(t, c, "tools/list")
 		c.Close()
 		if got := strings.Contains(w.log.String(), "Starting…"); got != want {
@@ -367,7 +370,7 @@ func TestAProgramThatDoesNotRunSaysWhy(t *testing.T) {
 				if name == "a variable that is none" {
 					tt.launch.Env = tt.launch.Env[1:]
 				}
-				c, err := w.transport(tt.launch).Connect(t.Context())
+				c, err := w.transport(tt.launch)(t.Context())
 				if err == nil {
 					_, err = ask(t, c, "exit")
 					c.Close()
@@ -403,10 +406,10 @@ func TestAHugeAnswerEndsItsCallAlone(t *testing.T) {
 
 func TestNoProcessOutlivesItsProgram(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(c mcp.Connection, t *testing.T){
-		"closed": func(c mcp.Connection, _ *testing.T) { c.Close() },
-		"exited": func(c mcp.Connection, t *testing.T) { _, _ = ask(t, c, "exit") },
-		"closed by many at once": func(c mcp.Connection, _ *testing.T) {
+	tests := map[string]func(c client.Stream, t *testing.T){
+		"closed": func(c client.Stream, _ *testing.T) { c.Close() },
+		"exited": func(c client.Stream, t *testing.T) { _, _ = ask(t, c, "exit") },
+		"closed by many at once": func(c client.Stream, _ *testing.T) {
 			var all sync.WaitGroup
 			for range 4 {
 				all.Go(func() { c.Close() })
@@ -452,8 +455,8 @@ func TestAProgramThatIsNotReadOrDoesNotReadCanBeClosed(t *testing.T) {
 		c := connect(t, w.transport(stdio.Launch{Command: helper("deaf")}))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		m := &jsonrpc.Request{Method: "fill", Params: json.RawMessage(`"` + strings.Repeat("x", 4<<20) + `"`)}
-		if err := c.Write(ctx, m); !errors.Is(err, context.DeadlineExceeded) {
+		m := rpc.Append(nil, nil, "fill", json.RawMessage(`"`+strings.Repeat("x", 4<<20)+`"`))
+		if err := c.Write(ctx, nil, m); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("4 MiB into a pipe that nobody reads: %v", err)
 		}
 		c.Close()
@@ -500,14 +503,11 @@ func TestAClientSpeaksToAProgram(t *testing.T) {
 		w := start(t)
 		transport := w.transport(stdio.Launch{Command: helper("sdk")})
 		for range 3 {
-			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-			session := must.Value(client.Connect(t.Context(), transport, nil))(t)
-			if err := session.Ping(t.Context(), nil); err != nil {
+			session := must.Value(transport.Dial(t.Context(), client.Options{Info: &mcp.Implementation{Name: "test", Version: "1"}}))(t)
+			if _, err := session.Call(t.Context(), client.Request{Method: "ping"}); err != nil {
 				t.Error(err)
 			}
-			if err := session.Close(); err != nil {
-				t.Error(err)
-			}
+			session.Close()
 		}
 	})
 }

@@ -5,89 +5,77 @@ package suspects
 
 import (
 	"context"
+	"net/http"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
-// Program returns next, the transport to a server that is a program, with its messages counted.
-func (w *Watch) Program(server string, next mcp.Transport) mcp.Transport {
+// Program returns next, the way to a server that is a program, with its messages counted.
+func (w *Watch) Program(server string, next client.Dialer) client.Dialer {
 	if w == nil {
 		return next
 	}
-	return &program{next: next, traffic: w.of(server)}
+	traffic := w.of(server)
+	return func(ctx context.Context) (client.Stream, error) {
+		s, err := next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &program{Stream: s, traffic: traffic, open: map[string]*exchange{}}, nil
+	}
 }
 
 type program struct {
-	next    mcp.Transport
-	traffic *traffic
-}
-
-// Connect implements mcp.Transport.
-func (p *program) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := p.next.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &connection{Connection: c, traffic: p.traffic, open: map[jsonrpc.ID]*exchange{}}, nil
-}
-
-type connection struct {
-	mcp.Connection
+	client.Stream
 	traffic *traffic
 
 	mu   sync.Mutex
-	open map[jsonrpc.ID]*exchange
+	open map[string]*exchange // by the id of the request
 }
 
-// Read implements mcp.Connection.
-func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
-	m, err := c.Connection.Read(ctx)
-	switch m := m.(type) {
-	case *jsonrpc.Response:
-		c.traffic.pass(int64(len(m.Result)))
-		c.answered(m.ID)
-	case *jsonrpc.Request:
-		c.traffic.pass(int64(len(m.Params)))
+// Read implements client.Stream.
+func (s *program) Read() (rpc.Message, error) {
+	m, err := s.Stream.Read()
+	s.traffic.pass(int64(len(m.Params) + len(m.Result)))
+	if !m.Request {
+		s.answered(string(m.ID))
 	}
 	return m, err
 }
 
-// Write implements mcp.Connection.
-func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
-	if request, ok := m.(*jsonrpc.Request); ok {
-		c.traffic.pass(int64(len(request.Params)))
-		if request.IsCall() && !methods.Of(request.Method).Stream {
-			x := c.traffic.begin()
-			c.mu.Lock()
-			c.open[request.ID] = x
-			c.mu.Unlock()
-		}
+// Write implements client.Stream.
+func (s *program) Write(ctx context.Context, header http.Header, text []byte) error {
+	s.traffic.pass(int64(len(text)))
+	if id, method := rpc.Head(text); id != nil && method != "" && !methods.Of(method).Stream {
+		x := s.traffic.begin()
+		s.mu.Lock()
+		s.open[string(id)] = x
+		s.mu.Unlock()
 	}
-	return c.Connection.Write(ctx, m)
+	return s.Stream.Write(ctx, header, text)
 }
 
-// Close implements mcp.Connection.
-func (c *connection) Close() error {
-	c.mu.Lock()
-	open := c.open
-	c.open = map[jsonrpc.ID]*exchange{}
-	c.mu.Unlock()
+// Close implements client.Stream.
+func (s *program) Close() error {
+	s.mu.Lock()
+	open := s.open
+	s.open = map[string]*exchange{}
+	s.mu.Unlock()
 	for _, x := range open {
 		x.end()
 	}
-	return c.Connection.Close()
+	return s.Stream.Close()
 }
 
 // answered ends the exchange of a request.
-func (c *connection) answered(id jsonrpc.ID) {
-	c.mu.Lock()
-	x := c.open[id]
-	delete(c.open, id)
-	c.mu.Unlock()
+func (s *program) answered(id string) {
+	s.mu.Lock()
+	x := s.open[id]
+	delete(s.open, id)
+	s.mu.Unlock()
 	if x != nil {
 		x.end()
 	}

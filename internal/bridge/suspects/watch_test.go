@@ -6,6 +6,7 @@ package suspects_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -17,11 +18,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/suspects"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -147,8 +148,8 @@ func TestTheOnlyServerWithACallInFlightIsSuspected(t *testing.T) {
 
 func TestARequestThatFailsIsNotInFlight(t *testing.T) {
 	w := newWatched(t)
-	client := &http.Client{Transport: w.Network("refused", &http.Transport{})}
-	if _, err := client.Post("http://127.0.0.1:1", "application/json", strings.NewReader("{}")); err == nil {
+	refused := &http.Client{Transport: w.Network("refused", &http.Transport{})}
+	if _, err := refused.Post("http://127.0.0.1:1", "application/json", strings.NewReader("{}")); err == nil {
 		t.Fatal("a server that does not run answers")
 	}
 	last := w.call(t, "last", halting(t, 10), "tools/call")
@@ -158,30 +159,28 @@ func TestARequestThatFailsIsNotInFlight(t *testing.T) {
 }
 
 // program is a server whose answers the test gives.
-type program struct{ answers chan jsonrpc.Message }
+type program struct{ answers chan rpc.Message }
 
-func (p program) Connect(context.Context) (mcp.Connection, error) { return p, nil }
-func (p program) SessionID() string                               { return "" }
-func (p program) Write(context.Context, jsonrpc.Message) error    { return nil }
-func (p program) Read(context.Context) (jsonrpc.Message, error)   { return <-p.answers, nil }
-func (p program) Close() error                                    { return nil }
+func (p program) dial(context.Context) (client.Stream, error)      { return p, nil }
+func (p program) Write(context.Context, http.Header, []byte) error { return nil }
+func (p program) Read() (rpc.Message, error)                       { return <-p.answers, nil }
+func (p program) Close() error                                     { return nil }
 
 func TestAProgramWithACallInFlightIsSuspected(t *testing.T) {
 	w := newWatched(t)
-	p := program{answers: make(chan jsonrpc.Message, 1)}
-	for name, end := range map[string]func(mcp.Connection, jsonrpc.ID) error{
-		"answered": func(c mcp.Connection, id jsonrpc.ID) error {
-			p.answers <- &jsonrpc.Response{ID: id, Result: []byte(`{}`)}
-			_, err := c.Read(t.Context())
+	p := program{answers: make(chan rpc.Message, 1)}
+	for name, end := range map[string]func(client.Stream) error{
+		"answered": func(c client.Stream) error {
+			p.answers <- rpc.Message{ID: json.RawMessage("1"), Result: []byte(`{}`)}
+			_, err := c.Read()
 			return err
 		},
-		"closed": func(c mcp.Connection, _ jsonrpc.ID) error { return c.Close() },
+		"closed": client.Stream.Close,
 	} {
-		c := must.Value(w.Program(name, p).Connect(t.Context()))(t)
-		id := must.Value(jsonrpc.MakeID("1"))(t)
-		must.Succeed(t, c.Write(t.Context(), &jsonrpc.Request{ID: id, Method: "tools/call"}))
+		c := must.Value(w.Program(name, p.dial)(t.Context()))(t)
+		must.Succeed(t, c.Write(t.Context(), nil, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`)))
 		w.await(t, termination.Message{Server: name, Cause: termination.InFlight})
-		must.Succeed(t, end(c, id))
+		must.Succeed(t, end(c))
 		w.await(t, termination.Message{})
 	}
 }

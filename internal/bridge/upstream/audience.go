@@ -73,16 +73,16 @@ func (a *Audience) SetLevel(ctx context.Context, level string, params mcp.Params
 		a.RaiseLogLevel(ctx, level)
 		return nil
 	}
-	_, err := a.conn.Call(ctx, methods.SetLevel, params)
+	_, err := a.conn.Call(ctx, methods.SetLevel, params, nil)
 	return err
 }
 
 // About returns the metadata that describes the session's client to a modern server.
 func (a *Audience) About(s message.Client) map[string]any {
 	if !a.conn.Shared || s == nil {
-		return a.conn.meta
+		return a.conn.session.Introduction()
 	}
-	meta := maps.Clone(a.conn.meta)
+	meta := a.conn.session.Introduction()
 	if info := s.Info(); info != nil {
 		meta[message.MetaClientInfo] = info
 	}
@@ -119,6 +119,6 @@ func (a *Audience) RaiseLogLevel(ctx context.Context, level string) {
 	}
 	a.conn.mu.Unlock()
 	if !enough {
-		_, _ = a.conn.Call(ctx, methods.SetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
+		_, _ = a.conn.Call(ctx, methods.SetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)}, nil)
 	}
 }

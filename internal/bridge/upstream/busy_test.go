@@ -132,7 +132,7 @@ func TestAConnectionIsNotBegunAgainWhenItsServerIsBusyForAMoment(t *testing.T) {
 	t.Parallel()
 	for era, methods := range map[string][]string{
 		"modern": {methods.Discover, methods.Listen, methods.ListTools},
-		"legacy": {methods.Discover, methods.Initialize, http.MethodGet, methods.Initialized, methods.ListTools},
+		"legacy": {methods.Discover, methods.Initialize, methods.Initialized, http.MethodGet, methods.ListTools},
 	} {
 		for i, refused := range methods {
 			for name, after := range map[string]func() string{

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
@@ -24,7 +23,6 @@ type calls struct {
 
 	exchanges []*inflight.Call // newest last
 	used      time.Time        // when the last call ended
-	broken    bool             // whether a call ended without an answer
 	serials   int
 }
 
@@ -108,7 +106,6 @@ func (c *calls) Begin(x *inflight.Call, params mcp.Params, shared bool) (end fun
 		c.conn.mu.Lock()
 		defer c.conn.mu.Unlock()
 		c.exchanges = slices.DeleteFunc(c.exchanges, func(other *inflight.Call) bool { return other == x })
-		c.broken = c.broken || !x.Delivery.Answered()
 		c.used = time.Now()
 		c.conn.Life.settle()
 	}, true
@@ -131,26 +128,23 @@ func (c *calls) touch() {
 	c.used = time.Now()
 }
 
-// pack returns a message of the server for the SDK, with its parameters packed, and for a request
-// with the call that it belongs to, if that is known.
-func (c *calls) pack(m *jsonrpc.Request) *jsonrpc.Request {
-	if !methods.Of(m.Method).ToClients() {
-		return m
-	}
-	serial, id := "", json.RawMessage(nil)
-	if m.IsCall() {
-		id = idText(m.ID)
-		serial = inflight.NoExchange
-		switch x, several := c.onlyClientCall(); {
-		case several:
-			serial = inflight.SeveralExchanges
-		case x != nil:
-			serial = x.Serial
+// serialOf returns the serial of the call that a request of the server belongs to, which came in the answer
+// to x; empty if the call is found when the request is handled. x is nil for a request that came with no
+// answer.
+func (c *calls) serialOf(x *inflight.Call) string {
+	if x != nil || !c.conn.oneStream() {
+		if x == nil {
+			return ""
 		}
+		return x.Serial
 	}
-	packed := *m
-	packed.Params = message.Pack(m.Params, serial, id)
-	return &packed
+	switch x, several := c.onlyClientCall(); {
+	case several:
+		return inflight.SeveralExchanges
+	case x != nil:
+		return x.Serial
+	}
+	return inflight.NoExchange
 }
 
 // onlyClientCall returns the call that a question without a serial belongs to: the newest call in

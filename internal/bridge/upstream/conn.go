@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"sync"
@@ -22,14 +23,14 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
-
-// emptyResult stands for a result that is not needed any more.
-var emptyResult = json.RawMessage("{}")
 
 // Finish converts the server's answer to the client's era.
 func (l *Conn) Finish(q *message.Request, x *inflight.Call) (mcp.Result, error) {
@@ -37,7 +38,6 @@ func (l *Conn) Finish(q *message.Request, x *inflight.Call) (mcp.Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	x.Delivery.SetResult(emptyResult) // There is an answer; its content is in result now.
 	switch {
 	case q.Era == message.Modern:
 		if methods.Of(q.Method).IsList() {
@@ -46,7 +46,7 @@ func (l *Conn) Finish(q *message.Request, x *inflight.Call) (mcp.Result, error) 
 			}
 			result.LetKeep(l.Upstream.Lists.watched())
 		}
-		result.ForModern(q.Method, l.session.InitializeResult().ServerInfo)
+		result.ForModern(q.Method, l.session.Info)
 	case l.Era == message.Modern:
 		result.ForLegacy(q.Method)
 	}
@@ -57,7 +57,7 @@ func (l *Conn) Finish(q *message.Request, x *inflight.Call) (mcp.Result, error) 
 // bridge with a single server uses that server's name, and passes list requests on with their
 // hops.
 func (l *Conn) isBridge() bool {
-	info := l.session.InitializeResult().ServerInfo
+	info := l.session.Info
 	return info != nil && info.Name == message.Implementation.Name
 }
 
@@ -83,14 +83,10 @@ type ClientIdentity struct {
 type Conn struct {
 	Upstream *Server
 	grant    *credential.Grant
-	session  *mcp.ClientSession
+	session  *client.Session
 	peer     RequestHandler
 	Era      message.Era
 
-	// send sends a message unchanged, without the SDK's caches and additions.
-	send mcp.MethodHandler
-	// meta describes this connection's client in every modern request.
-	meta mcp.Meta
 	// way is the list of hops that the server gets.
 	way   inflight.BridgePath
 	asked *inflight.Asked
@@ -103,6 +99,9 @@ type Conn struct {
 	Calls    calls
 	Audience Audience
 	Tools    ToolsCheck
+	notes    noteQueue
+	// listening are the resources to which a modern server was asked to listen, by URI.
+	listening map[string]func()
 }
 
 // Dial connects to the server. ctx limits the attempt, not the connection.
@@ -114,35 +113,29 @@ func Dial(ctx context.Context, u *Server, g *credential.Grant, who ClientIdentit
 		return nil, &fault.Starting{Server: u.Config.Name, Reason: p.Reason, For: time.Since(p.Since)}
 	}
 	l := newConn(u, g, p, who)
-	client := mcp.NewClient(who.Info, l.options(who))
-	client.AddSendingMiddleware(l.capture)
-	client.AddReceivingMiddleware(l.receive)
-	message.SendExtensions(client)
-	version := u.Connector.Version()
-	ctx = context.WithValue(ctx, inflight.BridgePathKey{}, l.way)
-	openBy, _ := ctx.Deadline()
-	session, err := client.Connect(ctx, l.transport(openBy), &mcp.ClientSessionOptions{ProtocolVersion: version})
+	session, err := l.open(ctx, who)
 	if err != nil {
 		l.asked.Close()
 		if tooLarge(err) {
 			err = errLargeIntroduction
 		}
-		return nil, l.guard(fmt.Errorf("connect to server %q: %w", u.Config.Name, err))
+		return nil, l.guard(fmt.Errorf("connect to server %q: %w", u.Config.Name, explain(err, l.redactor())))
 	}
 	l.session = session
-	agreed := session.InitializeResult().ProtocolVersion
-	if agreed >= message.FirstModernVersion {
+	if session.Modern() {
 		l.Era = message.Modern
 	}
 	go func() {
-		l.Life.ended = session.Wait()
+		<-session.Done()
+		l.Life.ended = session.Err()
 		close(l.Life.gone)
 		l.asked.Close()
 		u.removeConn(l)
 	}()
-	if pinned := u.Config.ProtocolVersion; pinned != "" && pinned != agreed {
+	close(l.notes.ready)
+	if pinned := u.Config.ProtocolVersion; pinned != "" && pinned != session.Version {
 		l.Life.Close()
-		return nil, fmt.Errorf("the server speaks protocol version %.40q and not %s, which its configuration asks for", agreed, pinned)
+		return nil, fmt.Errorf("the server speaks protocol version %.40q and not %s, which its configuration asks for", session.Version, pinned)
 	}
 	if !u.addConn(l) {
 		l.Life.Close()
@@ -157,51 +150,45 @@ func newConn(u *Server, g *credential.Grant, p RequestHandler, who ClientIdentit
 	l.Life = Lifetime{conn: l, gone: make(chan struct{}), retired: make(chan struct{}), idle: make(chan struct{})}
 	l.Calls = calls{conn: l, used: time.Now()}
 	l.Audience.conn, l.Tools.conn = l, l
+	l.notes = noteQueue{conn: l, ready: make(chan struct{})}
 	l.asked = inflight.NewAsked(u.asks)
 	return l
 }
 
-// options are the options of the SDK's client.
-func (l *Conn) options(who ClientIdentity) *mcp.ClientOptions {
-	caps := who.Capabilities
-	if caps == nil {
-		caps = &mcp.ClientCapabilities{}
-	}
-	opts := &mcp.ClientOptions{
-		Logger:         message.DiscardLog,
-		Capabilities:   caps,
-		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
-	}
-	if who.Watch {
-		// The SDK subscribes a modern server's changes for which there is a handler. The handlers
-		// are empty, because receive handles the changes.
-		opts.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) {}
-		opts.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) {}
-		opts.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) {}
-	}
-	return opts
-}
+// oneStream reports whether all messages come on one stream.
+func (l *Conn) oneStream() bool { return l.Upstream.Config.Kind() != mcpserver.StreamableHTTP }
 
-// transport returns the transport to the server, to which the connection must be open by a time.
-func (l *Conn) transport(openBy time.Time) mcp.Transport {
+// open connects by the transport of the server.
+func (l *Conn) open(ctx context.Context, who ClientIdentity) (*client.Session, error) {
 	u, g := l.Upstream, l.grant
-	observer := &inflight.HTTPObserver{Next: g.Network, Questions: &l.asked.Questions, OpenBy: openBy}
+	o := client.Options{
+		Version: u.Connector.Version(), Info: who.Info, Capabilities: message.EncodeCapabilities(who.Capabilities), Watch: who.Watch,
+		MaxIntroduction: MaxIntroduction, Receiver: l,
+		Room: func(ctx context.Context, of client.Observer, body io.Closer) (eventstream.Room, func()) {
+			return inflight.Room(ctx, callOf(of), u.Memory, body)
+		},
+	}
+	o.OpenBy, _ = ctx.Deadline()
+	header, hops := http.Header{}, l.way.Hops(nil)
+	if hops != "" {
+		header.Set(message.HeaderHops, hops)
+	}
 	switch u.Config.Kind() {
 	case mcpserver.Stdio:
-		return &streamTransport{next: g.Program(u.Runs, u.Config.Program, u.Log), link: l, patience: u.Timing.silence(u.Timing.Connect), hops: true}
+		o.Silence = u.Timing.silence(u.Timing.Connect)
+		if hops != "" {
+			o.Meta = map[string]any{message.MetaHops: hops}
+		}
+		return g.Program(u.Runs, u.Config.Program, u.Log).Dial(ctx, o)
 	case mcpserver.SSE:
-		observer.OneStream = true
-		confined := &egress.ConfinedTransport{Next: observer, Origin: egress.OriginOf(u.Config.URL)}
-		client := &http.Client{Transport: confined, CheckRedirect: egress.CheckRedirect}
-		// The observer limits the size of an event, which ends one call. The SDK's limit would end
-		// all calls.
-		return &streamTransport{next: &mcp.SSEClientTransport{Endpoint: u.Config.URL, HTTPClient: client, MaxEventSize: -1}, link: l}
+		confined := &egress.ConfinedTransport{Next: g.Network, Origin: egress.OriginOf(u.Config.URL)}
+		sse := client.SSE{URL: u.Config.URL, Client: &http.Client{Transport: confined, CheckRedirect: egress.CheckRedirect}, Header: header}
+		return client.Dialer(sse.Dial).Dial(ctx, o)
 	}
-	observer.Asked, observer.Memory = l.asked, u.Memory
-	return &mcp.StreamableClientTransport{
-		Endpoint: u.Config.URL, HTTPClient: &http.Client{Transport: observer, CheckRedirect: egress.CheckRedirect},
-		DisableStandaloneSSE: u.Config.NoListening,
-	}
+	return client.HTTP{
+		URL: u.Config.URL, Client: &http.Client{Transport: g.Network, CheckRedirect: egress.CheckRedirect}, Header: header,
+		NoListening: u.Config.NoListening,
+	}.Dial(ctx, o)
 }
 
 // MaxIntroduction bounds the answer to the first request of a connection, in bytes: the server's
@@ -219,84 +206,117 @@ func tooLarge(err error) bool {
 	return ok && bytes.Contains(rpc.Data, []byte(`"`+oversize.Code+`"`))
 }
 
-// capture stores the SDK's function to send a message, and the SDK's description of this client
-// for modern servers.
-func (l *Conn) capture(next mcp.MethodHandler) mcp.MethodHandler {
-	l.send = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		refusal := &inflight.Refusal{}
-		ctx = context.WithValue(ctx, inflight.RefusalKey{}, refusal)
-		result, err := next(context.WithValue(ctx, inflight.BridgePathKey{}, l.way), method, req)
-		if x, ok := ctx.Value(inflight.CallKey{}).(*inflight.Call); ok {
-			x.Settle(ctx)
-		}
-		return result, refusal.Explain(err, l.redactor())
+// Call sends a request and returns the server's answer, as it was sent. params are encoded as JSON; nil
+// stands for none. x is the call of a client, or of the bridge itself.
+func (l *Conn) Call(ctx context.Context, method string, params any, x *inflight.Call) (json.RawMessage, error) {
+	raw, err := encodeParams(params)
+	if err != nil {
+		return nil, err
 	}
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if methods.Of(method).Introduces {
-			ctx = context.WithValue(ctx, inflight.MaxAnswerKey{}, MaxIntroduction)
-		}
-		if method == methods.Discover {
-			l.meta = maps.Clone(mcp.Meta(req.GetParams().GetMeta()))
-		}
-		return l.send(ctx, method, req)
+	q := client.Request{Method: method, Params: raw, Header: l.headerOf(x)}
+	if x != nil {
+		x.Delivery.OneStream = l.oneStream()
+		q.Observer = x
 	}
+	if hops := l.way.Hops(x); hops != "" && l.Upstream.Config.Kind() == mcpserver.Stdio {
+		if q.Params, err = message.WithMeta(raw, message.MetaHops, hops); err != nil {
+			return nil, err
+		}
+	}
+	result, err := l.session.Call(ctx, q)
+	if x != nil {
+		x.Settle(ctx)
+	}
+	return result, l.guard(explain(err, l.redactor()))
 }
 
-// receive handles messages of the server that the observer did not handle.
-func (l *Conn) receive(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		m := methods.Of(method)
-		if m.Notification {
-			defer l.asked.LeaveNote()
-		}
-		switch {
-		case m.IsQuestion():
-			if req.GetParams().GetMeta()[message.MetaCall] == inflight.RefusedExchange {
-				return nil, fault.TooManyQuestions(inflight.MaxQuestions)
-			}
-			// A question without an answer would keep the connection open.
-			ctx, cancel := egress.FollowContext(ctx, l.grant.Grace)
-			defer cancel()
-			params := message.Unpack(req.GetParams())
-			if message.HidesFraction(params.ID) {
-				return nil, message.ErrFractionalID
-			}
-			params.Withdrawn = l.asked.Questions.Withdrawal(params.ID)
-			return l.peer.HandleRequest(ctx, l, method, params)
-		case method == methods.Progress:
-			params := message.Unpack(req.GetParams())
-			if l.Calls.progress(params.Raw) {
-				return nil, nil
-			}
-			l.peer.HandleNotification(l, method, params)
-		case m.ToClients():
-			l.Tools.noteChange(method)
-			l.peer.HandleNotification(l, method, message.Unpack(req.GetParams()))
-		}
-		return next(ctx, method, req)
+// Notify sends a notification of a client. params are encoded as JSON; nil stands for none.
+func (l *Conn) Notify(ctx context.Context, method string, params any) error {
+	raw, err := encodeParams(params)
+	if err != nil {
+		return err
 	}
+	return l.guard(explain(l.session.Notify(ctx, method, raw), l.redactor()))
 }
 
-// Call sends a request and returns the server's answer. If the observer saw the result, it is
-// returned as the server wrote it.
-func (l *Conn) Call(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-	result, err := l.send(ctx, method, &mcp.ClientRequest[mcp.Params]{Session: l.session, Params: params})
-	return result, l.guard(err)
+// encodeParams returns parameters as JSON, nil for none.
+func encodeParams(params any) (json.RawMessage, error) {
+	var raw json.RawMessage
+	var err error
+	switch p := params.(type) {
+	case nil:
+	case json.Marshaler:
+		raw, err = p.MarshalJSON()
+	default:
+		raw, err = jsondoc.Marshal(params)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode the parameters: %w", err)
+	}
+	return raw, nil
+}
+
+// headerOf returns the headers of a request of x, which may be nil, over HTTP.
+func (l *Conn) headerOf(x *inflight.Call) http.Header {
+	header := http.Header{}
+	if x == nil {
+		return header
+	}
+	if x.Hops != "" {
+		header.Set(message.HeaderHops, l.way.Hops(x))
+	}
+	if x.Trace != "" {
+		header.Set(message.HeaderTrace, x.Trace)
+	}
+	if l.Era == message.Modern {
+		maps.Copy(header, x.Header)
+	}
+	return header
+}
+
+// explain returns the error of a request with what the server said by an HTTP status. hide is applied to
+// it before it is cut or quoted, since a part of a secret is not found.
+func explain(err error, hide secret.Redactor) error {
+	status, ok := errors.AsType[*client.StatusError](err)
+	if !ok || !status.Transient() {
+		return err
+	}
+	return &fault.Refused{Status: status.Status, Said: hide.Redact(status.Words), RetryAfter: status.RetryAfter, Err: err}
 }
 
 // Subscribe subscribes to a resource, or unsubscribes.
 func (l *Conn) Subscribe(ctx context.Context, uri string, on bool) error {
+	if l.Era == message.Legacy {
+		method := methods.Subscribe
+		if !on {
+			method = methods.Unsubscribe
+		}
+		_, err := l.Call(ctx, method, &mcp.SubscribeParams{URI: uri}, nil)
+		return err
+	}
+	l.mu.Lock()
+	stop, listens := l.listening[uri]
 	if !on {
-		return l.guard(l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri}))
+		delete(l.listening, uri)
 	}
-	err := l.guard(l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}))
-	if l.Era == message.Modern && l.Life.Dead() {
-		// When a session closes, the SDK ends its existing subscriptions. A subscription made just
-		// after that would never end.
-		_ = l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
-		return l.guard(mcp.ErrConnectionClosed)
+	l.mu.Unlock()
+	if listens && !on {
+		stop()
 	}
-	return err
+	if listens || !on {
+		return nil
+	}
+	stop, err := l.session.Listen(ctx, map[string]any{"resourceSubscriptions": []string{uri}})
+	if err != nil {
+		return l.guard(explain(err, l.redactor()))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.listening == nil {
+		l.listening = map[string]func(){}
+	}
+	l.listening[uri] = stop
+	return nil
 }
 
 // guard marks an error of the server with the redactor of its secrets. A connection whose session
@@ -305,7 +325,7 @@ func (l *Conn) guard(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ended := errors.AsType[*fault.SessionEnded](err); ended && l.session != nil {
+	if status, ok := errors.AsType[*client.StatusError](err); ok && status.Ended && l.session != nil {
 		l.Life.Retire()
 	}
 	guarded := &fault.Guarded{Err: err, Hide: l.redactor(), Generation: l.grant.Generation}
@@ -315,19 +335,20 @@ func (l *Conn) guard(err error) error {
 	return guarded
 }
 
-// query sends a request of the bridge itself and returns the raw result.
+// query sends a request of the bridge itself and returns the result.
 func (l *Conn) query(ctx context.Context, method string, params mcp.Params) (*message.Result, error) {
 	memory := l.Upstream.Memory.Share()
 	defer memory.Close()
 	x := &inflight.Call{Ctx: ctx, ToClient: discard}
 	x.Delivery.Memory = &memory
 	if l.Era == message.Modern {
-		params.SetMeta(maps.Clone(l.meta))
+		params.SetMeta(l.session.Introduction())
 	}
-	if _, err := l.Call(context.WithValue(ctx, inflight.CallKey{}, x), method, params); err != nil && x.Delivery.Result() == nil {
+	raw, err := l.Call(ctx, method, params, x)
+	if err != nil {
 		return nil, err
 	}
-	return message.ParseResult(x.Delivery.Result())
+	return message.ParseResult(raw)
 }
 
 // discard drops the notifications for the bridge's own requests.
@@ -337,25 +358,20 @@ func discard(context.Context, string, mcp.Params) (mcp.Result, error) { return n
 func (l *Conn) Alive() bool { return l != nil && !l.Life.Dead() }
 
 // ServerInfo is the server's description of itself, nil if it sent none.
-func (l *Conn) ServerInfo() *mcp.Implementation { return l.session.InitializeResult().ServerInfo }
+func (l *Conn) ServerInfo() *mcp.Implementation { return l.session.Info }
 
 // Instructions are the server's instructions for models.
-func (l *Conn) Instructions() string { return l.session.InitializeResult().Instructions }
+func (l *Conn) Instructions() string { return l.session.Instructions }
 
 // GraceContext ends when the calls in flight must have ended after a change of the server's
 // secrets.
 func (l *Conn) GraceContext() context.Context { return l.grant.Grace }
 
 // Capabilities returns the server's capabilities. It is never nil.
-func (l *Conn) Capabilities() *mcp.ServerCapabilities {
-	if caps := l.session.InitializeResult().Capabilities; caps != nil {
-		return caps
-	}
-	return &mcp.ServerCapabilities{}
-}
+func (l *Conn) Capabilities() *mcp.ServerCapabilities { return l.session.Capabilities }
 
 // ProtocolVersion is the negotiated version.
-func (l *Conn) ProtocolVersion() string { return l.session.InitializeResult().ProtocolVersion }
+func (l *Conn) ProtocolVersion() string { return l.session.Version }
 
 // redactor returns the redactor of the connection's secrets.
 func (l *Conn) redactor() secret.Redactor {

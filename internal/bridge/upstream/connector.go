@@ -263,7 +263,7 @@ func (c *Connector) probe(ctx context.Context, l *Conn) error {
 	began := time.Now()
 	err := c.server.Lists.list(ctx, l)
 	if err == nil && l.Capabilities().Tools == nil && l.Era == message.Legacy {
-		err = l.guard(l.session.Ping(ctx, nil))
+		_, err = l.Call(ctx, methods.Ping, nil, nil)
 	}
 	if ctx.Err() != nil && err == nil {
 		err = ctx.Err()

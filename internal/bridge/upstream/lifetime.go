@@ -4,8 +4,6 @@
 package upstream
 
 import (
-	"time"
-
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 )
@@ -18,14 +16,13 @@ func (f *Lifetime) settle() {
 }
 
 // Close closes the connection. It does not wait for the server; closing the bridge waits, for as
-// long as the SDK gives a server.
+// long as a server may take.
 func (f *Lifetime) Close() {
-	f.conn.Upstream.Closing.Go(func() { _ = f.conn.session.Close() })
+	f.conn.Upstream.Closing.Go(f.conn.session.Close)
 }
 
 // Retire makes the connection refuse new calls. The connection is closed only when the last call
-// has ended: while a connection closes, the SDK drops the server's messages and does not answer
-// its questions, so a call with a question for the client would wait for ever.
+// has ended.
 func (f *Lifetime) Retire() {
 	f.conn.mu.Lock()
 	defer f.conn.mu.Unlock()
@@ -39,29 +36,8 @@ func (f *Lifetime) Retire() {
 		case <-f.idle:
 		case <-f.conn.grant.Grace.Done():
 		}
-		f.withdraw()
-		_ = f.conn.session.Close()
+		f.conn.session.Close()
 	})
-}
-
-// withdrawal is how long a connection stays open so that the SDK can tell the server of cancelled
-// calls. The SDK does this in the background, and not at all once the connection closes. It only
-// needs to start within this time.
-const withdrawal = 500 * time.Millisecond
-
-// withdraw waits until the server can have been told of cancelled calls. Otherwise the server
-// would continue them.
-func (f *Lifetime) withdraw() {
-	f.conn.mu.Lock()
-	told := !f.conn.Calls.broken && len(f.conn.Calls.exchanges) == 0
-	f.conn.mu.Unlock()
-	if told {
-		return
-	}
-	select {
-	case <-time.After(withdrawal):
-	case <-f.gone:
-	}
 }
 
 // Dead reports whether the connection is closed or refuses new calls.

@@ -29,13 +29,9 @@ type Item struct {
 	FromBridge bool // whether its server is a bridge
 }
 
-// RepeatHeaders returns the headers that repeat parts of a request, and that the SDK does not add: the
-// arguments of a tool, which only clients of 2026-07-28 over HTTP send, and the name in a method of an
-// extension. Servers of 2026-07-28 require them.
+// RepeatHeaders returns the headers that repeat arguments of a tool, which only clients of 2026-07-28 over
+// HTTP send. Servers of 2026-07-28 require them.
 func (o *Lists) RepeatHeaders(q *message.Request) http.Header {
-	if p, ok := q.Params.(*message.ExtensionParams); ok {
-		return p.Headers(q.Method)
-	}
 	p, ok := q.Params.(*mcp.CallToolParamsRaw)
 	if q.Era == message.Modern && q.Header != nil || !ok {
 		return message.ParamHeaders(q.Header)
@@ -373,7 +369,7 @@ func (o *Lists) accept(l *Conn, lists map[string][]Item, drifted string) (notes 
 	}
 	before := o.Lists
 	o.Lists = lists
-	o.introduction = l.session.InitializeResult().Instructions
+	o.introduction = l.session.Instructions
 	if was != "" {
 		o.server.Availability.health = o.server.Availability.health.After(health.Probe{
 			At: time.Now(), Tools: len(lists[methods.ListTools]),

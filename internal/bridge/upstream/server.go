@@ -269,9 +269,6 @@ func New(life context.Context, s mcpserver.Server, o Options) *Server {
 	u.Availability = Availability{server: u}
 	u.Subscriptions = Subscriptions{server: u, watching: map[string]*subscription{}, followers: map[message.Client]map[string]bool{}}
 	u.transport = o.Network
-	if s.Kind() == mcpserver.StreamableHTTP {
-		u.transport = &egress.StreamDeadline{Next: o.Network}
-	}
 	if o.Login != nil {
 		// Requests to the server carry the login's token.
 		u.transport = &egress.OriginTransport{Server: o.Login.Transport(u.transport), Others: u.transport, Origin: egress.OriginOf(s.URL)}

@@ -178,10 +178,4 @@ func Add(m Method) {
 		panic(fmt.Sprintf("methods: %s has a row already", m.Name))
 	}
 	table[m.Name] = &m
-	extensions = append(extensions, m.Name)
 }
-
-// Extensions returns the methods that Add has added, in their order.
-func Extensions() []string { return extensions }
-
-var extensions []string

@@ -1,47 +1,53 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package message
+package rpc
 
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/jsonscan"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
 )
 
 // CodeAnswerInvalid is the code in the data of an error that replaces a server's answer.
 const CodeAnswerInvalid = "answer_invalid"
 
-// Incoming is a JSON-RPC message of a server. Its parts are parts of the message's text.
-type Incoming struct {
+// Message is a JSON-RPC message as it was sent. Its parts are parts of the message's text.
+type Message struct {
 	ID, Params, Result json.RawMessage
-	Method             string
+	// Error is that of an answer, nil for none.
+	Error  json.RawMessage
+	Method string
 	// Request says that the message has a method, so that it is no answer.
 	Request bool
 	// Fault says what is wrong with an answer; empty for a valid one, and for requests.
 	Fault string
-	// Failed says that a valid answer is an error.
-	Failed bool
 	// version and failure say whether the message has these members.
 	version, failure bool
 }
 
 // IsAnswer reports whether a message without a method was meant to be an answer. Programs also log
 // JSON.
-func (m Incoming) IsAnswer() bool {
+func (m Message) IsAnswer() bool {
 	return !m.Request && m.version && (m.Result != nil || m.failure || m.ID != nil)
 }
 
-// ReadIncoming reads a message. It returns false for a text that is not one JSON object.
-func ReadIncoming(text []byte) (Incoming, bool) {
+// Versioned reports whether the message says that it is one of JSON-RPC.
+func (m Message) Versioned() bool { return m.version }
+
+// Read reads a message. It returns false for a text that is not one JSON object.
+func Read(text []byte) (Message, bool) {
 	r := jsonscan.Open(text)
 	defer r.Close()
 	if !r.IsObject() {
-		return Incoming{}, false
+		return Message{}, false
 	}
 	parts := map[string]json.RawMessage{}
 	twice := ""
@@ -55,19 +61,21 @@ func ReadIncoming(text []byte) (Incoming, bool) {
 		}
 	}
 	if !r.Valid() {
-		return Incoming{}, false
+		return Message{}, false
 	}
 	if twice == "id" || isNull(parts["id"]) {
 		delete(parts, "id")
 	}
-	m := Incoming{ID: parts["id"], Params: parts["params"], Result: parts["result"], version: parts["jsonrpc"] != nil, failure: parts["error"] != nil}
+	m := Message{ID: parts["id"], Params: parts["params"], Result: parts["result"], version: parts["jsonrpc"] != nil, failure: parts["error"] != nil}
 	if method, ok := parts["method"]; ok {
 		m.Request = true
 		m.Method = jsonscan.Text(method)
 		return m, true
 	}
 	m.Fault = faultOf(parts, twice)
-	m.Failed = m.failure && !isNull(parts["error"])
+	if m.failure && !isNull(parts["error"]) {
+		m.Error = parts["error"]
+	}
 	return m, true
 }
 
@@ -87,9 +95,27 @@ func MethodIn(text []byte) (method string, ok bool) {
 	return "", false
 }
 
-// BatchOf returns the messages of a batch, each in one line. It returns false for a text that is no
-// array.
-func BatchOf(text []byte) ([]json.RawMessage, bool) {
+// Head returns the id and the method of a message that begins with them, as Append writes it: nil and
+// empty for those that stand behind its parameters or its result.
+func Head(text []byte) (id json.RawMessage, method string) {
+	r := jsonscan.Open(text)
+	defer r.Close()
+	for name := range r.Members() {
+		switch string(name) {
+		case "jsonrpc":
+		case "id":
+			id = r.Raw()
+		case "method":
+			return id, r.Text()
+		default:
+			return id, ""
+		}
+	}
+	return id, ""
+}
+
+// Batch returns the messages of a batch. It returns false for a text that is no array.
+func Batch(text []byte) ([]json.RawMessage, bool) {
 	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
 		return nil, false
 	}
@@ -97,13 +123,7 @@ func BatchOf(text []byte) ([]json.RawMessage, bool) {
 	defer r.Close()
 	var each []json.RawMessage
 	for range r.Items() {
-		one := r.Raw()
-		if bytes.ContainsAny(one, "\r\n") {
-			var line bytes.Buffer
-			_ = json.Compact(&line, one) // What is no JSON makes the whole invalid.
-			one = line.Bytes()
-		}
-		each = append(each, one)
+		each = append(each, r.Raw())
 	}
 	return each, r.Valid()
 }
@@ -114,7 +134,7 @@ func faultOf(parts map[string]json.RawMessage, twice string) string {
 	_, hasID := parts["id"]
 	switch {
 	case twice != "":
-		return "it has the member " + Quote(twice) + " twice"
+		return `it has the member "` + twice + `" twice`
 	case !hasVersion:
 		return `it has no "jsonrpc"`
 	case jsonscan.Text(version) != "2.0":
@@ -137,7 +157,7 @@ func outcomeFault(parts map[string]json.RawMessage) string {
 	switch {
 	case hasResult && hasError && !isNull(result) && !isNull(failure):
 		return "it has both a result and an error"
-	case !hasResult && !hasError:
+	case !hasResult && (!hasError || isNull(failure)):
 		return "it has neither a result nor an error"
 	}
 	return ""
@@ -146,7 +166,7 @@ func outcomeFault(parts map[string]json.RawMessage) string {
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
 // FaultFor returns what is wrong with the answer to the request of the given id.
-func (m Incoming) FaultFor(id json.RawMessage) string {
+func (m Message) FaultFor(id json.RawMessage) string {
 	switch {
 	case m.Request:
 		return "it is a request"
@@ -181,15 +201,50 @@ func InvalidAnswer(fault string) *jsonrpc.Error {
 	}
 }
 
-// InvalidAnswerTo returns the message that replaces an answer with a fault. Without an id, the
-// message has an empty one: the reader must find the request.
-func InvalidAnswerTo(id json.RawMessage, fault string) []byte {
-	if len(id) == 0 {
-		id = json.RawMessage(`""`)
+// Failure returns the error of an answer, nil if it has none. What is no JSON-RPC error is an invalid
+// answer.
+func (m Message) Failure() *jsonrpc.Error {
+	if m.Error == nil {
+		return nil
 	}
-	return jsondoc.EncodeExact(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   *jsonrpc.Error  `json:"error"`
-	}{"2.0", id, InvalidAnswer(fault)})
+	failure := &jsonrpc.Error{}
+	if json.Unmarshal(m.Error, failure) != nil {
+		return InvalidAnswer("its error is no object with a code and a message")
+	}
+	return failure
+}
+
+// Append appends a message to b: a request if it has an id, else a notification. params may be nil.
+func Append(b []byte, id json.RawMessage, method string, params json.RawMessage) []byte {
+	b = slices.Grow(b, len(id)+len(method)+len(params)+64)
+	b = append(b, `{"jsonrpc":"2.0",`...)
+	if id != nil {
+		b = append(append(append(b, `"id":`...), id...), ',')
+	}
+	b = append(append(b, `"method":`...), jsondoc.EncodeExact(method)...)
+	if params != nil {
+		b = append(append(b, `,"params":`...), params...)
+	}
+	return append(b, '}')
+}
+
+// Answer returns the answer to a request: the result, or the error if there is one.
+func Answer(id, result json.RawMessage, failure *jsonrpc.Error) []byte {
+	b := make([]byte, 0, len(id)+len(result)+64)
+	b = append(append(append(b, `{"jsonrpc":"2.0","id":`...), id...), ',')
+	if failure != nil {
+		return append(append(append(b, `"error":`...), jsondoc.EncodeExact(failure)...), '}')
+	}
+	return append(append(append(b, `"result":`...), result...), '}')
+}
+
+// ReadAll reads r to its end. length is what the sender announced, negative if nothing: a buffer
+// that grows needs twice the memory.
+func ReadAll(r io.Reader, length int64) ([]byte, error) {
+	if length <= 0 || length > oversize.Limit {
+		return io.ReadAll(r)
+	}
+	b := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead))
+	_, err := b.ReadFrom(r)
+	return b.Bytes(), err
 }

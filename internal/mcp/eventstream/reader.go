@@ -7,11 +7,13 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"sync"
+	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
 )
 
 // MaxMessage bounds one message of a server, in bytes.
@@ -31,65 +33,60 @@ type Room interface {
 	Refusal(m *oversize.Message, err error) []byte
 }
 
-// Reader is the body of an event stream, and reads it one event at a time.
+// Event is one event of a stream, as the HTML standard has them ("Server-sent events").
+type Event struct {
+	// Name is empty for "message".
+	Name string
+	// ID is the event's id, from which a broken stream resumes; empty for none.
+	ID string
+	// Retry is how long a reader waits before it resumes the stream; zero if the event does not say.
+	Retry time.Duration
+	// Data is the message, empty for an event without one.
+	Data []byte
+}
+
+// Reader reads an event stream one event at a time.
 type Reader struct {
-	src   io.ReadCloser
 	lines *bufio.Reader
-	// see returns the message that the SDK gets instead, nil for nothing.
-	see func(message []byte) []byte
-	out []byte
-	err error
-
-	max  int
-	room Room // nil if memory is not limited
+	max   int
+	room  Room // nil if memory is not limited
 }
 
-// NewReader returns the body and calls see with every message.
-func NewReader(src io.ReadCloser, see func([]byte) []byte) *Reader {
-	return NewBoundedReader(src, see, MaxMessage, nil)
+// buffers are reused: the answer to a call is a stream of its own.
+var buffers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
+
+// NewReader returns the reader of a stream whose messages have at most limit bytes. Large messages get
+// their memory from room, which may be nil.
+func NewReader(src io.Reader, limit int, room Room) *Reader {
+	lines, _ := buffers.Get().(*bufio.Reader)
+	lines.Reset(src)
+	return &Reader{lines: lines, max: limit, room: room}
 }
 
-// NewBoundedReader returns the body and calls see with every message of at most limit bytes. Large
-// messages get their memory from room.
-func NewBoundedReader(src io.ReadCloser, see func([]byte) []byte, limit int, room Room) *Reader {
-	return &Reader{src: src, lines: bufio.NewReader(src), see: see, max: limit, room: room}
+// Release ends the use of the reader. What it has read ahead is lost.
+func (b *Reader) Release() {
+	b.lines.Reset(nil)
+	buffers.Put(b.lines)
+	b.lines = nil
 }
 
-// Read implements io.Reader.
-func (b *Reader) Read(p []byte) (int, error) {
-	for len(b.out) == 0 {
-		if b.err != nil {
-			return 0, b.err
-		}
-		b.out, b.err = b.event()
-	}
-	n := copy(p, b.out)
-	b.out = b.out[n:]
-	return n, nil
-}
-
-// Close implements io.Closer.
-func (b *Reader) Close() error { return b.src.Close() }
-
-// event reads up to the end of the next event and returns the part that the SDK sees. For the SDK,
-// the end of the stream also ends an event, so such an event is returned with io.EOF; an event cut
-// off by a network error is dropped. For an event that is too large, the SDK gets an error for the
-// request that it answers.
-func (b *Reader) event() ([]byte, error) {
+// Next returns the next event. An event that the end of the stream ends counts, and comes with io.EOF;
+// one that a network error cuts off does not. The data of an event that is too large is an error for the
+// request that it answers, and empty for other messages.
+func (b *Reader) Next() (Event, error) {
 	e := &event{max: b.max, room: b.room}
 	defer e.end()
-	var end error
-	for end == nil {
-		var blank bool
-		blank, end = b.line(e)
-		if end != nil && !errors.Is(end, io.EOF) {
-			return e.whole, end
-		}
-		if blank {
-			break
+	for {
+		blank, err := b.line(e)
+		switch {
+		case errors.Is(err, io.EOF):
+			return e.finish(), io.EOF
+		case err != nil:
+			return Event{}, err
+		case blank:
+			return e.finish(), nil
 		}
 	}
-	return e.seenBySDK(b.see), end
 }
 
 // line reads the next line into e. It returns true for the blank line that ends an event.
@@ -110,9 +107,10 @@ func (b *Reader) line(e *event) (blank bool, err error) {
 
 // event is an event of a stream while it is read.
 type event struct {
-	// data is the message: a part of whole, unless it came in several lines.
-	whole, data, rest []byte
-	begun             int // offset of the current line in whole
+	Event
+	// whole is the event's text. Its data is a part of it, unless it came in several lines.
+	whole []byte
+	begun int // offset of the current line in whole
 	// large reads the message instead of data once data is too large.
 	large *oversize.Message
 	skips bool // whether the current line belongs to a message that is too large
@@ -156,21 +154,21 @@ func (e *event) count(most int) {
 // end gives back what the message does not need.
 func (e *event) end() {
 	if e.counted {
-		e.room.Received(len(e.data))
+		e.room.Received(len(e.Data))
 	}
 }
 
 // stopKeeping stops keeping the event.
 func (e *event) stopKeeping() {
 	e.large = &oversize.Message{}
-	_, _ = e.large.Write(e.data)
+	_, _ = e.large.Write(e.Data)
 	_, _ = e.large.Write([]byte{'\n'})
 	line := e.whole[e.begun:]
 	e.skips = bytes.HasPrefix(line, []byte("data:"))
 	if e.skips {
 		_, _ = e.large.Write(bytes.TrimPrefix(line, []byte("data:")))
 	}
-	e.whole, e.data = nil, nil
+	e.whole, e.Data = nil, nil
 }
 
 // endLine handles a complete line.
@@ -178,18 +176,39 @@ func (e *event) endLine() {
 	if e.large != nil {
 		return
 	}
-	content := bytes.TrimRight(e.whole[e.begun:], "\r\n")
+	field, value, _ := bytes.Cut(bytes.TrimRight(e.whole[e.begun:], "\r\n"), []byte(":"))
 	e.begun = len(e.whole)
-	if value, ok := bytes.CutPrefix(content, []byte("data:")); ok {
-		value = bytes.TrimPrefix(value, []byte(" "))
-		if e.data == nil {
-			e.data = slices.Clip(value)
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(field) {
+	case "data":
+		if e.Data == nil {
+			e.Data = slices.Clip(value)
 		} else {
-			e.data = append(append(e.data, '\n'), value...)
+			e.Data = append(append(e.Data, '\n'), value...)
 		}
-	} else if len(content) > 0 {
-		e.rest = append(append(e.rest, content...), '\n')
+	case "id":
+		e.ID = string(value)
+	case "event":
+		e.Name = string(value)
+	case "retry":
+		if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+			e.Retry = time.Duration(ms) * time.Millisecond
+		}
 	}
+}
+
+// finish returns the complete event.
+func (e *event) finish() Event {
+	if e.large == nil && len(e.Data) > 0 {
+		if e.count(len(e.Data)); e.refused != nil {
+			e.stopKeeping()
+		}
+	}
+	done := e.Event
+	if e.large != nil {
+		done.Data = e.replacement()
+	}
+	return done
 }
 
 // replacement returns the error in place of an answer that was not kept, nil for other messages.
@@ -198,30 +217,4 @@ func (e *event) replacement() []byte {
 		return e.room.Refusal(e.large, e.refused)
 	}
 	return e.large.Answer(e.max)
-}
-
-// seenBySDK returns the part of the event that the SDK sees.
-func (e *event) seenBySDK(see func([]byte) []byte) []byte {
-	switch {
-	case e.large != nil:
-		if answer := e.replacement(); answer != nil {
-			return fmt.Appendf(e.rest, "data: %s\n\n", answer)
-		}
-		return append(e.rest, '\n')
-	case len(e.data) == 0:
-		return e.whole
-	}
-	if e.count(len(e.data)); e.refused != nil {
-		e.stopKeeping()
-		return e.seenBySDK(see)
-	}
-	seen := see(e.data)
-	switch {
-	case seen == nil:
-		// The rest may hold the event's id, from which a broken stream resumes.
-		return append(e.rest, '\n')
-	case &seen[0] != &e.data[0]:
-		return fmt.Appendf(e.rest, "data: %s\n\n", seen)
-	}
-	return e.whole
 }
