@@ -48,29 +48,41 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (x *exchange) follow(resp *http.Response) error {
 	last, without := "", 0
 	for {
-		before := last
+		before, messages := last, x.messages
 		wait, err := x.events(resp, &last)
 		if err != nil || x.found {
 			return err
 		}
 		_ = resp.Body.Close()
-		switch {
-		case x.ctx.Err() != nil:
-			return context.Cause(x.ctx)
-		case last == "" && x.request != nil:
-			return errNoAnswer
-		case last == "" || last == before:
-			without++
-		default:
+		if without++; last != before || x.request == nil && x.messages > messages {
 			without = 0
 		}
-		if without > maxResumed {
-			return fmt.Errorf("%w: its stream ended %d times without a new event", ErrClosed, without)
+		if err := x.ended(last, without); err != nil {
+			return err
 		}
 		if resp, err = x.resume(last, wait); err != nil {
 			return err
 		}
 	}
+}
+
+// ended returns the error of a stream that has ended and is not opened again, nil for another. last is the
+// id of its last event, and without how often in a row it has brought nothing.
+func (x *exchange) ended(last string, without int) error {
+	switch {
+	case x.ctx.Err() != nil:
+		return context.Cause(x.ctx)
+	case last == "" && x.request != nil:
+		return errNoAnswer
+	case without > maxResumed:
+		return fmt.Errorf("%w: its stream ended %d times without a new event", ErrClosed, without)
+	}
+	return nil
+}
+
+// isMessage reports whether an event has a message.
+func isMessage(e eventstream.Event) bool {
+	return len(e.Data) > 0 && (e.Name == "" || e.Name == "message")
 }
 
 // events reads an event stream to its end, or to the answer. last becomes the id of the last event that
@@ -88,7 +100,8 @@ func (x *exchange) events(resp *http.Response, last *string) (wait time.Duration
 		if e.Retry > 0 {
 			wait = e.Retry
 		}
-		if len(e.Data) > 0 && (e.Name == "" || e.Name == "message") {
+		if isMessage(e) {
+			x.messages++
 			if err := x.take(e.Data); err != nil {
 				_ = resp.Body.Close()
 				return 0, err

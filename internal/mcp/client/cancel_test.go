@@ -101,6 +101,11 @@ func TestAClosedConnectionEndsItsSessionOnce(t *testing.T) {
 		again := make(chan struct{})
 		go func() {
 			session.Close()
+			select {
+			case <-session.Done():
+			default:
+				t.Error("Close returns before the connection has ended")
+			}
 			close(again)
 		}()
 		session.Close()
@@ -238,6 +243,45 @@ func TestAConnectionIsUsedAgain(t *testing.T) {
 		}
 		if again := dials == 1; again != tt.again {
 			t.Errorf("%d connections were opened", dials)
+		}
+	})
+}
+
+// TestAnOpeningThatIsCancelledIsNotCancelledAtTheServer where the protocol forbids it, for "initialize".
+func TestAnOpeningThatIsCancelledIsNotCancelledAtTheServer(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(*asked){methods.Discover: (*asked).silent, methods.Initialize: (*asked).silent} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{version: "2025-11-25", on: map[string]func(*asked){name: answer}}
+			h := s.serve(t)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if _, err := h.Dial(ctx, options(&receiver{})); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: error = %v", name, err)
+			}
+			synctest.Wait()
+			if told := s.only(methods.Cancelled); len(told) > 0 != (name == methods.Discover) {
+				t.Errorf("%s: the server is told %q", name, told)
+			}
+		})
+	}
+}
+
+// TestACallWhoseCallerHasLeftIsNotSent to a server that could not know of it.
+func TestACallWhoseCallerHasLeftIsNotSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{version: "2025-11-25", session: "s"}
+		session := s.connectAlone(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		o := &observer{}
+		if _, err := session.Call(ctx, client.Request{Method: methods.CallTool, Observer: o}); !errors.Is(err, context.Canceled) {
+			t.Errorf("error = %v", err)
+		}
+		synctest.Wait()
+		if sent := append(s.only(methods.CallTool), s.only(methods.Cancelled)...); len(sent) > 0 || len(o.all()) > 0 {
+			t.Errorf("the server gets %q, and the observer %q", sent, o.all())
 		}
 	})
 }

@@ -322,9 +322,10 @@ type exchange struct {
 	// outlast lets the HTTP request outlast the call, and end ends it.
 	outlast, end func()
 
-	answer rpc.Message
-	found  bool
-	body   io.ReadCloser // what is left to read behind the answer, nil for nothing
+	messages int // that have come
+	answer   rpc.Message
+	found    bool
+	body     io.ReadCloser // what is left to read behind the answer, nil for nothing
 }
 
 // observer returns the observer of the request, or nil.

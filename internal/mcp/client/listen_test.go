@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -135,7 +136,7 @@ func TestNotificationsAreAskedForAgainAfterAPause(t *testing.T) {
 		if len(at) != 5 || len(r.all()) != 2 || session.Err() != nil {
 			t.Fatalf("asked at %v, notified of %q, the connection ended by %v", at, r.all(), session.Err())
 		}
-		at[3] += time.Hour // It was open.
+		at[4] -= time.Hour // It was open.
 		for i, least := range []time.Duration{time.Second, 1500 * time.Millisecond, 2250 * time.Millisecond, time.Second} {
 			if wait := at[i+1] - at[i]; wait < least || wait >= 2*least {
 				t.Errorf("pause %d is of %v, want %v to %v", i+1, wait, least, 2*least)
@@ -173,4 +174,27 @@ func TestWaitingForTheStreamOfNotificationsEnds(t *testing.T) {
 			t.Errorf("the server was told %d times", n)
 		}
 	})
+}
+
+// TestNotificationsThatAreRefusedLaterAreAskedForNoMore by a status that is not of a moment.
+func TestNotificationsThatAreRefusedLaterAreAskedForNoMore(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusNotFound, http.StatusForbidden} {
+		synctest.Test(t, func(t *testing.T) {
+			s := watched(func(a *asked) {
+				if a.before > 0 {
+					a.say(status, "", "")
+					return
+				}
+				a.events("data: " + changed + "\n\n")
+			})
+			session := s.connect(t, &receiver{})
+			stop := must.Value(session.Listen(t.Context(), map[string]any{"toolsListChanged": true}))(t)
+			defer stop()
+			time.Sleep(time.Hour)
+			if at := s.when(methods.Listen); len(at) != 2 || session.Err() != nil {
+				t.Errorf("%d: asked at %v, the connection ended by %v", status, at, session.Err())
+			}
+		})
+	}
 }

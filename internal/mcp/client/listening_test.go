@@ -53,6 +53,24 @@ func TestWhatBelongsToNoRequestReachesTheReceiver(t *testing.T) {
 	})
 }
 
+// TestAStreamOfNoRequestOutlastsTheAttempt to connect.
+func TestAStreamOfNoRequestOutlastsTheAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := listening((*asked).stay), &receiver{}
+		h := s.serve(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		session := must.Value(h.Dial(ctx, options(r)))(t)
+		defer session.Close()
+		cancel()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := len(s.when(http.MethodGet)); n != 1 || session.Err() != nil {
+			t.Errorf("the stream was asked for %d times; the connection ended by %v", n, session.Err())
+		}
+	})
+}
+
 func TestAQuestionIsAnsweredByTheReceiver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -188,6 +206,20 @@ func TestWhatIsInFlightFailsWithTheConnection(t *testing.T) {
 		_, err := session.Call(t.Context(), client.Request{Method: methods.CallTool, Params: json.RawMessage("{}")})
 		if !errors.Is(err, client.ErrClosed) || !strings.Contains(err.Error(), "cannot be resumed") {
 			t.Errorf("error = %v", err)
+		}
+	})
+}
+
+// TestAStreamOfNoRequestThatBringsMessagesIsOpenedAgainForEver although its events have no ids.
+func TestAStreamOfNoRequestThatBringsMessagesIsOpenedAgainForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := listening(streaming("data: " + logged + "\n\n"))
+		r := &receiver{}
+		session := s.connect(t, r)
+		time.Sleep(time.Hour)
+		if session.Err() != nil || len(r.all()) < 100 {
+			t.Errorf("after %d messages the connection ended by %v", len(r.all()), session.Err())
 		}
 	})
 }

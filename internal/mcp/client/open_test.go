@@ -238,12 +238,13 @@ func TestARequestOfAnOpeningWaitsForABusyServer(t *testing.T) {
 		failed bool
 	}
 	inBubbles(t, map[string]row{
-		"seconds":                        {after: "2", want: []time.Duration{0, 2 * time.Second}},
-		"as long as it may take":         {after: "29", want: []time.Duration{0, 29 * time.Second}},
-		"longer than a request may wait": {after: "31", want: []time.Duration{0}, failed: true},
-		"longer than the opening has":    {after: "10", openBy: 9 * time.Second, want: []time.Duration{0}, failed: true},
-		"a time in the opening's":        {after: "8", openBy: 9 * time.Second, want: []time.Duration{0, 8 * time.Second}},
-		"no time":                        {after: "soon", want: []time.Duration{0}, failed: true},
+		"seconds":                             {after: "2", want: []time.Duration{0, 2 * time.Second}},
+		"as long as it may take":              {after: "29", want: []time.Duration{0, 29 * time.Second}},
+		"longer than a request may wait":      {after: "31", want: []time.Duration{0}, failed: true},
+		"longer than the opening has":         {after: "10", openBy: 9 * time.Second, want: []time.Duration{0}, failed: true},
+		"a time in the opening's":             {after: "8", openBy: 9 * time.Second, want: []time.Duration{0, 8 * time.Second}},
+		"longer than that, in a long opening": {after: "31", openBy: time.Hour, want: []time.Duration{0}, failed: true},
+		"no time":                             {after: "soon", want: []time.Duration{0}, failed: true},
 	}, func(t *testing.T, tt row) {
 		busy := func(a *asked) {
 			if a.before == 0 {

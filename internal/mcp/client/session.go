@@ -216,6 +216,9 @@ func (s *Session) Close() {
 // Call sends a request and returns the result, as the server sent it. An error of the server is a
 // *jsonrpc.Error, a refusal by an HTTP status a *StatusError.
 func (s *Session) Call(ctx context.Context, q Request) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if !s.enter() {
 		return nil, s.closed()
 	}
@@ -285,8 +288,12 @@ func isAnswer(err error) bool {
 // cancelTime bounds the notification that a request is cancelled.
 const cancelTime = 5 * time.Second
 
-// withdraw tells the server in the background that a request is cancelled.
+// withdraw tells the server in the background that a request is cancelled. "initialize" must not be
+// ("Cancellation", "Behavior Requirements").
 func (s *Session) withdraw(ctx context.Context, q *Request, id int64, reason error) {
+	if q.Method == methods.Initialize {
+		return
+	}
 	params := jsondoc.EncodeExact(map[string]any{"requestId": id, "reason": reason.Error()})
 	if q.Observer != nil {
 		params = q.Observer.Withdrawal(params)
@@ -344,7 +351,7 @@ func (s *Session) listen(life context.Context, what map[string]any, opened chan<
 		if !open {
 			opened <- err
 		}
-		if !open || err == nil || isAnswer(err) || life.Err() != nil || s.calling.Err() != nil {
+		if !open || isFinal(err) || life.Err() != nil || s.calling.Err() != nil {
 			return
 		}
 		if time.Since(began) > maxBackoff {
@@ -354,6 +361,12 @@ func (s *Session) listen(life context.Context, what map[string]any, opened chan<
 			return
 		}
 	}
+}
+
+// isFinal reports whether a stream that ended so is not opened again: the server has ended or refused it.
+func isFinal(err error) bool {
+	status, ok := errors.AsType[*StatusError](err)
+	return err == nil || isAnswer(err) || ok && !status.Transient()
 }
 
 // listening observes a request for notifications. It is called when the server has the request.

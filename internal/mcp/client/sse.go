@@ -98,7 +98,7 @@ func (s *sseStream) Read() (rpc.Message, error) {
 		if err != nil && !(errors.Is(err, io.EOF) && len(e.Data) > 0) {
 			return rpc.Message{}, err
 		}
-		if len(e.Data) == 0 {
+		if !isMessage(e) {
 			continue
 		}
 		if each, ok := rpc.Batch(e.Data); ok {

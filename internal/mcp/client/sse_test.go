@@ -247,3 +247,15 @@ func TestAStatusFailsTheMessageAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestEventsOfOtherNamesArePassedOver on the stream for all messages.
+func TestEventsOfOtherNamesArePassedOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &sseServer{first: endpoint, says: "event: ping\ndata: {}\n\nevent: ping\ndata: now\n\nevent: message\ndata: " + success + "\n\n"}
+		session := must.Value(s.dial(t, &receiver{}))(t)
+		if got, err := session.Call(t.Context(), client.Request{Method: methods.CallTool}); err != nil || string(got) != result {
+			t.Errorf("result = %s, %v", got, err)
+		}
+	})
+}

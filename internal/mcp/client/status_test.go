@@ -120,6 +120,7 @@ func TestWhichRefusalsEndASession(t *testing.T) {
 		"Session not found":                         {false, true},
 		"Bad Request: No valid session ID provided": {true, true},
 		"Bad Request: Server not initialized":       {true, false},
+		"No: Bad Request: No valid session ID":      {false, true},
 		"no":                                        {false, false},
 	}, func(t *testing.T, of struct{ sdk, session bool }) {
 		words := strings.ReplaceAll(strings.Split(t.Name(), "/")[1], "_", " ")
