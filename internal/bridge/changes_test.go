@@ -5,7 +5,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -196,61 +195,6 @@ func TestListChangesOfOneOfSeveralServers(t *testing.T) {
 					}
 					return len(tools.Tools) == 3+i
 				})
-			}
-		})
-	}
-}
-
-// TestASecondSubscriberWaitsForTheFirst has two clients subscribe to a resource
-// of which the server does not want to tell the first one, or nobody.
-func TestASecondSubscriberWaitsForTheFirst(t *testing.T) {
-	t.Parallel()
-	for name, refused := range map[string]int{"nobody is refused": 0, "the first is refused": 1, "both are refused": 2} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			asked, outcome := make(chan struct{}), make(chan error)
-			s := emptyServer(&mcp.ServerOptions{
-				SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error {
-					asked <- struct{}{}
-					return <-outcome
-				},
-				UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
-			})
-			s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
-			r := newRig(t, fast, newMemoryProgram(t, s, "legacy").Server)
-			connected(t, r.bridge)
-			u := r.bridge.set.only()
-			subscribe := func() <-chan error {
-				answer := make(chan error, 1)
-				go func() { answer <- u.Subscribe(t.Context(), "test://a") }()
-				return answer
-			}
-			first := subscribe()
-			next(t, asked, "the first request")
-			second := subscribe()
-			eventually(t, "two subscribers", func() bool { return u.Subscriptions.Subscribers("test://a") == 2 })
-			if len(second) > 0 {
-				t.Error("the second one is told before it is known")
-			}
-			if refused == 0 {
-				outcome <- nil
-			} else {
-				outcome <- errors.New("refused")
-				next(t, asked, "the second request")
-				if refused == 2 {
-					outcome <- errors.New("refused")
-				} else {
-					outcome <- nil
-				}
-			}
-			if err := next(t, first, "the first answer"); (err != nil) != (refused > 0) {
-				t.Errorf("the first one is told %v", err)
-			}
-			if err := next(t, second, "the second answer"); (err != nil) != (refused > 1) {
-				t.Errorf("the second one is told %v", err)
-			}
-			if got := u.Subscriptions.Watched(); got != (refused < 2) {
-				t.Errorf("subscribed: %v", got)
 			}
 		})
 	}

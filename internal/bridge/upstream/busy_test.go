@@ -4,7 +4,6 @@
 package upstream
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,11 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/test/pipes"
 )
 
 // busyServer is a server with an empty list of tools that notes when it was asked, and refuses some
@@ -99,29 +95,12 @@ func (s *busyServer) log() []string {
 	return slices.Clone(s.asked)
 }
 
-// connectTo has a bridge connect to the server until the test ends.
-func connectTo(t *testing.T, s *busyServer) *Server {
+// connectTo has a bridge connect to the server, as c says, until the test ends.
+func connectTo(t *testing.T, s *busyServer, c mcpserver.Server) *Server {
 	t.Helper()
 	s.began, s.count = time.Now(), map[string]int{}
-	l := pipes.New()
-	front := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-	transport := &http.Transport{DialContext: l.Dial}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running, closing sync.WaitGroup
-	u := New(ctx, mcpserver.Server{Name: "busy", URL: "http://busy/mcp"}, Options{
-		Timing: DefaultTiming, Network: transport, Log: message.DiscardLog, Memory: budget.New(0, budget.Patience), Closing: &closing,
-		Changed: func(*Server, string) {}, Resumed: func(*Server) {}, Observed: func() {}, Settled: func() {},
-	})
-	running.Go(func() { _ = front.Serve(l) })
-	running.Go(func() { u.Connector.Run(ctx) })
-	t.Cleanup(func() {
-		cancel()
-		_ = front.Close()
-		transport.CloseIdleConnections()
-		running.Wait()
-		closing.Wait()
-	})
-	return u
+	c.Name = "busy"
+	return run(t, c, s, nil)
 }
 
 const busyWords = `{"jsonrpc":"2.0","id":null,"error":{"code":-32050,"message":"30 requests a minute are enough"}}`
@@ -149,7 +128,7 @@ func TestAConnectionIsNotBegunAgainWhenItsServerIsBusyForAMoment(t *testing.T) {
 								}
 								return status, after(), busyWords
 							}}
-							u := connectTo(t, s)
+							u := connectTo(t, s, mcpserver.Server{})
 							if _, err := u.Shared(t.Context()); err != nil {
 								t.Errorf("the server is not connected: %v", err)
 							}
@@ -185,7 +164,7 @@ func TestABusyServerIsAskedWhenItSaysSoAndItsUserReadsItsWords(t *testing.T) {
 				s := &busyServer{modern: true, refuse: func(string, int) (int, string, string) {
 					return http.StatusTooManyRequests, "20", body
 				}}
-				u := connectTo(t, s)
+				u := connectTo(t, s, mcpserver.Server{})
 				_, err := u.Shared(t.Context())
 				const words = `it answered HTTP 429 Too Many Requests and says "30 requests a minute are enough": try again in 20 s`
 				if err == nil || !strings.Contains(err.Error(), words) {
@@ -204,6 +183,48 @@ func TestABusyServerIsAskedWhenItSaysSoAndItsUserReadsItsWords(t *testing.T) {
 					t.Errorf("it was asked last for %s", last[len(last)-1])
 				}
 			})
+		})
+	}
+}
+
+// TestAServersOwnTimeToConnect has a server that answers no question.
+func TestAServersOwnTimeToConnect(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []mcpserver.Transport{mcpserver.StreamableHTTP, mcpserver.SSE} {
+		synctest.Test(t, func(t *testing.T) {
+			hang := make(chan struct{})
+			s := &busyServer{refuse: func(method string, _ int) (int, string, string) {
+				if !strings.HasPrefix(method, "notifications/") { // The SDK waits for it when it gives a connection up.
+					<-hang
+				}
+				return 0, "", ""
+			}}
+			u := connectTo(t, s, mcpserver.Server{Transport: kind, Timeouts: mcpserver.Timeouts{Connect: mcpserver.Duration(3 * time.Second)}})
+			defer close(hang)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if u.Starting() == nil {
+				t.Errorf("over %s it was given up before its time", kind)
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if got := u.Availability.Report().Error; got != "the server did not answer in time" {
+				t.Errorf("over %s the health says %q", kind, got)
+			}
+		})
+	}
+}
+
+func TestAServerIsNotListenedToWhereTheConfigurationSaysSo(t *testing.T) {
+	t.Parallel()
+	for _, silent := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &busyServer{refuse: func(string, int) (int, string, string) { return 0, "", "" }}
+			_, err := connectTo(t, s, mcpserver.Server{NoListening: silent}).Shared(t.Context())
+			synctest.Wait()
+			if listens := slices.Contains(s.log(), "GET 0s"); err != nil || listens == silent {
+				t.Errorf("asked %q, and silent is %t: %v", s.log(), silent, err)
+			}
 		})
 	}
 }
