@@ -84,12 +84,10 @@ func TestNotificationsThatAreRefusedAreNotAskedForAgain(t *testing.T) {
 	})
 }
 
-// TestNotificationsAreNotAskedForAgainAfterAnAnswer of the server, whatever it says.
-func TestNotificationsAreNotAskedForAgainAfterAnAnswer(t *testing.T) {
+// TestNotificationsAreNotAskedForAgainAfterAnError of the server.
+func TestNotificationsAreNotAskedForAgainAfterAnError(t *testing.T) {
 	t.Parallel()
 	inBubbles(t, map[string]func(*asked){
-		"a result":              func(a *asked) { a.result("{}") },
-		"a result in an event":  streaming("data: " + success + "\n\n"),
 		"an error in an event":  streaming("data: " + failure + "\n\n"),
 		"an error and no event": saying(200, "application/json", unknown),
 	}, func(t *testing.T, listen func(*asked)) {
@@ -116,7 +114,7 @@ func TestNotificationsAreAskedForAgainAfterAPause(t *testing.T) {
 			case 0: // It ends.
 				a.events("data: " + changed + "\n\n")
 			case 1:
-				a.cut()
+				a.result("{}")
 			case 2:
 				a.say(503, "", "")
 			case 3: // It is open for long, and breaks off.

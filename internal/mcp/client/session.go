@@ -363,10 +363,11 @@ func (s *Session) listen(life context.Context, what map[string]any, opened chan<
 	}
 }
 
-// isFinal reports whether a stream that ended so is not opened again: the server has ended or refused it.
+// isFinal reports whether a stream that ended so is not opened again: the server has refused it. A result
+// says that the server ended it, as before it ends itself.
 func isFinal(err error) bool {
 	status, ok := errors.AsType[*StatusError](err)
-	return err == nil || isAnswer(err) || ok && !status.Transient()
+	return isAnswer(err) || ok && !status.Transient()
 }
 
 // listening observes a request for notifications. It is called when the server has the request.
