@@ -23,12 +23,13 @@ const (
 	Unlimited = 512 << 20
 
 	// AnswerFactor is how many bytes of memory one byte of a server's answer takes, at most: from
-	// its arrival until the client has it. The bridge program grew by 3.0 to 4.7 bytes for each
-	// byte of answers of 4 to 16 MiB, as JSON or events, for clients of both eras (GOGC=30).
+	// its arrival until the client has it. The bridge program grew by 1.8 to 3.1 bytes for each
+	// byte of answers of 4 and 12 MiB for clients of 2026-07-28, and by 3.9 to 4.8 in sessions, as
+	// JSON, events or from a program (GOGC=30).
 	AnswerFactor = 5
-	// RequestFactor is the same for a client's request, until its server has it: measured were 5.0
-	// to 6.9 bytes for requests of 4 to 16 MiB.
-	RequestFactor = 7
+	// RequestFactor is the same for a client's request, until its server has it: measured were 3.9
+	// to 5.2 bytes for requests of 4 and 12 MiB.
+	RequestFactor = 6
 	// SentFactor is the same while the bridge waits for the answer: it keeps the arguments, and
 	// the request as it was sent. It is counted in the code, not measured.
 	SentFactor = 2

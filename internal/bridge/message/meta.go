@@ -4,9 +4,6 @@
 package message
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -20,24 +17,3 @@ const (
 	MetaSubscriptionID  = mcp.MetaKeySubscriptionID
 	MetaProgressToken   = "progressToken"
 )
-
-// WithMeta returns the parameters of a request with the metadata key set to v.
-func WithMeta(params json.RawMessage, key string, v any) (json.RawMessage, error) {
-	if len(params) == 0 || string(params) == "null" {
-		params = json.RawMessage("{}")
-	}
-	var p struct {
-		Meta json.RawMessage `json:"_meta"`
-	}
-	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, fmt.Errorf("read _meta: %w", err)
-	}
-	if p.Meta == nil {
-		p.Meta = json.RawMessage("{}")
-	}
-	meta, err := WithField(p.Meta, key, v)
-	if err != nil {
-		return nil, err
-	}
-	return WithField(params, "_meta", meta)
-}

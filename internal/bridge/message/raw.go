@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"reflect"
 	"time"
@@ -116,21 +117,15 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 const LargeResult = 64 << 10
 
 // Size returns about how many bytes of JSON the result has, without its metadata.
-func (r *Result) Size() int {
-	size := len("{}")
-	for name, value := range r.Fields {
-		size += len(name) + len(value) + len(`"":,`)
-	}
-	return size
-}
+func (r *Result) Size() int { return sizeOf(r.Fields) }
 
-// Write appends the JSON of the result, on one line, to b.
-func (r *Result) Write(b *bytes.Buffer) error {
+// Write writes the JSON of the result, on one line, to w.
+func (r *Result) Write(w io.Writer) error {
 	fields, err := r.withMeta()
 	if err != nil {
 		return err
 	}
-	return writeObject(b, fields)
+	return writeObject(w, fields)
 }
 
 // withMeta returns the fields of the result and its metadata.

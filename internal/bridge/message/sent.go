@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -109,26 +110,43 @@ func objectOf(raw json.RawMessage) map[string]json.RawMessage {
 	return fields
 }
 
-// writeObject appends the JSON of an object, on one line, to b.
-func writeObject(b *bytes.Buffer, fields map[string]json.RawMessage) error {
+// sizeOf returns about how many bytes of JSON an object has.
+func sizeOf(fields map[string]json.RawMessage) int {
 	size := len("{}")
 	for name, value := range fields {
 		size += len(name) + len(value) + len(`"":,`)
 	}
-	b.Grow(size)
-	b.WriteByte('{')
-	for i, name := range slices.Sorted(maps.Keys(fields)) {
-		if i > 0 {
-			b.WriteByte(',')
+	return size
+}
+
+// writeObject writes the JSON of an object, on one line, to w. Large values are written as they are, unless
+// they have several lines.
+func writeObject(w io.Writer, fields map[string]json.RawMessage) error {
+	before := "{"
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		value := []byte(fields[name])
+		if len(value) <= LargeResult || bytes.ContainsAny(value, "\r\n") {
+			var line bytes.Buffer
+			if err := json.Compact(&line, value); err != nil {
+				return fmt.Errorf("encode %.40q: %w", name, err)
+			}
+			value = line.Bytes()
 		}
-		b.WriteString(Quote(name))
-		b.WriteByte(':')
-		if err := json.Compact(b, fields[name]); err != nil {
-			return fmt.Errorf("encode %.40q: %w", name, err)
+		if _, err := io.WriteString(w, before+Quote(name)+":"); err != nil {
+			return err
 		}
+		if _, err := w.Write(value); err != nil {
+			return err
+		}
+		before = ","
 	}
-	b.WriteByte('}')
-	return nil
+	if len(fields) == 0 {
+		before = "{}"
+	} else {
+		before = "}"
+	}
+	_, err := io.WriteString(w, before)
+	return err
 }
 
 // Outgoing are the parameters of a client's request for a server: as the client sent them, with
@@ -143,10 +161,13 @@ type Outgoing struct {
 func (p *Outgoing) MarshalJSON() ([]byte, error) {
 	fields := p.Fields
 	if p.Meta != nil {
-		fields = maps.Clone(fields)
+		if fields = maps.Clone(fields); fields == nil {
+			fields = map[string]json.RawMessage{}
+		}
 		fields["_meta"] = jsondoc.EncodeExact(p.Meta)
 	}
 	var b bytes.Buffer
+	b.Grow(sizeOf(fields))
 	err := writeObject(&b, fields)
 	return b.Bytes(), err
 }

@@ -4,11 +4,11 @@
 package stateless
 
 import (
-	"bytes"
 	"context"
 	"encoding/json/jsontext"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 
@@ -153,33 +153,25 @@ func (a *answer) close() {
 // largeResult is a result that can be written without copies.
 type largeResult interface {
 	Size() int
-	Write(b *bytes.Buffer) error
+	Write(w io.Writer) error
 }
 
-// minLarge is the size in bytes from which a result is written without copies. metaSize is about
-// what its metadata needs.
-const (
-	minLarge = 64 << 10
-	metaSize = 1 << 10
-)
+// minLarge is the size in bytes from which a result is written without copies.
+const minLarge = 64 << 10
 
 // endLarge writes a large result.
 func (a *answer) endLarge(result largeResult) error {
-	const before, between, after = "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":", ",\"result\":", "}\n\n"
-	var event bytes.Buffer
-	event.Grow(len(before) + len(a.id) + len(between) + result.Size() + metaSize + len(after))
-	event.WriteString(before)
-	event.Write(a.id)
-	event.WriteString(between)
-	if err := result.Write(&event); err != nil {
-		return a.end(nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result could not be encoded"})
-	}
-	event.WriteString(after)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
 	a.open()
-	_, err := a.w.Write(event.Bytes())
+	if _, err := fmt.Fprintf(a.w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":", a.id); err != nil {
+		return err
+	}
+	if err := result.Write(a.w); err != nil {
+		return err
+	}
+	_, err := io.WriteString(a.w, "}\n\n")
 	return err
 }
 

@@ -209,6 +209,9 @@ func tooLarge(err error) bool {
 // Call sends a request and returns the server's answer, as it was sent. params are encoded as JSON; nil
 // stands for none. x is the call of a client, or of the bridge itself.
 func (l *Conn) Call(ctx context.Context, method string, params any, x *inflight.Call) (json.RawMessage, error) {
+	if hops := l.way.Hops(x); hops != "" && l.Upstream.Config.Kind() == mcpserver.Stdio {
+		params = withHops(params, hops)
+	}
 	raw, err := encodeParams(params)
 	if err != nil {
 		return nil, err
@@ -218,16 +221,26 @@ func (l *Conn) Call(ctx context.Context, method string, params any, x *inflight.
 		x.Delivery.OneStream = l.oneStream()
 		q.Observer = x
 	}
-	if hops := l.way.Hops(x); hops != "" && l.Upstream.Config.Kind() == mcpserver.Stdio {
-		if q.Params, err = message.WithMeta(raw, message.MetaHops, hops); err != nil {
-			return nil, err
-		}
-	}
 	result, err := l.session.Call(ctx, q)
 	if x != nil {
 		x.Settle(ctx)
 	}
 	return result, l.guard(explain(err, l.redactor()))
+}
+
+// withHops returns the parameters with hops in their metadata.
+func withHops(params any, hops string) mcp.Params {
+	p, ok := params.(mcp.Params)
+	if !ok {
+		p = &message.Outgoing{}
+	}
+	meta := maps.Clone(p.GetMeta())
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta[message.MetaHops] = hops
+	p.SetMeta(meta)
+	return p
 }
 
 // Notify sends a notification of a client. params are encoded as JSON; nil stands for none.

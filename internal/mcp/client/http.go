@@ -73,7 +73,7 @@ func (w *httpWire) call(ctx context.Context, q *Request, id int64) (json.RawMess
 		q.Observer.Sending()
 	}
 	sent, outlast, end := during(ctx, w.session.calling)
-	resp, err := w.post(ctx, sent, q, rpc.Append(nil, own, q.Method, q.Params))
+	resp, err := w.post(ctx, sent, q, rpc.Parts(own, q.Method, q.Params)...)
 	if err != nil {
 		end()
 		return nil, err
@@ -114,14 +114,18 @@ func during(ctx, until context.Context) (during context.Context, outlast, end fu
 	}
 }
 
-// post sends a message in the context ctx, for whoever waits in the context asked.
-func (w *httpWire) post(asked, ctx context.Context, q *Request, text []byte) (*http.Response, error) {
+// post sends a message of one or more parts in the context ctx, for whoever waits in the context asked.
+func (w *httpWire) post(asked, ctx context.Context, q *Request, parts ...[]byte) (*http.Response, error) {
 	if w.session.life.Err() != nil {
 		return nil, w.session.closed()
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(text))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bodyOf(parts))
 	if err != nil {
 		return nil, err
+	}
+	r.GetBody = func() (io.ReadCloser, error) { return bodyOf(parts), nil }
+	for _, part := range parts {
+		r.ContentLength += int64(len(part))
 	}
 	w.mark(r.Header)
 	r.Header.Set("Content-Type", "application/json")
@@ -138,6 +142,15 @@ func (w *httpWire) post(asked, ctx context.Context, q *Request, text []byte) (*h
 		return nil, fmt.Errorf("send %q: %w", cmp.Or(q.Method, "answer"), err)
 	}
 	return resp, nil
+}
+
+// bodyOf returns a body of these parts, which are not copied.
+func bodyOf(parts [][]byte) io.ReadCloser {
+	readers := make([]io.Reader, len(parts))
+	for i, part := range parts {
+		readers[i] = bytes.NewReader(part)
+	}
+	return io.NopCloser(io.MultiReader(readers...))
 }
 
 // mark sets the headers that each request has.

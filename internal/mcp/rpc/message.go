@@ -228,6 +228,15 @@ func Append(b []byte, id json.RawMessage, method string, params json.RawMessage)
 	return append(b, '}')
 }
 
+// Parts returns the parts of what Append appends, of which the parameters are one.
+func Parts(id json.RawMessage, method string, params json.RawMessage) [][]byte {
+	if params == nil {
+		return [][]byte{Append(nil, id, method, nil)}
+	}
+	head := Append(nil, id, method, json.RawMessage{})
+	return [][]byte{head[:len(head)-1], params, {'}'}}
+}
+
 // Answer returns the answer to a request: the result, or the error if there is one.
 func Answer(id, result json.RawMessage, failure *jsonrpc.Error) []byte {
 	b := make([]byte, 0, len(id)+len(result)+64)
