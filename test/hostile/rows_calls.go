@@ -204,16 +204,16 @@ func shapeRows() []Row {
 		{"two-results", "answers with two results", invalid, `{"jsonrpc":"2.0","id":<id>,"result":<ok>,"result":<ok>}`},
 		{"neither", "answers with neither result nor error", invalid, `{"jsonrpc":"2.0","id":<id>}`},
 		{"batch", "answers with a batch", invalid, `[` + good + `,` + good + `]`},
-		{"not-json", "answers with what is not JSON", failed, `{"jsonrpc":"2.0",`},
-		{"two-values", "answers with two values", failed, good + good},
-		{"a-number", "answers with a number", failed, `5`},
+		{"not-json", "answers with what is not JSON", invalid, `{"jsonrpc":"2.0",`},
+		{"two-values", "answers with two values", invalid, good + good},
+		{"a-number", "answers with a number", invalid, `5`},
 		{"result-is-a-number", "answers with a number as result", failed, `{"jsonrpc":"2.0","id":<id>,"result":5}`},
 		{"result-is-null", "answers with null as result", failed, `{"jsonrpc":"2.0","id":<id>,"result":null}`},
-		{"error-is-a-text", "answers with a text as error", failed, `{"jsonrpc":"2.0","id":<id>,"error":"failed"}`},
-		{"empty-body", "answers with an empty body", failed, ``},
-		{"deep", "answers with JSON 10,000 levels deep", failed,
+		{"error-is-a-text", "answers with a text as error", invalid, `{"jsonrpc":"2.0","id":<id>,"error":"failed"}`},
+		{"empty-body", "answers with an empty body", invalid, ``},
+		{"deep", "answers with JSON 10,000 levels deep", invalid,
 			`{"jsonrpc":"2.0","id":<id>,"result":{"structuredContent":` + deep + `,` + ok[1:] + `}`},
-		{"nul", "answers with a NUL byte in a text", failed, begun + "\x00" + here + ended},
+		{"nul", "answers with a NUL byte in a text", invalid, begun + "\x00" + here + ended},
 	} {
 		rows = append(rows, row(Shape, shape.name, shape.does, shape.sees, func(x *Exchange) { x.json(shape.body) }))
 	}
@@ -228,8 +228,8 @@ func shapeRows() []Row {
 			x.stream(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"`+"\xff"+`"}}`, good)
 		}),
 		row(Shape, "surrogate", "answers with half of a surrogate pair", whole, func(x *Exchange) { x.json(begun + `\ud800` + here + ended) }),
-		row(Shape, "image", "answers with an image", failed, func(x *Exchange) { x.typed("image/png", "\x89PNG") }),
-		row(Shape, "html", "answers with a page", failed, func(x *Exchange) { x.typed("text/html", "<html>") }))
+		row(Shape, "image", "answers with an image", invalid, func(x *Exchange) { x.typed("image/png", "\x89PNG") }),
+		row(Shape, "html", "answers with a page", invalid, func(x *Exchange) { x.typed("text/html", "<html>") }))
 }
 
 // deep is JSON of more levels than a reader that calls itself can bear.
@@ -243,7 +243,7 @@ func eventRows() []Row {
 	}
 	return []Row{
 		events("no-event", "ends an event stream without an answer", failed),
-		events("event-not-json", "sends an event that is not JSON", failed, "{"),
+		events("event-not-json", "sends an event that is not JSON", invalid, "{"),
 		events("event-of-another", "sends the answer of another id alone", invalid, other),
 		events("another-first", "sends the answer of another id first", Sees{Result: here, Either: true}, other, good),
 		events("twice", "answers twice", whole, good, good),
@@ -272,8 +272,11 @@ const forged = `[{"server":"` + MadeUp + `","tool":"` + MadeUp + `","method":"to
 func statusRows() []Row {
 	rows := []Row{}
 	for _, code := range []int{202, 204, 400, 401, 403, 404, 409, 429, 500, 502, 503, 599} {
-		text := strconv.Itoa(code)
-		rows = append(rows, row(Status, "status-"+text, "answers with status "+text, failed, func(x *Exchange) {
+		text, sees := strconv.Itoa(code), failed
+		if code < http.StatusBadRequest {
+			sees = invalid
+		}
+		rows = append(rows, row(Status, "status-"+text, "answers with status "+text, sees, func(x *Exchange) {
 			x.Header().Set("Content-Type", "text/html")
 			x.Header().Set("Retry-After", "86400")
 			x.WriteHeader(code)

@@ -183,7 +183,8 @@ func TestCloseWaitsForWhatTheServerIsTold(t *testing.T) {
 	})
 }
 
-func TestAConnectionThatHasEndedIsNotEndedAtTheServer(t *testing.T) {
+// TestABrokenConnectionIsEndedAtTheServer, which keeps its session otherwise.
+func TestABrokenConnectionIsEndedAtTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{version: "2025-11-25", session: "s", on: map[string]func(*asked){methods.CallTool: saying(401, "", "")}}
@@ -193,7 +194,7 @@ func TestAConnectionThatHasEndedIsNotEndedAtTheServer(t *testing.T) {
 		}
 		<-session.Done()
 		session.Close()
-		if n := len(s.when(http.MethodDelete)); n != 0 {
+		if n := len(s.when(http.MethodDelete)); n != 1 {
 			t.Errorf("its session was ended %d times", n)
 		}
 	})

@@ -117,7 +117,7 @@ func during(ctx, until context.Context) (during context.Context, outlast, end fu
 // post sends a message of one or more parts in the context ctx, for whoever waits in the context asked.
 func (w *httpWire) post(asked, ctx context.Context, q *Request, parts ...[]byte) (*http.Response, error) {
 	if w.session.life.Err() != nil {
-		return nil, w.session.closed()
+		return nil, w.session.ended()
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bodyOf(parts))
 	if err != nil {
@@ -306,10 +306,10 @@ func (w *httpWire) close() {
 	w.mu.Lock()
 	id := w.sessionID
 	w.mu.Unlock()
-	if id == "" || w.session.life.Err() != nil {
+	if id == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(w.session.life, deleteTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.session.life), deleteTime)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodDelete, w.URL, http.NoBody)
 	if err != nil {

@@ -131,6 +131,8 @@ type Session struct {
 	// calls are the requests in flight, and telling the notifications of cancelled ones.
 	calls, telling sync.WaitGroup
 
+	closed chan struct{} // closed when Close has ended
+
 	mu      sync.Mutex
 	failure error
 	closing bool
@@ -138,7 +140,7 @@ type Session struct {
 
 // newSession returns a connection that is not open. It has the values of ctx.
 func newSession(ctx context.Context, o Options) *Session {
-	s := &Session{options: o}
+	s := &Session{options: o, closed: make(chan struct{})}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.calling, s.stop = context.WithCancel(s.life)
 	return s
@@ -171,7 +173,8 @@ func (s *Session) Err() error {
 	return s.failure
 }
 
-// fail ends the connection because of an error. What is in flight fails.
+// fail ends the connection because of an error. What is in flight fails, and the server is told in the
+// background that its session has ended.
 func (s *Session) fail(err error) {
 	s.mu.Lock()
 	if s.failure == nil && !s.closing {
@@ -179,6 +182,7 @@ func (s *Session) fail(err error) {
 	}
 	s.mu.Unlock()
 	s.end()
+	go s.Close()
 }
 
 // tellTime bounds the wait for the notifications of cancelled requests when a connection closes.
@@ -193,9 +197,10 @@ func (s *Session) Close() {
 	s.stop()
 	s.mu.Unlock()
 	if before {
-		<-s.life.Done()
+		<-s.closed
 		return
 	}
+	defer close(s.closed)
 	told := make(chan struct{})
 	go func() {
 		s.calls.Wait()
@@ -220,7 +225,7 @@ func (s *Session) Call(ctx context.Context, q Request) (json.RawMessage, error) 
 		return nil, err
 	}
 	if !s.enter() {
-		return nil, s.closed()
+		return nil, s.ended()
 	}
 	defer s.calls.Done()
 	id := s.newest.Add(1)
@@ -233,14 +238,15 @@ func (s *Session) Call(ctx context.Context, q Request) (json.RawMessage, error) 
 
 // unanswered returns the error of a request that failed with err.
 func (s *Session) unanswered(ctx context.Context, q *Request, id int64, err error) error {
-	if status, ok := errors.AsType[*StatusError](err); ok && status.Refused && q.Observer != nil {
+	status, ok := errors.AsType[*StatusError](err)
+	if ok && status.Refused && q.Observer != nil {
 		q.Observer.Refused()
 	}
 	switch {
-	case isAnswer(err):
+	case ok, isAnswer(err):
 		return err
 	case s.life.Err() != nil:
-		return s.closed()
+		return s.ended()
 	case ctx.Err() != nil:
 		s.withdraw(ctx, q, id, ctx.Err())
 		return ctx.Err()
@@ -262,8 +268,8 @@ func (s *Session) enter() bool {
 	return true
 }
 
-// closed is the error of a request on a connection that has ended.
-func (s *Session) closed() error {
+// ended is the error of a request on a connection that has ended.
+func (s *Session) ended() error {
 	if err := s.Err(); err != nil {
 		return &closedError{err}
 	}
@@ -327,7 +333,7 @@ func (s *Session) Listen(ctx context.Context, what map[string]any) (stop func(),
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-s.life.Done():
-		err = s.closed()
+		err = s.ended()
 	}
 	if err != nil {
 		stop()

@@ -179,7 +179,7 @@ func TestWhichRefusalsEndAConnection(t *testing.T) {
 		if err.Error() != tt.text || got.Status != tt.answer.status {
 			t.Errorf("error = %v", err)
 		}
-		if ended := session.Err() != nil; ended != tt.ended || errors.Is(err, client.ErrClosed) != tt.ended {
+		if ended := session.Err() != nil; ended != tt.ended || errors.Is(err, client.ErrClosed) {
 			t.Errorf("the connection ended: %t, by %v", ended, session.Err())
 		}
 		if _, err := session.Call(t.Context(), client.Request{Method: methods.ListTools}); errors.Is(err, client.ErrClosed) != tt.ended || (err != nil) != tt.ended {
