@@ -191,8 +191,7 @@ func (c *ConfinedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // FollowContext returns a context with the values of parent that also ends when trigger ends.
-// Requests to a server must not carry the values of a client's request, because the SDK keeps ids
-// there.
+// Requests to a server must not carry the values of a client's request.
 func FollowContext(parent, trigger context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	stop := context.AfterFunc(trigger, func() { cancel(context.Cause(trigger)) })

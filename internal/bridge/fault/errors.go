@@ -194,7 +194,7 @@ func redactedData(data json.RawMessage, hide secret.Redactor) json.RawMessage {
 	return clean
 }
 
-// ofSDK reports whether the SDK made e itself, because the server did not answer. The SDK does not
+// ofSDK reports whether the SDK made e itself, because a client did not answer. The SDK does not
 // export these errors.
 func ofSDK(e *jsonrpc.Error) bool {
 	switch e.Message {
@@ -330,8 +330,7 @@ func MethodNotFound(method string) error {
 }
 
 // NewAmbiguousClient answers a server's question that may belong to the calls of several clients.
-// It does not use the code for an unknown method: the method exists, and the SDK replaces the text
-// of such errors.
+// It does not use the code for an unknown method, since the method exists.
 func NewAmbiguousClient(method string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf(
 		"method %q is not supported while calls of several clients are in flight: it does not say which of them it is for", method)}

@@ -63,11 +63,11 @@ func IsAnswer(err error) bool {
 	return errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc)
 }
 
-// transportRefused reports whether the SDK's transport failed the request: the network failed, or
-// the status was 429 or 500 to 504.
+// transportRefused reports whether the server answered with a status of a server that cannot answer now:
+// 429, or 500 to 504.
 func transportRefused(err error) bool {
-	refused, ok := errors.AsType[*Refused](err)
-	return ok && refused.Status != 0
+	_, ok := errors.AsType[*Refused](err)
+	return ok
 }
 
 // networkFailed reports whether the network failed.

@@ -12,7 +12,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 )
 
-// MaxMessage limits one message of a program, in bytes: the limit of the MCP SDK's own transports.
+// MaxMessage limits one message of a program, in bytes: as over HTTP.
 const MaxMessage = 16 << 20
 
 // Dialer returns the way to the program l that s starts. Each connection starts the program again, and its

@@ -145,7 +145,7 @@ func TestCloseWaitsForWhatTheServerIsTold(t *testing.T) {
 		"a fast server":                     {0, 0, 0},
 		"a slow server":                     {300 * time.Millisecond, time.Second, 1300 * time.Millisecond},
 		"one that hears of no cancellation": {time.Minute, 0, 500 * time.Millisecond},
-		"one that does not answer":          {0, time.Minute, 5 * time.Second},
+		"one that does not answer":          {0, time.Minute, 10 * time.Second},
 	}, func(t *testing.T, tt row) {
 		slow := func(d time.Duration) func(*asked) {
 			return func(a *asked) {

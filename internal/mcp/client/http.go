@@ -237,7 +237,7 @@ func (w *httpWire) begin(ctx context.Context) error {
 	x := &exchange{wire: w, ctx: w.session.life, end: func() {}}
 	go func() {
 		if err := x.follow(resp); err != nil && w.session.life.Err() == nil {
-			w.session.fail(err)
+			w.session.drain(err) // The server may answer what is in flight.
 		}
 	}()
 	return nil
@@ -299,7 +299,7 @@ func (b *endingBody) Close() error {
 }
 
 // deleteTime bounds the request that ends a session.
-const deleteTime = 5 * time.Second
+const deleteTime = 10 * time.Second
 
 // close implements wire.
 func (w *httpWire) close() {

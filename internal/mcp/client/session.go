@@ -136,6 +136,8 @@ type Session struct {
 	mu      sync.Mutex
 	failure error
 	closing bool
+	// draining says that the connection takes no more requests.
+	draining bool
 }
 
 // newSession returns a connection that is not open. It has the values of ctx.
@@ -183,6 +185,33 @@ func (s *Session) fail(err error) {
 	s.mu.Unlock()
 	s.end()
 	go s.Close()
+}
+
+// drainTime bounds the wait for requests in flight on a connection that takes no more.
+const drainTime = 5 * time.Second
+
+// drain refuses new requests because of an error, and ends the connection when those in flight have ended,
+// or after drainTime.
+func (s *Session) drain(err error) {
+	s.mu.Lock()
+	if s.failure == nil && !s.closing {
+		s.failure = err
+	}
+	s.draining = true
+	s.mu.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		s.calls.Wait()
+		close(idle)
+	}()
+	late := time.NewTimer(drainTime)
+	defer late.Stop()
+	select {
+	case <-idle:
+	case <-late.C:
+	case <-s.life.Done():
+	}
+	s.fail(err)
 }
 
 // tellTime bounds the wait for the notifications of cancelled requests when a connection closes.
@@ -261,7 +290,7 @@ func (s *Session) unanswered(ctx context.Context, q *Request, id int64, err erro
 func (s *Session) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.calling.Err() != nil {
+	if s.draining || s.calling.Err() != nil {
 		return false
 	}
 	s.calls.Add(1)

@@ -20,7 +20,7 @@ const Limit = 16 << 20
 // Code is the error's data.code.
 const Code = "answer_too_large"
 
-// maxToken limits the stored bytes of a name or an id. The SDK's ids are counters.
+// maxToken limits the stored bytes of a name or an id. The ids of the bridge are counters.
 const maxToken = 64
 
 // Message reads one JSON-RPC message in pieces, and stores only the fields that identify it. The
