@@ -324,9 +324,10 @@ func isAnswer(err error) bool {
 const cancelTime = 5 * time.Second
 
 // withdraw tells the server in the background that a request is cancelled. "initialize" must not be
-// ("Cancellation", "Behavior Requirements").
+// ("Cancellation", "Behavior Requirements"), and a server with sessions could begin one for a message
+// before it.
 func (s *Session) withdraw(ctx context.Context, q *Request, id int64, reason error) {
-	if q.Method == methods.Initialize {
+	if methods.Of(q.Method).Introduces {
 		return
 	}
 	params := jsondoc.EncodeExact(map[string]any{"requestId": id, "reason": reason.Error()})
