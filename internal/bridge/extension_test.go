@@ -43,6 +43,7 @@ func describingServer(t *testing.T, name, eraName string) mcpserver.Server {
 	t.Helper()
 	s := echoServer(name)
 	var header atomic.Value
+	header.Store("")
 	err := mcp.AddReceivingCustomMethod(s, describe, func(_ context.Context, _ *mcp.ServerSession, p *message.ExtensionParams) (*description, error) {
 		return &description{Server: name, Tool: p.Name, Header: header.Load().(string)}, nil
 	})
@@ -51,7 +52,9 @@ func describingServer(t *testing.T, name, eraName string) mcpserver.Server {
 	}
 	handler := mcpHandler(t, s, eraName)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header.Store(r.Header.Get("Mcp-Name"))
+		if name := r.Header.Get("Mcp-Name"); name != "" { // Others list tools meanwhile.
+			header.Store(name)
+		}
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(upstream.Close)
