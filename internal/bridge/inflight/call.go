@@ -79,7 +79,6 @@ type deliveryState struct {
 
 	mu     sync.Mutex
 	result json.RawMessage
-	failed bool // whether the server answered with an error
 	// failure is why the bridge did not take the answer.
 	failure error
 	// sent says that the request was written to the network. refused says that the server does not
@@ -134,7 +133,7 @@ func (x *Call) Answered(ctx context.Context, result json.RawMessage) error {
 	d := &x.Delivery
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.result, d.failed = result, result == nil
+	d.result = result
 	return nil
 }
 
@@ -189,13 +188,6 @@ func (d *deliveryState) Result() json.RawMessage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.result
-}
-
-// Answered reports whether the server answered.
-func (d *deliveryState) Answered() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.failed || d.result != nil
 }
 
 // Settle waits until the client has all messages from before the answer.

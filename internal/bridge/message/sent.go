@@ -122,11 +122,12 @@ func sizeOf(fields map[string]json.RawMessage) int {
 // writeObject writes the JSON of an object, on one line, to w. Large values are written as they are, unless
 // they have several lines.
 func writeObject(w io.Writer, fields map[string]json.RawMessage) error {
-	before := "{"
+	var line bytes.Buffer
+	before, end := "{", "}"
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		value := []byte(fields[name])
 		if len(value) <= LargeResult || bytes.ContainsAny(value, "\r\n") {
-			var line bytes.Buffer
+			line.Reset()
 			if err := json.Compact(&line, value); err != nil {
 				return fmt.Errorf("encode %.40q: %w", name, err)
 			}
@@ -141,11 +142,9 @@ func writeObject(w io.Writer, fields map[string]json.RawMessage) error {
 		before = ","
 	}
 	if len(fields) == 0 {
-		before = "{}"
-	} else {
-		before = "}"
+		end = "{}"
 	}
-	_, err := io.WriteString(w, before)
+	_, err := io.WriteString(w, end)
 	return err
 }
 

@@ -132,11 +132,11 @@ func (c *calls) touch() {
 // to x; empty if the call is found when the request is handled. x is nil for a request that came with no
 // answer.
 func (c *calls) serialOf(x *inflight.Call) string {
-	if x != nil || !c.conn.oneStream() {
-		if x == nil {
-			return ""
-		}
+	if x != nil {
 		return x.Serial
+	}
+	if !c.conn.oneStream() {
+		return ""
 	}
 	switch x, several := c.onlyClientCall(); {
 	case several:
