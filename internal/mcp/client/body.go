@@ -153,16 +153,20 @@ func (x *exchange) readJSON(resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	if m, ok := rpc.Read(body); ok && m.Request {
-		return rpc.InvalidAnswer(m.FaultFor(x.id))
-	}
-	if err := x.take(body); err != nil {
-		return err
-	}
-	if !x.found {
+	if each, ok := rpc.Batch(body); ok {
+		if err := x.takeEach(each); err != nil || x.found {
+			return err
+		}
 		return rpc.InvalidAnswer("it is an array without an answer")
 	}
-	return nil
+	m, ok := rpc.Read(body)
+	switch {
+	case !ok:
+		return x.invalid("it is no JSON object")
+	case m.Request:
+		return rpc.InvalidAnswer(m.FaultFor(x.id))
+	}
+	return x.one(m)
 }
 
 var errTooLarge = fmt.Errorf("the server's answer is larger than %d MiB", eventstream.MaxMessage>>20)

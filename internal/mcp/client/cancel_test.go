@@ -286,3 +286,27 @@ func TestACallWhoseCallerHasLeftIsNotSent(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatTheServerIsToldOutlastsTheConnection, if it has begun before the connection closes.
+func TestWhatTheServerIsToldOutlastsTheConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		heard := make(chan bool, 1)
+		s := &server{version: "2025-11-25", session: "s", on: map[string]func(*asked){
+			methods.CallTool: (*asked).silent, methods.Cancelled: func(a *asked) {
+				select {
+				case <-time.After(2 * time.Second):
+					heard <- true
+				case <-a.r.Context().Done():
+					heard <- false
+				}
+			},
+		}}
+		session := s.connectAlone(t)
+		ended := begin(t.Context(), session, &observer{})
+		session.Close()
+		if err := <-ended; !errors.Is(err, client.ErrClosed) || !<-heard {
+			t.Errorf("error = %v, or the notification was cut off", err)
+		}
+	})
+}

@@ -86,7 +86,7 @@ func (w *httpWire) call(ctx context.Context, q *Request, id int64) (json.RawMess
 		q.Observer.Sent()
 	}
 	x := &exchange{wire: w, request: q, id: own, outlast: outlast, end: end, ctx: sent}
-	switch mediaType := mediaTypeOf(resp); mediaType {
+	switch mediaType := mediaTypeOf(resp.Header); mediaType {
 	case "application/json":
 		err = x.readJSON(resp)
 	case "text/event-stream":
@@ -144,8 +144,12 @@ func (w *httpWire) post(asked, ctx context.Context, q *Request, parts ...[]byte)
 	return resp, nil
 }
 
-// bodyOf returns a body of these parts, which are not copied.
+// bodyOf returns a body of these parts, which are not copied. net/http sends one part together with the
+// header, which it cannot do with several.
 func bodyOf(parts [][]byte) io.ReadCloser {
+	if len(parts) == 1 {
+		return io.NopCloser(bytes.NewReader(parts[0]))
+	}
 	readers := make([]io.Reader, len(parts))
 	for i, part := range parts {
 		readers[i] = bytes.NewReader(part)
@@ -181,7 +185,7 @@ func textMember(object []byte, member string) string {
 // check returns the error of an answer by its status, and keeps the id of the session. It closes the
 // body then.
 func (w *httpWire) check(resp *http.Response, q *Request, id json.RawMessage) error {
-	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
+	if !succeeded(resp) {
 		return w.refused(resp, q, id)
 	}
 	given := resp.Header.Get(headerSessionID)
@@ -202,8 +206,8 @@ func (w *httpWire) check(resp *http.Response, q *Request, id json.RawMessage) er
 }
 
 // send implements wire.
-func (w *httpWire) send(ctx context.Context, method string, text []byte) error {
-	sent, _, end := during(ctx, w.session.life)
+func (w *httpWire) send(ctx, until context.Context, method string, text []byte) error {
+	sent, _, end := during(ctx, until)
 	defer end()
 	q := &Request{Method: method}
 	resp, err := w.post(ctx, sent, q, text)
@@ -227,7 +231,7 @@ func (w *httpWire) begin(ctx context.Context) error {
 		return nil
 	case err != nil:
 		return err
-	case mediaTypeOf(resp) != "text/event-stream", resp.StatusCode >= 400 && resp.StatusCode < 500:
+	case mediaTypeOf(resp.Header) != "text/event-stream", resp.StatusCode >= 400 && resp.StatusCode < 500:
 		// The stream is optional. Some servers refuse it by another status than 405.
 		return resp.Body.Close()
 	case resp.StatusCode != http.StatusOK:
@@ -321,10 +325,14 @@ func (w *httpWire) close() {
 	}
 }
 
-func mediaTypeOf(resp *http.Response) string {
-	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+// mediaTypeOf returns the media type of an answer, empty if the header does not say it.
+func mediaTypeOf(header http.Header) string {
+	mediaType, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 	return mediaType
 }
+
+// succeeded reports whether the status of an answer is one of success.
+func succeeded(resp *http.Response) bool { return resp.StatusCode >= 200 && resp.StatusCode < 300 }
 
 // exchange reads what comes of one request, or of the stream for what belongs to none.
 type exchange struct {
@@ -390,17 +398,21 @@ func (x *exchange) deliver() error {
 	return refused
 }
 
-// take handles the messages in one text. It returns an error if they hold no valid answer where the
-// answer must be.
+// take handles the messages in an event. It returns an error if they hold no valid answer where the answer
+// must be.
 func (x *exchange) take(text []byte) error {
-	each, batch := rpc.Batch(text)
-	if !batch {
-		m, ok := rpc.Read(text)
-		if !ok {
-			return x.invalid("it is no JSON object")
-		}
-		return x.one(m)
+	if each, ok := rpc.Batch(text); ok {
+		return x.takeEach(each)
 	}
+	m, ok := rpc.Read(text)
+	if !ok {
+		return x.invalid("it is no JSON object")
+	}
+	return x.one(m)
+}
+
+// takeEach is take for the messages of an array.
+func (x *exchange) takeEach(each []json.RawMessage) error {
 	if len(each) == 0 {
 		return x.invalid("it is an empty array")
 	}
@@ -426,7 +438,8 @@ func (x *exchange) take(text []byte) error {
 // batchVersion is the only version of the protocol with batches.
 const batchVersion = "2025-03-26"
 
-// invalid is the error of an answer that is none. A stream of no request has no answer.
+// invalid returns the error of an answer that is not valid. The stream for what belongs to no request has
+// no answers, so that it returns nil there.
 func (x *exchange) invalid(fault string) error {
 	if x.request == nil {
 		return nil

@@ -67,7 +67,7 @@ func (s *Session) discover(ctx context.Context, version string) (known bool, err
 }
 
 // modernOf returns the newest version without sessions that a server supports, as it says in the error
-// of a request of another version. It is empty if there is none.
+// of a request of another version. It is empty if the server supports no such version.
 func modernOf(err error) string {
 	failure, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok || failure.Code != mcp.CodeUnsupportedProtocolVersion {
@@ -83,7 +83,7 @@ func modernOf(err error) string {
 	return ""
 }
 
-// newestOf returns the newest version of the protocol that both ends know, empty if there is none.
+// newestOf returns the newest version of the protocol that both ends know, empty if they share no version.
 func newestOf(supported []string) string {
 	for _, version := range mcp.SupportedProtocolVersions() {
 		if slices.Contains(supported, version) {
@@ -107,7 +107,7 @@ func (s *Session) discovered(raw json.RawMessage) (known bool) {
 	}
 	s.Instructions, s.Capabilities = said.Instructions, said.Capabilities
 	if info, ok := said.Meta[mcp.MetaKeyServerInfo]; ok {
-		_ = json.Unmarshal(jsondoc.EncodeExact(info), &s.Info) // What is no description is none.
+		_ = json.Unmarshal(jsondoc.EncodeExact(info), &s.Info) // A description of another form counts as missing.
 	}
 	if s.Capabilities == nil {
 		s.Capabilities = &mcp.ServerCapabilities{}

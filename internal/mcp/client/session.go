@@ -109,8 +109,8 @@ type Server struct {
 type wire interface {
 	// call sends a request, and returns its answer.
 	call(ctx context.Context, q *Request, id int64) (json.RawMessage, error)
-	// send sends a notification or an answer.
-	send(ctx context.Context, method string, text []byte) error
+	// send sends a notification or an answer, unless ctx or until ends before.
+	send(ctx, until context.Context, method string, text []byte) error
 	// begin says that both ends know each other. It opens the stream for what belongs to no request.
 	begin(ctx context.Context) error
 	// close ends the connection.
@@ -199,19 +199,24 @@ func (s *Session) drain(err error) {
 	}
 	s.draining = true
 	s.mu.Unlock()
-	idle := make(chan struct{})
+	await(s.life, drainTime, s.calls.Wait)
+	s.fail(err)
+}
+
+// await runs wait, and returns when it has returned, after most, or when ctx has ended.
+func await(ctx context.Context, most time.Duration, wait func()) {
+	done := make(chan struct{})
 	go func() {
-		s.calls.Wait()
-		close(idle)
+		wait()
+		close(done)
 	}()
-	late := time.NewTimer(drainTime)
+	late := time.NewTimer(most)
 	defer late.Stop()
 	select {
-	case <-idle:
+	case <-done:
 	case <-late.C:
-	case <-s.life.Done():
+	case <-ctx.Done():
 	}
-	s.fail(err)
 }
 
 // tellTime bounds the wait for the notifications of cancelled requests when a connection closes.
@@ -230,19 +235,10 @@ func (s *Session) Close() {
 		return
 	}
 	defer close(s.closed)
-	told := make(chan struct{})
-	go func() {
+	await(s.life, tellTime, func() {
 		s.calls.Wait()
 		s.telling.Wait()
-		close(told)
-	}()
-	late := time.NewTimer(tellTime)
-	defer late.Stop()
-	select {
-	case <-told:
-	case <-late.C:
-	case <-s.life.Done():
-	}
+	})
 	s.wire.close()
 	s.end()
 }
@@ -338,18 +334,19 @@ func (s *Session) withdraw(ctx context.Context, q *Request, id int64, reason err
 	s.telling.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, cancelTime)
 		defer cancel()
-		_ = s.Notify(ctx, methods.Cancelled, params) // The server may be gone.
+		// What has begun outlasts the connection. The server may be gone.
+		_ = s.wire.send(ctx, ctx, methods.Cancelled, rpc.Append(nil, nil, methods.Cancelled, params))
 	})
 }
 
 // Notify sends a notification. params may be nil.
 func (s *Session) Notify(ctx context.Context, method string, params json.RawMessage) error {
-	return s.wire.send(ctx, method, rpc.Append(nil, nil, method, params))
+	return s.wire.send(ctx, s.life, method, rpc.Append(nil, nil, method, params))
 }
 
 // Answer sends the answer to a request of the server: the result, or failure if it is not nil.
 func (s *Session) Answer(ctx context.Context, id, result json.RawMessage, failure *jsonrpc.Error) error {
-	return s.wire.send(ctx, "", rpc.Answer(id, result, failure))
+	return s.wire.send(ctx, s.life, "", rpc.Answer(id, result, failure))
 }
 
 // Listen asks a server of 2026-07-28 for notifications, until stop is called or the connection ends. It

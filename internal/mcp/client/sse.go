@@ -55,7 +55,7 @@ func (h SSE) dial(ctx context.Context) (*sseStream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
+	if !succeeded(resp) {
 		return nil, statusError(resp, nil, false)
 	}
 	s := &sseStream{SSE: h, body: resp.Body, in: eventstream.NewReader(resp.Body, eventstream.MaxMessage, nil)}
@@ -129,7 +129,7 @@ func (s *sseStream) Write(ctx context.Context, header http.Header, text []byte) 
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
+	if !succeeded(resp) {
 		m, _ := rpc.Read(text)
 		return statusError(resp, m.ID, true)
 	}

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -45,8 +44,8 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the server answered with the HTTP status %d %s", e.Status, http.StatusText(e.Status))
 }
 
-// Unwrap serves errors.Is and errors.As: a JSON-RPC error in the body is the server's answer, unless its
-// status says that it is none.
+// Unwrap serves errors.Is and errors.As: a JSON-RPC error in the body is the server's answer, unless the
+// status says that the server cannot answer now.
 func (e *StatusError) Unwrap() []error {
 	var all []error
 	if e.Said != nil && !e.Transient() {
@@ -116,7 +115,7 @@ func headOf(resp *http.Response) []byte {
 // errorIn returns the JSON-RPC error in the body of an answer, nil if there is none, and whether its
 // id is that of the request.
 func errorIn(header http.Header, body []byte, id json.RawMessage) (said *jsonrpc.Error, own bool) {
-	if mediaType, _, _ := mime.ParseMediaType(header.Get("Content-Type")); mediaType == "text/event-stream" {
+	if mediaTypeOf(header) == "text/event-stream" {
 		_, body, _ = bytes.Cut(body, []byte("data:"))
 		body, _, _ = bytes.Cut(body, []byte("\n"))
 	}
@@ -137,7 +136,7 @@ func wordsOf(said *jsonrpc.Error, header http.Header, body []byte) string {
 		return said.Message
 	}
 	var problem struct{ Title, Detail string }
-	if mediaType, _, _ := mime.ParseMediaType(header.Get("Content-Type")); mediaType == "application/problem+json" {
+	if mediaTypeOf(header) == "application/problem+json" {
 		_ = json.Unmarshal(body, &problem) // What it has counts.
 	}
 	return cmp.Or(problem.Detail, problem.Title)

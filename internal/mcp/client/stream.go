@@ -212,7 +212,7 @@ func numberOf(id json.RawMessage) (n int64, ok bool) {
 }
 
 // send implements wire.
-func (w *streamWire) send(ctx context.Context, _ string, text []byte) error {
+func (w *streamWire) send(ctx, _ context.Context, _ string, text []byte) error {
 	if w.session.life.Err() != nil {
 		return ErrClosed
 	}

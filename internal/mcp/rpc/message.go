@@ -228,10 +228,14 @@ func Append(b []byte, id json.RawMessage, method string, params json.RawMessage)
 	return append(b, '}')
 }
 
-// Parts returns the parts of what Append appends, of which the parameters are one.
+// minPart is the size in bytes from which it is worth to send parameters as a part of their own: several
+// parts take more memory and time than a copy of small ones.
+const minPart = 64 << 10
+
+// Parts returns the parts of what Append appends. Large parameters are one of them, and are not copied.
 func Parts(id json.RawMessage, method string, params json.RawMessage) [][]byte {
-	if params == nil {
-		return [][]byte{Append(nil, id, method, nil)}
+	if len(params) < minPart {
+		return [][]byte{Append(nil, id, method, params)}
 	}
 	head := Append(nil, id, method, json.RawMessage{})
 	return [][]byte{head[:len(head)-1], params, {'}'}}
