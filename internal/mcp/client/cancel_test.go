@@ -268,6 +268,42 @@ func TestAnOpeningThatIsCancelledIsNotCancelledAtTheServer(t *testing.T) {
 	}
 }
 
+// TestASessionThatBeginsLateIsEnded, since its client has left and nobody else knows it.
+func TestASessionThatBeginsLateIsEnded(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		answer  time.Duration // how long the server takes
+		deleted []string
+	}
+	inBubbles(t, map[string]row{
+		"in time":  {69 * time.Second, []string{"DELETE session-id=s"}},
+		"too late": {71 * time.Second, nil},
+	}, func(t *testing.T, tt row) {
+		s := &server{version: "2025-11-25", session: "s"}
+		s.on = map[string]func(*asked){methods.Initialize: func(a *asked) {
+			time.Sleep(tt.answer)
+			s.answer(a)
+		}}
+		h := s.serve(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		if _, err := h.Dial(ctx, options(&receiver{})); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Minute {
+			t.Errorf("error = %v after %v", err, time.Since(began))
+		}
+		time.Sleep(time.Minute)
+		deleted := s.seen(func(a *asked) string {
+			if a.name() != http.MethodDelete {
+				return ""
+			}
+			return headers(a)
+		})
+		if diff := cmp.Diff(tt.deleted, deleted); diff != "" {
+			t.Errorf("ended (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestACallWhoseCallerHasLeftIsNotSent to a server that could not know of it.
 func TestACallWhoseCallerHasLeftIsNotSent(t *testing.T) {
 	t.Parallel()

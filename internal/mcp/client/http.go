@@ -61,6 +61,7 @@ type httpWire struct {
 
 	mu        sync.Mutex
 	sessionID string
+	deleted   bool // whether the server was told that the session has ended
 }
 
 // errNoAnswer says that the server ended a stream that cannot be resumed.
@@ -137,11 +138,61 @@ func (w *httpWire) post(asked, ctx context.Context, q *Request, parts ...[]byte)
 		}
 	}
 	maps.Copy(r.Header, q.Header)
-	resp, err := w.sendAgain(ctx, asked, r, methods.Of(q.Method).Opening, w.Client.Do)
+	send := w.Client.Do
+	if methods.Of(q.Method).Introduces {
+		send = w.introduce
+	}
+	resp, err := w.sendAgain(ctx, asked, r, methods.Of(q.Method).Opening, send)
 	if err != nil {
 		return nil, fmt.Errorf("send %q: %w", cmp.Or(q.Method, "answer"), err)
 	}
 	return resp, nil
+}
+
+// introduce sends the first request. A server may begin a session for it after the client has left. So the
+// answer is awaited in the background then, for deleteTime, and the session is ended.
+func (w *httpWire) introduce(r *http.Request) (*http.Response, error) {
+	asked := r.Context()
+	ctx, end := context.WithCancel(context.WithoutCancel(asked))
+	type outcome struct {
+		resp *http.Response
+		err  error
+	}
+	sent := make(chan outcome, 1)
+	go func() {
+		resp, err := w.Client.Do(r.WithContext(ctx)) //nolint:bodyclose // Both ways below close it.
+		sent <- outcome{resp, err}
+	}()
+	select {
+	case o := <-sent:
+		if o.err != nil {
+			end()
+			return nil, o.err
+		}
+		context.AfterFunc(asked, end)
+		o.resp.Body = &endingBody{o.resp.Body, end}
+		return o.resp, nil
+	case <-asked.Done():
+		go func() {
+			defer end()
+			late := time.AfterFunc(deleteTime, end)
+			defer late.Stop()
+			if o := <-sent; o.err == nil {
+				_ = o.resp.Body.Close()
+				w.keep(o.resp.Header.Get(headerSessionID))
+				w.close()
+			}
+		}()
+		return nil, context.Cause(asked)
+	}
+}
+
+// keep keeps the id of the session that a server gives, empty for none, and returns the one that counts.
+func (w *httpWire) keep(given string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sessionID = cmp.Or(w.sessionID, given)
+	return w.sessionID
 }
 
 // bodyOf returns a body of these parts, which are not copied. net/http sends one part together with the
@@ -189,14 +240,7 @@ func (w *httpWire) check(resp *http.Response, q *Request, id json.RawMessage) er
 		return w.refused(resp, q, id)
 	}
 	given := resp.Header.Get(headerSessionID)
-	if given == "" {
-		return nil
-	}
-	w.mu.Lock()
-	had := w.sessionID
-	w.sessionID = cmp.Or(had, given)
-	w.mu.Unlock()
-	if had != "" && had != given {
+	if given != "" && w.keep(given) != given {
 		_ = resp.Body.Close()
 		err := errors.New("the server answered with the id of another session")
 		w.session.fail(err)
@@ -308,9 +352,10 @@ const deleteTime = 10 * time.Second
 // close implements wire.
 func (w *httpWire) close() {
 	w.mu.Lock()
-	id := w.sessionID
+	begun := w.sessionID != "" && !w.deleted
+	w.deleted = begun || w.deleted
 	w.mu.Unlock()
-	if id == "" {
+	if !begun {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.session.life), deleteTime)
