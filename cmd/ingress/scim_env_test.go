@@ -330,6 +330,7 @@ func TestADirectoryTakesAccessAwayWhateverElseItSends(t *testing.T) {
 	}
 	group := d.must(http.StatusCreated, "POST", "/scim/v2/Groups", `{"displayName":"team"}`)
 	d.must(http.StatusNoContent, "DELETE", "/scim/v2/Users/"+anna.ID, "")
+	d.await("one is known", func() bool { return d.must(http.StatusOK, "GET", "/scim/v2/Users", "").TotalResults == 1 })
 	add := `{"Operations":[{"op":"Add","path":"members","value":[{"value":"` + anna.ID + `"},{"value":"` + group.ID + `","type":"Group"},{"value":"00u1"},{"$ref":"../Users/` + bert.ID + `"}]}]}`
 	d.must(http.StatusNoContent, "PATCH", "/scim/v2/Groups/"+group.ID, add)
 	got := d.must(http.StatusOK, "GET", "/scim/v2/Groups/"+group.ID, "")
