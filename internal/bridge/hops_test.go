@@ -241,6 +241,7 @@ func TestABridgeSeesNoThirdBridgesTools(t *testing.T) {
 	t.Cleanup(y.Close)
 	a, b := newStation(t, "uid-a"), newStation(t, "uid-b")
 	b.open(t, mcpserver.Server{Name: "y", URL: y.URL}, mcpserver.Server{Name: "z", URL: y.URL})
+	eventually(t, "the bridge behind is healthy", func() bool { return b.bridge.Health().Status == health.Healthy })
 	a.open(t, b.server("b"), mcpserver.Server{Name: "x", URL: x.URL})
 	eventually(t, "healthy", func() bool { return a.bridge.Health().Status == health.Healthy })
 	for hops, want := range map[string]string{"": "b_y_echo b_z_echo x_echo", token.BridgeID("other"): "x_echo"} {
