@@ -109,24 +109,21 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	b.clients.life, b.clients.set, b.clients.directory = b.life, &b.set, &b.directory
 	b.clients.sessions, b.clients.signing = map[*mcp.ServerSession]*clientSession{}, session.NewSigning(c)
 	b.clients.listeners = &stateless.Listeners{Subscribe: b.clients.subscribe, Outdated: b.set.outdated}
-	b.delivery.set, b.delivery.clients = &b.set, &b.clients
-	b.handshake = handshake{o.Log, &b.set, &b.clients}
+	b.delivery.set = &b.set
+	b.handshake = handshake{o.Log, &b.set}
 	b.audit = callaudit.NewTrail(o.Log, o.Tracer, b.memory, func(p *mcp.CallToolParamsRaw) string { return b.router.Action(p) })
 	b.pipeline = pipeline.New(ctx, b.audit, b.set.servers, b.delivery.deliver)
 	b.pipeline.Relisted = func() {
 		b.directory.reload(methods.ToolsChanged)
 		b.clients.changed(methods.ToolsChanged)
 	}
-	b.clients.observe = b.pipeline.ObserveSent
+	b.clients.observe = b.pipeline.Sending
 	b.router = toolrouter.New(toolrouter.Host{
 		Enabled: b.set.routerMode, Servers: b.set.servers, Catalog: b.directory.currentCatalog,
 		AwaitStart: b.set.awaitStart, AwaitLists: b.set.awaitLists,
 		Enter: b.set.enter, Leave: b.set.leave, Forward: b.pipeline.Forward, Forget: b.pipeline.Policies.Forget, Health: b.Health,
 	})
-	toClient := func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		return b.clients.toClient(ctx, method, req)
-	}
-	b.delivery.suspended = inputrequired.NewSuspendedCalls(ctx, b.life.run, b.clients.signing, toClient)
+	b.delivery.suspended = inputrequired.NewSuspendedCalls(ctx, b.life.run, b.clients.signing)
 	b.delivery.pool = inputrequired.NewPool(ctx, b.life.run)
 	b.clients.server = b.newServer()
 	for _, s := range c.Servers {
@@ -175,13 +172,13 @@ func (b *Bridge) listChanged(note string) {
 func (b *Bridge) newServer() *mcp.Server {
 	s := mcp.NewServer(message.Implementation, &mcp.ServerOptions{
 		Logger:             message.DiscardLog,
-		Capabilities:       allCapabilities(),
+		Capabilities:       message.AllCapabilities(),
 		CompletionHandler:  func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) { return nil, errNoSession },
 		SubscribeHandler:   b.clients.subscribeResource,
 		UnsubscribeHandler: b.clients.unsubscribeResource,
 	})
 	s.AddSendingMiddleware(b.clients.send)
-	s.AddReceivingMiddleware(b.audit.Observe, b.receive)
+	s.AddReceivingMiddleware(b.receive)
 	return s
 }
 

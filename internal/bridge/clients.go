@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
@@ -26,13 +27,13 @@ type clientSet struct {
 	life      *life
 	set       *serverSet
 	directory *directory
-	// observe observes what is sent to clients.
-	observe func(next mcp.MethodHandler) mcp.MethodHandler
+	// observe observes a message to a client before it is sent.
+	observe func(ctx context.Context, method string, params mcp.Params)
 
 	server *mcp.Server
 	calls  session.Calls
-	// toClient sends a message to a client as it is.
-	toClient mcp.MethodHandler
+	// toSession sends a message to the client of a session as it is.
+	toSession mcp.MethodHandler
 	// signing signs the state that clients send back.
 	signing *session.Signing
 	// listeners are the modern clients that listen for changes.
@@ -45,13 +46,23 @@ type clientSet struct {
 // send passes messages to clients. With one server, its notifications reach a session on the
 // session's own connection, so send drops the SDK's copies.
 func (c *clientSet) send(next mcp.MethodHandler) mcp.MethodHandler {
-	next = c.observe(stateless.Send(next))
-	c.toClient = unchangedAnswers(next)
+	observed := func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		c.observe(ctx, method, req.GetParams())
+		return next(ctx, method, req)
+	}
+	c.toSession = unchangedAnswers(observed)
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if methods.Of(method).IsChange() && c.set.transparent() && c.listens(req) {
 			return nil, nil
 		}
-		return next(ctx, method, req)
+		return observed(ctx, method, req)
+	}
+}
+
+// sendTo returns how to send messages to the client of a session.
+func (c *clientSet) sendTo(ss *mcp.ServerSession) message.Send {
+	return func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
+		return c.toSession(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: ss, Params: params})
 	}
 }
 
@@ -75,11 +86,45 @@ func unchangedAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 // transparent bridge. A session that began with several servers gets them from the bridge.
 func (c *clientSet) listens(req mcp.Request) bool {
 	ss, ok := req.GetSession().(*mcp.ServerSession)
-	if !ok || message.EraOf(req) != message.Legacy {
+	if !ok || eraOf(ss) != message.Legacy {
 		return false
 	}
 	s := c.session(ss)
 	return s == nil || s.who.Watch
+}
+
+// eraOf returns the era of a session of the SDK. One with an id is legacy; one without an id has the era in
+// which it was initialized.
+func eraOf(ss *mcp.ServerSession) message.Era {
+	if init := ss.InitializeParams(); ss.ID() != "" || init != nil && init.ProtocolVersion < message.FirstModernVersion {
+		return message.Legacy
+	}
+	return message.Modern
+}
+
+// request returns a request in a session of the SDK.
+func (c *clientSet) request(ctx context.Context, method string, req mcp.Request, ss *mcp.ServerSession) *message.Request {
+	q := &message.Request{
+		Method: method, Params: message.ParamsOrEmpty(req.GetParams()), Era: eraOf(ss), Send: c.sendTo(ss),
+	}
+	if extra := req.GetExtra(); extra != nil {
+		q.Header, q.Sent, q.Record = extra.Header, message.SentOf(extra), callaudit.RecordOf(extra)
+	}
+	q.ReadSent()
+	switch {
+	case method == methods.Initialize:
+		q.Era = message.Legacy
+	case q.ClaimsModern():
+		q.Era = message.Modern // On a connection that serves both eras, each request names its own.
+	}
+	if q.Era == message.Legacy {
+		if s := c.session(ss); s != nil {
+			q.Session = s
+		}
+	}
+	q.Hops = session.HopsOf(ctx, q.Header, q.Meta)
+	delete(q.Meta, message.MetaHops)
+	return q
 }
 
 // open registers a new legacy session until its client leaves. A session that opens while the

@@ -48,6 +48,17 @@ var (
 	_ message.Client          = (*clientSession)(nil)
 )
 
+// ID implements message.Client.
+func (s *clientSession) ID() string { return s.client.ID() }
+
+// Version implements message.Client.
+func (s *clientSession) Version() string {
+	if init := s.client.InitializeParams(); init != nil {
+		return init.ProtocolVersion
+	}
+	return ""
+}
+
 // Info returns what the client says of itself.
 func (s *clientSession) Info() *mcp.Implementation { return s.who.Info }
 
@@ -187,7 +198,7 @@ func (s *clientSession) HandleNotification(l *upstream.Conn, method string, para
 
 // Send sends a message to the client.
 func (s *clientSession) Send(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-	return s.clients.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: s.client, Params: params})
+	return s.clients.sendTo(s.client)(ctx, method, params)
 }
 
 // rootsChanged passes the client's notification to the servers. A shared connection has no roots

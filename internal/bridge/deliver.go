@@ -22,8 +22,7 @@ import (
 
 // delivery sends requests to servers.
 type delivery struct {
-	set     *serverSet
-	clients *clientSet
+	set *serverSet
 
 	// suspended and pool serve modern clients to which a legacy server may send requests.
 	suspended *inputrequired.SuspendedCalls
@@ -70,15 +69,12 @@ func (d *delivery) launch(ctx context.Context, q *message.Request, u *upstream.S
 		release()
 		return nil, inputrequired.Outcome{Err: fault.NewState("request_state_invalid", "requestState is not one that this bridge gave")}
 	}
-	x := &inflight.Call{Ctx: ctx, Method: q.Method, Client: q.Session, Header: u.Lists.RepeatHeaders(q), Hops: q.Hops, Trace: q.Trace()}
+	x := &inflight.Call{Ctx: ctx, Method: q.Method, ToClient: q.Send, Client: q.Session, Header: u.Lists.RepeatHeaders(q), Hops: q.Hops, Trace: q.Trace()}
 	x.Delivery.Memory = callaudit.MemoryOf(ctx)
 	if q.Sent != nil {
 		x.Delivery.Withdrawn = &q.Sent.Withdrawn
 	}
 	x.OnQuestion = pipeline.QuestionObserver(ctx)
-	x.ToClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-		return d.clients.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.Client, Params: params})
-	}
 	var p *inputrequired.SuspendedCall
 	if caps != nil && l.Era == message.Legacy {
 		p = d.suspended.Suspend(q, u, l, caps, x)

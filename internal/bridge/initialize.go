@@ -20,44 +20,22 @@ import (
 
 // handshake answers the first request of a client.
 type handshake struct {
-	log     *slog.Logger
-	set     *serverSet
-	clients *clientSet
+	log *slog.Logger
+	set *serverSet
 }
-
-// allCapabilities are the capabilities that a bridge declares before it knows its servers.
-func allCapabilities() *mcp.ServerCapabilities {
-	return &mcp.ServerCapabilities{
-		Completions: &mcp.CompletionCapabilities{},
-		Logging:     &mcp.LoggingCapabilities{},
-		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
-		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
-		Tools:       &mcp.ToolCapabilities{ListChanged: true},
-	}
-}
-
-// servedExtensions are the extensions that work through the bridge, because they have no methods
-// of their own: MCP Apps uses resources and the metadata of tools.
-var servedExtensions = []string{"io.modelcontextprotocol/ui"}
 
 // initialize opens a legacy session. With one server, it also opens a session at the server, and
 // the client sees the server's own answer.
-func (h *handshake) initialize(ctx context.Context, next mcp.MethodHandler, q *message.Request, req mcp.Request) (mcp.Result, error) {
-	ss, okSession := req.GetSession().(*mcp.ServerSession)
-	params, okParams := req.GetParams().(*mcp.InitializeParams)
-	if !okSession || !okParams || params == nil {
-		return next(ctx, methods.Initialize, req)
-	}
-	if params.ProtocolVersion >= message.FirstModernVersion {
+func (h *handshake) initialize(ctx context.Context, q *message.Request, rest rest) (mcp.Result, error) {
+	if params, ok := q.Params.(*mcp.InitializeParams); ok && params.ProtocolVersion >= message.FirstModernVersion {
 		params.ProtocolVersion = message.NewestLegacyVersion
 	}
-	result, err := next(ctx, methods.Initialize, req)
+	result, err := rest(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := h.clients.open(ss, h.clients.identify(params, q.Hops)) //nolint:contextcheck // The session outlives the request that began it.
-	answer, ok := result.(*mcp.InitializeResult)
-	if !ok {
+	s, answer := sessionOf(q), (*mcp.InitializeResult)(nil)
+	if answer, _ = result.(*mcp.InitializeResult); answer == nil || s == nil {
 		return result, nil
 	}
 	mark := h.set.keptMark()
@@ -73,7 +51,7 @@ func (h *handshake) initialize(ctx context.Context, next mcp.MethodHandler, q *m
 		answer.Instructions = only.Availability.Notice()
 		return answer, nil
 	}
-	answer.Capabilities = passedCapabilities(l.Capabilities())
+	answer.Capabilities = message.PassedCapabilities(l.Capabilities())
 	answer.Instructions = l.Instructions()
 	if info := l.ServerInfo(); info != nil {
 		answer.ServerInfo = info
@@ -83,8 +61,8 @@ func (h *handshake) initialize(ctx context.Context, next mcp.MethodHandler, q *m
 }
 
 // discover answers a modern client's first request.
-func (h *handshake) discover(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
-	result, err := next(ctx, methods.Discover, req)
+func (h *handshake) discover(ctx context.Context, rest rest) (mcp.Result, error) {
+	result, err := rest(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +84,7 @@ func (h *handshake) discover(ctx context.Context, next mcp.MethodHandler, req mc
 		answer.Instructions = only.Availability.Notice()
 		return answer, nil
 	}
-	answer.Capabilities = passedCapabilities(l.Capabilities())
+	answer.Capabilities = message.PassedCapabilities(l.Capabilities())
 	answer.Instructions = l.Instructions()
 	if info := l.ServerInfo(); info != nil {
 		meta := maps.Clone(answer.GetMeta())
@@ -118,21 +96,6 @@ func (h *handshake) discover(ctx context.Context, next mcp.MethodHandler, req mc
 	}
 	mayBeKept(ctx, mark)
 	return answer, nil
-}
-
-// passedCapabilities returns the capabilities of a server that also work through the bridge.
-// Experimental ones, and those of versions that the bridge does not know, may have methods that
-// the bridge does not forward.
-func passedCapabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
-	passed := &mcp.ServerCapabilities{
-		Completions: caps.Completions, Logging: caps.Logging, Prompts: caps.Prompts, Resources: caps.Resources, Tools: caps.Tools,
-	}
-	for _, name := range servedExtensions {
-		if settings, ok := caps.Extensions[name].(map[string]any); ok {
-			passed.AddExtension(name, settings)
-		}
-	}
-	return passed
 }
 
 // instructions returns the instructions of all servers, or why they are not available.
@@ -154,12 +117,12 @@ func inSections(servers []*upstream.Server, say func(u *upstream.Server) string)
 }
 
 // answer answers a client's first request.
-func (h *handshake) answer(ctx context.Context, next mcp.MethodHandler, q *message.Request, req mcp.Request) (mcp.Result, error) {
+func (h *handshake) answer(ctx context.Context, q *message.Request, rest rest) (mcp.Result, error) {
 	if err := h.set.checkLoop(ctx, h.set.only(), q.Hops); err != nil {
 		return nil, err
 	}
 	if q.Method == methods.Discover {
-		return h.discover(ctx, next, req)
+		return h.discover(ctx, rest)
 	}
-	return h.initialize(ctx, next, q, req)
+	return h.initialize(ctx, q, rest)
 }

@@ -44,63 +44,55 @@ func sessionOf(q *message.Request) *clientSession {
 	return s
 }
 
-// receive is the middleware that answers clients. The SDK answers everything that it does not
-// forward.
+// rest answers what the bridge itself does not answer.
+type rest func(context.Context) (mcp.Result, error)
+
+// receive is the middleware that answers clients with sessions.
 func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		ss, ok := req.GetSession().(*mcp.ServerSession)
 		if !ok {
 			return next(ctx, method, req)
 		}
+		q := b.clients.request(ctx, method, req, ss)
+		return b.serve(ctx, q, func(ctx context.Context) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			if params, ok := q.Params.(*mcp.InitializeParams); ok && err == nil {
+				q.Session = b.clients.open(ss, b.clients.identify(params, q.Hops)) //nolint:contextcheck // The session outlives the request that began it.
+			}
+			return result, err
+		})
+	}
+}
+
+// serve answers a request of a client.
+func (b *Bridge) serve(ctx context.Context, q *message.Request, rest rest) (mcp.Result, error) {
+	return b.audit.Observe(ctx, q, func(ctx context.Context) (mcp.Result, error) {
 		carrier := session.KindOf(ctx)
-		end, err := carrier.Count(&b.clients.calls, method)
+		end, err := carrier.Count(&b.clients.calls, q.Method)
 		if err != nil {
 			return nil, err
 		}
 		defer end()
-		q := b.query(ctx, method, req, ss)
-		if err := checkHops(b.config.BridgeUID, q.Hops); err != nil && !methods.Of(method).Notification {
+		if err := checkHops(b.config.BridgeUID, q.Hops); err != nil && !methods.Of(q.Method).Notification {
 			return nil, err
 		}
 		if !carrier.LegacyOnly || !q.ClaimsModern() {
-			result, err := b.respond(ctx, next, q, req)
+			result, err := b.respond(ctx, q, rest)
 			return result, fault.Cancelled(err)
 		}
-		if method == methods.Discover {
-			return next(ctx, method, req) // It returns the supported versions.
+		if q.Method == methods.Discover {
+			return rest(ctx) // It returns the supported versions.
 		}
 		return nil, session.UnsupportedVersion(q.Meta)
-	}
+	})
 }
 
-// query returns the request of a client.
-func (b *Bridge) query(ctx context.Context, method string, req mcp.Request, ss *mcp.ServerSession) *message.Request {
-	q := &message.Request{Method: method, Params: message.ParamsOrEmpty(req.GetParams()), Client: ss, Era: message.EraOf(req)}
-	if extra := req.GetExtra(); extra != nil {
-		q.Header, q.Sent = extra.Header, message.SentOf(extra)
-	}
-	q.ReadSent()
-	switch {
-	case method == methods.Initialize:
-		q.Era = message.Legacy
-	case q.ClaimsModern():
-		q.Era = message.Modern // On a connection that serves both eras, each request names its own.
-	}
-	if q.Era == message.Legacy {
-		if s := b.clients.session(ss); s != nil {
-			q.Session = s
-		}
-	}
-	q.Hops = session.HopsOf(ctx, q.Header, q.Meta)
-	delete(q.Meta, message.MetaHops)
-	return q
-}
-
-// respond answers a request, or lets the SDK answer it.
-func (b *Bridge) respond(ctx context.Context, next mcp.MethodHandler, q *message.Request, req mcp.Request) (mcp.Result, error) {
+// respond answers a request, or leaves it to rest.
+func (b *Bridge) respond(ctx context.Context, q *message.Request, rest rest) (mcp.Result, error) {
 	switch m := methods.Of(q.Method); {
 	case m.Introduces:
-		return b.handshake.answer(ctx, next, q, req)
+		return b.handshake.answer(ctx, q, rest)
 	case m.ToServers() && !m.Notification:
 		if err := refused(q); err != nil {
 			return nil, err
@@ -111,7 +103,7 @@ func (b *Bridge) respond(ctx context.Context, next mcp.MethodHandler, q *message
 			sessionOf(q).rootsChanged(ctx, q)
 		}
 	}
-	return next(ctx, q.Method, req)
+	return rest(ctx)
 }
 
 // refused returns the error for a request without the session that it needs. Methods of sessions

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
@@ -22,16 +23,14 @@ import (
 
 // standAlone serves the requests of the modern era over HTTP.
 type standAlone struct {
-	life    *life
+	bridge  *Bridge
 	handler *stateless.Handler
 }
 
 func newStandAlone(b *Bridge) *standAlone {
-	return &standAlone{b.life, &stateless.Handler{
-		Answer:         b.audit.Observe(b.receive(b.answerItself)),
-		CheckArguments: b.directory.checkArguments,
-		Implementation: message.Implementation,
-	}}
+	s := &standAlone{bridge: b}
+	s.handler = &stateless.Handler{Answer: s.answer, CheckArguments: b.directory.checkArguments, Implementation: message.Implementation}
+	return s
 }
 
 // ServeHTTP implements http.Handler.
@@ -54,30 +53,42 @@ func (s *standAlone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "can't send Last-Event-ID for POST request", http.StatusBadRequest)
 		return
 	}
-	if !s.life.admit() {
+	if !s.bridge.life.admit() {
 		http.Error(w, session.ErrShuttingDown.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	defer s.life.leave()
+	defer s.bridge.life.leave()
 	r.Body = http.NoBody // It would keep the message in memory for as long as the call takes.
 	s.handler.Serve(w, r, body)
 }
 
+// answer answers a request that stands alone.
+func (s *standAlone) answer(ctx context.Context, q *message.Request) (mcp.Result, error) {
+	q.Record, q.Hops = q.Header.Get(callaudit.HeaderRecord), session.HopsOf(ctx, q.Header, q.Meta)
+	delete(q.Meta, message.MetaHops)
+	send := q.Send
+	q.Send = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
+		s.bridge.pipeline.Sending(ctx, method, params)
+		return send(ctx, method, params)
+	}
+	return s.bridge.serve(ctx, q, func(ctx context.Context) (mcp.Result, error) { return s.answerItself(ctx, q, send) })
+}
+
 // answerItself answers modern requests that go to no server.
-func (b *Bridge) answerItself(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-	switch params := req.GetParams().(type) {
+func (s *standAlone) answerItself(ctx context.Context, q *message.Request, send message.Send) (mcp.Result, error) {
+	switch params := q.Params.(type) {
 	case *mcp.DiscoverParams:
-		result := &mcp.DiscoverResult{SupportedVersions: mcp.SupportedProtocolVersions(), Capabilities: allCapabilities()}
+		result := &mcp.DiscoverResult{SupportedVersions: mcp.SupportedProtocolVersions(), Capabilities: message.AllCapabilities()}
 		result.ResultType = "complete"
 		return result, nil
 	case *mcp.SubscriptionsListenParams:
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(b.life.ctx, cancel)() //nolint:contextcheck // The stream ends with the bridge too.
-		extra := req.GetExtra()
-		return b.clients.listeners.Listen(ctx, params, extra != nil && extra.Header.Get(mcpserver.HeaderLists) != "")
+		defer context.AfterFunc(s.bridge.life.ctx, cancel)() //nolint:contextcheck // The stream ends with the bridge too.
+		client := stateless.Listening{ID: q.ID, Send: send, Kept: q.Header.Get(mcpserver.HeaderLists) != ""}
+		return s.bridge.clients.listeners.Listen(ctx, params, client)
 	}
-	return nil, fault.MethodNotFound(method)
+	return nil, fault.MethodNotFound(q.Method)
 }
 
 // checkArguments compares the headers of a call that repeat arguments with the arguments, because

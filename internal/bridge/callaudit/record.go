@@ -4,6 +4,7 @@
 package callaudit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -205,8 +206,8 @@ func MemoryOf(ctx context.Context) *budget.Share {
 	return &o.memory
 }
 
-// recordName returns the name of the recorder of a request's calls, empty for none.
-func recordName(extra *mcp.RequestExtra) string {
+// RecordOf returns the name of the recorder of a session's request, empty for none.
+func RecordOf(extra *mcp.RequestExtra) string {
 	if extra.TokenInfo != nil {
 		if name, ok := extra.TokenInfo.Extra[HeaderRecord].(string); ok {
 			return name
@@ -315,45 +316,36 @@ func OperationOf(ctx context.Context) *Operation {
 	return o
 }
 
-// Observe measures, traces and records all requests of clients, including those that the bridge
-// answers itself.
-func (a *Trail) Observe(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if !measured(methods.Of(method)) {
-			return next(ctx, method, req)
-		}
-		o := a.operation(method, req)
-		o.memory = a.memory.Share()
-		defer o.memory.Close()
-		o.late, _ = ctx.Value(lateKey{}).(*Recorder)
-		ctx, end := a.serverSpan(context.WithValue(ctx, operationKey{}, o), o, req)
-		result, err := next(ctx, method, req)
-		status, kind := o.outcome(ctx, result, err)
-		end(status, kind)
-		a.Metrics.observe(method, status, o.only(), time.Since(o.began))
-		if method == methods.CallTool && !o.recorded() {
-			p, _ := req.GetParams().(*mcp.CallToolParamsRaw)
-			o.Record(audit.Call{Tool: o.tool, Status: status, ErrorType: kind, LatencyMS: time.Since(o.began).Milliseconds(), BytesOut: SizeOf(result)}, p)
-		}
-		return result, err
+// Observe measures, traces and records a request of a client, which answer answers, also by the bridge
+// itself.
+func (a *Trail) Observe(ctx context.Context, q *message.Request, answer func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
+	if !measured(methods.Of(q.Method)) {
+		return answer(ctx)
 	}
+	o := a.operation(q)
+	o.memory = a.memory.Share()
+	defer o.memory.Close()
+	o.late, _ = ctx.Value(lateKey{}).(*Recorder)
+	ctx, end := a.serverSpan(context.WithValue(ctx, operationKey{}, o), o, q)
+	result, err := answer(ctx)
+	status, kind := o.outcome(ctx, result, err)
+	end(status, kind)
+	a.Metrics.observe(q.Method, status, o.only(), time.Since(o.began))
+	if q.Method == methods.CallTool && !o.recorded() {
+		p, _ := q.Params.(*mcp.CallToolParamsRaw)
+		o.Record(audit.Call{Tool: o.tool, Status: status, ErrorType: kind, LatencyMS: time.Since(o.began).Milliseconds(), BytesOut: SizeOf(result)}, p)
+	}
+	return result, err
 }
 
 // operation returns the fields that are known before the answer.
-func (a *Trail) operation(method string, req mcp.Request) *Operation {
-	o := &Operation{audit: a, method: method, began: time.Now()}
-	if extra := req.GetExtra(); extra != nil {
-		o.recorder = a.records.find(recordName(extra))
+func (a *Trail) operation(q *message.Request) *Operation {
+	o := &Operation{audit: a, recorder: a.records.find(q.Record), method: q.Method, began: time.Now()}
+	o.version, _ = q.Meta[message.MetaProtocolVersion].(string)
+	if q.Session != nil {
+		o.version, o.session = cmp.Or(o.version, q.Session.Version()), q.Session.ID()
 	}
-	params := message.ParamsOrEmpty(req.GetParams())
-	o.version, _ = params.GetMeta()[message.MetaProtocolVersion].(string)
-	if ss, ok := req.GetSession().(*mcp.ServerSession); ok {
-		o.session = ss.ID()
-		if init := ss.InitializeParams(); init != nil && o.version == "" {
-			o.version = init.ProtocolVersion
-		}
-	}
-	if p, ok := params.(*mcp.CallToolParamsRaw); ok {
+	if p, ok := q.Params.(*mcp.CallToolParamsRaw); ok {
 		o.tool = p.Name
 		o.action = a.actionOf(p)
 	}

@@ -56,21 +56,27 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// observe has the SDK's middleware pass a request of a client.
-func (r *rig) observe(ctx context.Context, method string, extra *mcp.RequestExtra, answer mcp.MethodHandler) {
-	_, _ = r.Observe(answer)(ctx, method, &mcp.CallToolRequest{Session: &mcp.ServerSession{}, Extra: extra, Params: &mcp.CallToolParamsRaw{
-		Name: "t'", Arguments: []byte(`{"b":{"` + canary + `":1},"a":1,"` + canary + `?":"` + canary + `"}`),
-		Meta: mcp.Meta{message.MetaProtocolVersion: "2026-07-28", "x": canary},
-	}})
+// answers answers a request of a client.
+type answers func(context.Context) (mcp.Result, error)
+
+// observe has a request of a client observed.
+func (r *rig) observe(ctx context.Context, method, record string, header http.Header, answer answers) {
+	_, _ = r.Observe(ctx, &message.Request{
+		Method: method, Header: header, Record: record, Params: params,
+		Meta: map[string]any{message.MetaProtocolVersion: "2026-07-28", "x": canary},
+	}, answer)
 }
 
+// params are those of the requests.
+var params = &mcp.CallToolParamsRaw{Name: "t'", Arguments: []byte(`{"b":{"` + canary + `":1},"a":1,"` + canary + `?":"` + canary + `"}`)}
+
 // serve has an HTTP request pass, and returns the value of the trailer and the body.
-func (r *rig) serve(req *http.Request, method string, answer mcp.MethodHandler) (trailer, body string) {
+func (r *rig) serve(req *http.Request, method string, answer answers) (trailer, body string) {
 	w := httptest.NewRecorder()
 	r.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, extra := r.RecorderOf(req)
-		r.observe(req.Context(), method, extra, answer)
+		r.observe(req.Context(), method, RecordOf(extra), nil, answer)
 		if req.Context().Err() == nil {
 			_, _ = io.WriteString(w, "data: x\n\n")
 		}
@@ -81,8 +87,8 @@ func (r *rig) serve(req *http.Request, method string, answer mcp.MethodHandler) 
 }
 
 // ended returns a handler that answers with a result or an error.
-func ended(result string, err error) mcp.MethodHandler {
-	return func(context.Context, string, mcp.Request) (mcp.Result, error) {
+func ended(result string, err error) answers {
+	return func(context.Context) (mcp.Result, error) {
 		if err != nil {
 			return nil, err
 		}
@@ -187,11 +193,10 @@ func TestOnlyCallsHaveEntries(t *testing.T) {
 func TestACallThatIsToldOfHasNoOtherEntry(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	trailer, _ := r.serve(post(), methods.CallTool, func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
-		p, _ := req.GetParams().(*mcp.CallToolParamsRaw)
+	trailer, _ := r.serve(post(), methods.CallTool, func(ctx context.Context) (mcp.Result, error) {
 		for _, server := range []string{"one", "two"} {
 			OperationOf(ctx).Forwarded(server, audit.Success)
-			OperationOf(ctx).Record(audit.Call{Server: server, Tool: "t", Status: audit.Success}, p)
+			OperationOf(ctx).Record(audit.Call{Server: server, Tool: "t", Status: audit.Success}, params)
 		}
 		return message.EmptyResult(), nil
 	})
@@ -211,7 +216,7 @@ func TestACallThatNobodyIsToldOfIsLogged(t *testing.T) {
 	asking.Header.Set(audit.TrailerName, audit.InStreams)
 	for name, tt := range map[string]struct {
 		request      *http.Request // nil for a connection without HTTP
-		answer       mcp.MethodHandler
+		answer       answers
 		logged, told string
 	}{
 		"no HTTP":               {nil, ended(`{}`, nil), `"tool":"t_","action":"call","paramKeys":["a","b"],"status":"success"`, ""},
@@ -225,7 +230,7 @@ func TestACallThatNobodyIsToldOfIsLogged(t *testing.T) {
 			r := newRig(t)
 			var trailer, body string
 			if tt.request == nil {
-				r.observe(t.Context(), methods.CallTool, nil, tt.answer)
+				r.observe(t.Context(), methods.CallTool, "", nil, tt.answer)
 			} else {
 				request := tt.request.Clone(tt.request.Context())
 				request.Header.Set(HeaderRecord, "1") // A client's own is dropped.
@@ -252,11 +257,11 @@ func TestSpansNameWhatRanAndNotWhatWasSaid(t *testing.T) {
 	const traceID, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	r := newRig(t)
 	sent := &message.Request{Method: methods.CallTool}
-	extra := &mcp.RequestExtra{Header: http.Header{"Traceparent": {"00-" + traceID + "-" + parent + "-01"}, "Tracestate": {"a=b"}}}
-	r.observe(t.Context(), methods.CallTool, extra, func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
+	header := http.Header{"Traceparent": {"00-" + traceID + "-" + parent + "-01"}, "Tracestate": {"a=b"}}
+	r.observe(t.Context(), methods.CallTool, "", header, func(ctx context.Context) (mcp.Result, error) {
 		_, end := r.ClientSpan(ctx, sent, "one", "t")
 		end(audit.ToolError, "")
-		return ended(`{"isError":true,"content":[{"type":"text","text":"`+canary+`"}]}`, nil)(ctx, "", nil)
+		return ended(`{"isError":true,"content":[{"type":"text","text":"`+canary+`"}]}`, nil)(ctx)
 	})
 	client, server := r.spans.GetSpans()[0], r.spans.GetSpans()[1]
 	if server.Name != "tools/call t_" || client.Name != "tools/call t" || server.SpanContext.TraceID().String() != traceID ||

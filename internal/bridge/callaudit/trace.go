@@ -5,9 +5,7 @@ package callaudit
 
 import (
 	"context"
-	"net/http"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -24,16 +22,12 @@ func nothing(audit.Status, string) {}
 
 // serverSpan starts the span of a client request. Spans hold names and outcomes, never arguments
 // or results.
-func (a *Trail) serverSpan(ctx context.Context, o *Operation, req mcp.Request) (context.Context, Ended) {
+func (a *Trail) serverSpan(ctx context.Context, o *Operation, q *message.Request) (context.Context, Ended) {
 	tracer := a.tracer
 	if tracer == nil {
 		return ctx, nothing
 	}
-	var header http.Header
-	if extra := req.GetExtra(); extra != nil {
-		header = extra.Header
-	}
-	parent, state := message.TraceContext(header, message.ParamsOrEmpty(req.GetParams()).GetMeta())
+	parent, state := message.TraceContext(q.Header, q.Meta)
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{message.MetaTraceparent: parent, message.MetaTracestate: state})
 	ctx, span := tracer.Start(ctx, spanName(o.method, o.tool), trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attributes(o.method, o.tool)...),

@@ -25,7 +25,7 @@ type Call struct {
 	// stream of that request.
 	Ctx context.Context
 	// ToClient sends a message to the client.
-	ToClient func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
+	ToClient message.Send
 	// Method is that of the request.
 	Method string
 	// Serial identifies the call among the calls of the connection.

@@ -46,10 +46,9 @@ var errAbandoned = errors.New("the client did not answer in time")
 type SuspendedCalls struct {
 	life context.Context // of the bridge
 	// run starts a function in the background. The bridge waits for it when it closes.
-	run      func(func())
-	signer   StateSigner
-	toClient mcp.MethodHandler
-	Limit    time.Duration
+	run    func(func())
+	signer StateSigner
+	Limit  time.Duration
 
 	mu    sync.Mutex
 	calls map[token.Nonce]*SuspendedCall
@@ -65,11 +64,8 @@ type StateSigner interface {
 }
 
 // NewSuspendedCalls returns the suspended calls of a bridge, until life ends.
-func NewSuspendedCalls(life context.Context, run func(func()), signer StateSigner, toClient mcp.MethodHandler) *SuspendedCalls {
-	return &SuspendedCalls{
-		life: life, run: run, signer: signer, toClient: toClient,
-		Limit: suspendTime, calls: map[token.Nonce]*SuspendedCall{},
-	}
+func NewSuspendedCalls(life context.Context, run func(func()), signer StateSigner) *SuspendedCalls {
+	return &SuspendedCalls{life: life, run: run, signer: signer, Limit: suspendTime, calls: map[token.Nonce]*SuspendedCall{}}
 }
 
 // Outcome is how a delivery ended.
@@ -100,7 +96,7 @@ type SuspendedCall struct {
 	mu        sync.Mutex
 	round     uint32
 	current   message.RequestOptions // options of the waiting client request
-	client    *mcp.ServerSession
+	send      message.Send           // to the client of that request
 	questions map[string]*question
 	asks      int // number of questions so far
 	timer     *time.Timer
@@ -118,7 +114,7 @@ func (k *SuspendedCalls) Suspend(q *message.Request, u *upstream.Server, l *upst
 	p := &SuspendedCall{
 		request: q.Digest(u.Config.Name), caps: caps, link: l,
 		asked: make(chan struct{}, 1), done: make(chan struct{}),
-		current: q.Options(x.Ctx), client: q.Client, questions: map[string]*question{},
+		current: q.Options(x.Ctx), send: q.Send, questions: map[string]*question{},
 	}
 	// Reading from crypto/rand does not fail.
 	_, _ = rand.Read(p.id[:])
@@ -129,7 +125,7 @@ func (k *SuspendedCalls) Suspend(q *message.Request, u *upstream.Server, l *upst
 		return p.current
 	}
 	x.ToClient = func(_ context.Context, method string, params mcp.Params) (mcp.Result, error) {
-		return k.sendCurrent(p, method, params)
+		return p.sendCurrent(method, params)
 	}
 	return p
 }
@@ -147,14 +143,14 @@ func (k *SuspendedCalls) Start(p *SuspendedCall, send func(context.Context) Outc
 
 // sendCurrent sends a message to the client on its current request. It drops the message if there
 // is no current request.
-func (k *SuspendedCalls) sendCurrent(p *SuspendedCall, method string, params mcp.Params) (mcp.Result, error) {
+func (p *SuspendedCall) sendCurrent(method string, params mcp.Params) (mcp.Result, error) {
 	p.mu.Lock()
-	ctx, client := p.current.Ctx, p.client
+	ctx, send := p.current.Ctx, p.send
 	p.mu.Unlock()
 	if ctx == nil {
 		return nil, nil
 	}
-	return k.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: client, Params: params})
+	return send(ctx, method, params)
 }
 
 // Await waits until the call ends or its server asks a question. It returns the answer for the
@@ -238,7 +234,7 @@ func (k *SuspendedCalls) suspend(p *SuspendedCall) (map[string]message.InputRequ
 		requests[key] = request
 	}
 	p.round++
-	p.current, p.client = message.RequestOptions{}, nil
+	p.current, p.send = message.RequestOptions{}, nil
 	k.calls[p.id] = p
 	p.timer = time.AfterFunc(k.Limit, func() { k.abandon(p) })
 	state := token.State{Process: k.signer.ProcessID(), Call: p.id, Round: p.round, Request: p.request}
@@ -278,7 +274,7 @@ func (k *SuspendedCalls) Resume(ctx context.Context, q *message.Request, u *upst
 		return nil, fault.NewState("request_state_invalid", "requestState belongs to another request")
 	}
 	w := q.Options(ctx)
-	p, err := k.resume(s, w, q.Client, responses)
+	p, err := k.resume(s, w, q.Send, responses)
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +285,7 @@ func (k *SuspendedCalls) Resume(ctx context.Context, q *message.Request, u *upst
 
 // resume returns the call of the state. The call stops waiting and continues with the options of
 // the new request.
-func (k *SuspendedCalls) resume(s token.State, w message.RequestOptions, client *mcp.ServerSession, responses map[string]json.RawMessage) (*SuspendedCall, error) {
+func (k *SuspendedCalls) resume(s token.State, w message.RequestOptions, send message.Send, responses map[string]json.RawMessage) (*SuspendedCall, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p, ok := k.calls[s.Call]
@@ -306,7 +302,7 @@ func (k *SuspendedCalls) resume(s token.State, w message.RequestOptions, client 
 	}
 	p.timer.Stop()
 	delete(k.calls, p.id)
-	p.current, p.client = w, client
+	p.current, p.send = w, send
 	return p, nil
 }
 

@@ -76,7 +76,7 @@ func inBubble(t *testing.T, modern bool, work func(context.Context, *mcp.CallToo
 			Changed: func(*upstream.Server, string) {}, Resumed: func(*upstream.Server) {}, Observed: func() {}, Settled: func() {},
 		})
 		keys := signer{token.NewKeys([][]byte{bytes.Repeat([]byte{1}, 32)}, "alice/uid-1"), token.Nonce{1}}
-		r.SuspendedCalls = NewSuspendedCalls(life, running.Go, keys, nil)
+		r.SuspendedCalls = NewSuspendedCalls(life, running.Go, keys)
 		r.pool = NewPool(life, running.Go)
 		running.Go(func() { _ = front.Serve(l) })
 		t.Cleanup(func() {

@@ -85,3 +85,33 @@ func ParseClientCapabilities(raw json.RawMessage) (*mcp.ClientCapabilities, bool
 	caps.RootsV2 = apart.Roots
 	return caps, true
 }
+
+// AllCapabilities are the capabilities that a bridge declares before it knows its servers.
+func AllCapabilities() *mcp.ServerCapabilities {
+	return &mcp.ServerCapabilities{
+		Completions: &mcp.CompletionCapabilities{},
+		Logging:     &mcp.LoggingCapabilities{},
+		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
+		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+		Tools:       &mcp.ToolCapabilities{ListChanged: true},
+	}
+}
+
+// servedExtensions are the extensions that work through the bridge, because they have no methods
+// of their own: MCP Apps uses resources and the metadata of tools.
+var servedExtensions = []string{"io.modelcontextprotocol/ui"}
+
+// PassedCapabilities returns the capabilities of a server that also work through the bridge.
+// Experimental ones, and those of versions that the bridge does not know, may have methods that
+// the bridge does not forward.
+func PassedCapabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
+	passed := &mcp.ServerCapabilities{
+		Completions: caps.Completions, Logging: caps.Logging, Prompts: caps.Prompts, Resources: caps.Resources, Tools: caps.Tools,
+	}
+	for _, name := range servedExtensions {
+		if settings, ok := caps.Extensions[name].(map[string]any); ok {
+			passed.AddExtension(name, settings)
+		}
+	}
+	return passed
+}

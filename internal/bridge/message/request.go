@@ -200,8 +200,13 @@ func textBlock(text string) map[string]string {
 	return map[string]string{"type": "text", "text": text}
 }
 
+// Send sends a message to a client, and returns the client's answer to a question.
+type Send func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
+
 // Request is one request of a client.
 type Request struct {
+	// ID is the id as the client sent it, nil in a session.
+	ID     json.RawMessage
 	Method string
 	Params mcp.Params
 	// Sent is the request as the client sent it, nil for a request of the bridge itself.
@@ -209,9 +214,12 @@ type Request struct {
 	Meta map[string]any // metadata of the received params
 	// Responses are the client's answers to a server's earlier questions.
 	Responses map[string]json.RawMessage
-	Client    *mcp.ServerSession
-	Era       Era
-	Header    http.Header
+	// Send sends a message to the client before the answer. It is nil for a request of the bridge itself.
+	Send   Send
+	Era    Era
+	Header http.Header
+	// Record names what the calls of the request are noted in (callaudit), empty for none.
+	Record string
 	// Hops are the bridges that the request has passed.
 	Hops string
 	// Session is the client's session, nil for a modern request.
@@ -227,30 +235,21 @@ type Request struct {
 
 // Client is a client with a session.
 type Client interface {
+	// ID is the id of the session, empty over one stream.
+	ID() string
+	// Version is the version of the protocol that the client has asked for.
+	Version() string
 	// Info is the client's description of itself.
 	Info() *mcp.Implementation
 	// Capabilities are the client capabilities that a server may use.
 	Capabilities() *mcp.ClientCapabilities
 	// LogLevel is the client's log level; empty if it set none.
 	LogLevel() string
-	// Send sends a message to the client.
+	// Send is a Send.
 	Send(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
 	// LoginID returns the id of the pending login request for a server. It stays the same until
 	// the user has logged in.
 	LoginID(server string) string
-}
-
-// EraOf returns the era of a request, or of the session that a notification goes to. A session
-// with an id is legacy; a session without an id has the era in which it was initialized.
-func EraOf(req mcp.Request) Era {
-	ss, ok := req.GetSession().(*mcp.ServerSession)
-	if !ok || ss.ID() != "" {
-		return Legacy
-	}
-	if params := ss.InitializeParams(); params != nil && params.ProtocolVersion < FirstModernVersion {
-		return Legacy
-	}
-	return Modern
 }
 
 // ClaimsModern reports whether the request itself names a modern version.

@@ -180,21 +180,18 @@ func (p *policies) Updated(uri string) {
 	}
 }
 
-// ObserveSent observes messages to clients. After a question, the call that it belongs to must not
-// be repeated. A changed resource is dropped from the cache.
-func (p *Pipeline) ObserveSent(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch {
-		case methods.Of(method).IsQuestion():
-			if observe := QuestionObserver(ctx); observe != nil {
-				observe()
-			}
-		case method == methods.ResourceUpdated:
-			if uri, ok := uriOf(req.GetParams()); ok {
-				p.Policies.Updated(uri)
-			}
+// Sending observes a message to a client before it is sent. After a question, the call that it belongs to
+// must not be repeated. A changed resource is dropped from the cache.
+func (p *Pipeline) Sending(ctx context.Context, method string, params mcp.Params) {
+	switch {
+	case methods.Of(method).IsQuestion():
+		if observe := QuestionObserver(ctx); observe != nil {
+			observe()
 		}
-		return next(ctx, method, req)
+	case method == methods.ResourceUpdated:
+		if uri, ok := uriOf(params); ok {
+			p.Policies.Updated(uri)
+		}
 	}
 }
 

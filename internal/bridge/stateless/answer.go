@@ -31,15 +31,6 @@ type answer struct {
 	over  bool
 }
 
-// answerKey is the context key of the answer of a request.
-type answerKey struct{}
-
-// answerOf returns the answer of the request in ctx, or nil.
-func answerOf(ctx context.Context) *answer {
-	a, _ := ctx.Value(answerKey{}).(*answer)
-	return a
-}
-
 // errOver says that the request was already answered, so nothing more can be sent with its answer.
 // errAsks says that a client without a session cannot be asked.
 var (
@@ -47,19 +38,12 @@ var (
 	errAsks = errors.New("a client without a session cannot be asked")
 )
 
-// Send is middleware for messages to clients. Messages of a request of this protocol go into its
-// answer, all others to next.
-func Send(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		a := answerOf(ctx)
-		switch {
-		case a == nil:
-			return next(ctx, method, req)
-		case methods.Of(method).IsQuestion():
-			return nil, errAsks
-		}
-		return nil, a.notify(method, req.GetParams())
+// send sends a message to the client in the answer to its request.
+func (a *answer) send(_ context.Context, method string, params mcp.Params) (mcp.Result, error) {
+	if methods.Of(method).IsQuestion() {
+		return nil, errAsks
 	}
+	return nil, a.notify(method, params)
 }
 
 // notification is the wire format of a notification.

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	sent "github.com/hostedbridge/hostedbridge/internal/bridge/message"
 )
 
 // TestNoNotificationIsWrittenAfterItsRequestEnded has a server send a notification when the
@@ -30,11 +32,11 @@ func TestNoNotificationIsWrittenAfterItsRequestEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
-			var during context.Context
+			var send sent.Send
 			h := &Handler{Implementation: &mcp.Implementation{Name: "bridge", Version: "1"}}
 			h.CheckArguments = func(string, json.RawMessage, http.Header) error { return nil }
-			h.Answer = func(ctx context.Context, _ string, _ mcp.Request) (mcp.Result, error) {
-				during = ctx
+			h.Answer = func(ctx context.Context, q *sent.Request) (mcp.Result, error) {
+				send = q.Send
 				return answer(ctx, leave), nil
 			}
 			ended := make(chan struct{})
@@ -55,12 +57,7 @@ func TestNoNotificationIsWrittenAfterItsRequestEnded(t *testing.T) {
 				_ = resp.Body.Close()
 			}
 			<-ended
-			send := Send(func(context.Context, string, mcp.Request) (mcp.Result, error) {
-				t.Error("the notification goes to a session")
-				return nil, nil
-			})
-			_, err = send(during, "notifications/progress", &mcp.ServerRequest[mcp.Params]{Params: &mcp.ProgressNotificationParams{ProgressToken: "p"}})
-			if err == nil {
+			if _, err = send(t.Context(), "notifications/progress", &mcp.ProgressNotificationParams{ProgressToken: "p"}); err == nil {
 				t.Error("the notification was written")
 			}
 		})

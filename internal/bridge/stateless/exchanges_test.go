@@ -48,9 +48,9 @@ const headed = `{"inputSchema":{"type":"object","properties":{"region":{"type":"
 func TestAnswersStay(t *testing.T) {
 	t.Parallel()
 	h := &Handler{
-		Answer: func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+		Answer: func(_ context.Context, q *sent.Request) (mcp.Result, error) {
 			result := sent.EmptyResult()
-			result.Set("got", req.GetParams())
+			result.Set("got", q.Params)
 			return result, nil
 		},
 		CheckArguments: func(_ string, arguments json.RawMessage, header http.Header) error {
@@ -97,8 +97,8 @@ func TestAListenerHearsWhatItAskedFor(t *testing.T) {
 				subscribed[uri]++
 				return func() { subscribed[uri]-- }, nil
 			}}
-			h := &Handler{Answer: func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
-				return l.Listen(ctx, req.GetParams().(*mcp.SubscriptionsListenParams), kept)
+			h := &Handler{Answer: func(ctx context.Context, q *sent.Request) (mcp.Result, error) {
+				return l.Listen(ctx, q.Params.(*mcp.SubscriptionsListenParams), Listening{q.ID, q.Send, kept})
 			}}
 			ctx, leave := context.WithCancel(t.Context())
 			r, w := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil), httptest.NewRecorder()

@@ -5,7 +5,7 @@ package stateless
 
 import (
 	"context"
-	"encoding/json/jsontext"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	sent "github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
@@ -96,10 +97,18 @@ func (l *listener) hears(note string) bool {
 	return false
 }
 
+// Listening is a client that asks for notifications.
+type Listening struct {
+	// ID is that of its request, as it was sent, and Send sends to it before the answer.
+	ID   json.RawMessage
+	Send sent.Send
+	// Kept says that the client may have got lists from something that keeps them.
+	Kept bool
+}
+
 // Listen answers subscriptions/listen: it sends the requested notifications to the client until
-// ctx ends. kept says that the client may have got lists from something that keeps them.
-func (l *Listeners) Listen(ctx context.Context, params *mcp.SubscriptionsListenParams, kept bool) (mcp.Result, error) {
-	a := answerOf(ctx)
+// ctx ends.
+func (l *Listeners) Listen(ctx context.Context, params *mcp.SubscriptionsListenParams, client Listening) (mcp.Result, error) {
 	wants := params.Notifications
 	if wants == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid params: missing required 'notifications' field"}
@@ -114,19 +123,19 @@ func (l *Listeners) Listen(ctx context.Context, params *mcp.SubscriptionsListenP
 		}
 		defer end()
 	}
-	acknowledged := &mcp.SubscriptionsAcknowledgedParams{Meta: a.subscription(), Notifications: *wants}
-	if err := a.notify(methods.Acknowledged, acknowledged); err != nil {
+	acknowledged := &mcp.SubscriptionsAcknowledgedParams{Meta: client.subscription(), Notifications: *wants}
+	if _, err := client.Send(ctx, methods.Acknowledged, acknowledged); err != nil {
 		return nil, err
 	}
 	if !wants.ToolsListChanged && !wants.PromptsListChanged && !wants.ResourcesListChanged && len(wants.ResourceSubscriptions) == 0 {
-		result := &mcp.SubscriptionsListenResult{Meta: a.subscription()}
+		result := &mcp.SubscriptionsListenResult{Meta: client.subscription()}
 		result.ResultType = "complete"
 		return result, nil
 	}
-	if kept {
+	if client.Kept {
 		l.tellOutdated(own)
 	}
-	return nil, l.follow(ctx, own, a)
+	return nil, l.follow(ctx, own, client)
 }
 
 // tellOutdated tells a client that its lists may have changed, if they may.
@@ -142,7 +151,7 @@ func (l *Listeners) tellOutdated(own *listener) {
 }
 
 // follow writes the client's pending messages until ctx ends.
-func (l *Listeners) follow(ctx context.Context, own *listener, a *answer) error {
+func (l *Listeners) follow(ctx context.Context, own *listener, client Listening) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -150,7 +159,7 @@ func (l *Listeners) follow(ctx context.Context, own *listener, a *answer) error 
 		case <-own.wake:
 		}
 		for _, uri := range l.take(&own.updated) {
-			if err := a.notify(methods.ResourceUpdated, &mcp.ResourceUpdatedNotificationParams{Meta: a.subscription(), URI: uri}); err != nil {
+			if _, err := client.Send(ctx, methods.ResourceUpdated, &mcp.ResourceUpdatedNotificationParams{Meta: client.subscription(), URI: uri}); err != nil {
 				return err
 			}
 		}
@@ -163,16 +172,16 @@ func (l *Listeners) follow(ctx context.Context, own *listener, a *answer) error 
 		case <-time.After(together):
 		}
 		for _, note := range l.take(&own.changed) {
-			if err := a.notify(note, &mcp.ToolListChangedParams{Meta: a.subscription()}); err != nil {
+			if _, err := client.Send(ctx, note, &mcp.ToolListChangedParams{Meta: client.subscription()}); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// subscription returns the metadata of messages on the stream of the answer.
-func (a *answer) subscription() mcp.Meta {
-	return mcp.Meta{mcp.MetaKeySubscriptionID: jsontext.Value(a.id)}
+// subscription returns the metadata of messages on the client's stream.
+func (c Listening) subscription() mcp.Meta {
+	return mcp.Meta{mcp.MetaKeySubscriptionID: c.ID}
 }
 
 func (l *Listeners) add(own *listener) {

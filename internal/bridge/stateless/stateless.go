@@ -18,9 +18,8 @@ import (
 
 // Handler serves requests that stand alone.
 type Handler struct {
-	// Answer answers a request. The session of the request has no id and was never initialized.
-	// Messages that Answer sends in ctx through Send reach the client before the result.
-	Answer mcp.MethodHandler
+	// Answer answers a request. What it sends by the request's Send reaches the client before the result.
+	Answer func(ctx context.Context, q *sent.Request) (mcp.Result, error)
 	// CheckArguments compares the headers that repeat arguments of a tool with the arguments.
 	CheckArguments func(tool string, arguments json.RawMessage, header http.Header) error
 	// Implementation is added to results that name no implementation.
@@ -101,7 +100,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, q request) {
 	w.Header().Set("Connection", "keep-alive")
 	a := &answer{id: q.id, method: q.name, w: w}
 	defer a.close()
-	result, err := h.result(context.WithValue(r.Context(), answerKey{}, a), r.Header, q)
+	result, err := h.result(r.Context(), r.Header, q, a.send)
 	if r.Context().Err() != nil || errors.Is(err, errUnsaid) {
 		return // The client has disconnected, or has the answer.
 	}
@@ -112,7 +111,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, q request) {
 }
 
 // result returns the answer to a request with valid headers.
-func (h *Handler) result(ctx context.Context, header http.Header, q request) (mcp.Result, error) {
+func (h *Handler) result(ctx context.Context, header http.Header, q request, send sent.Send) (mcp.Result, error) {
 	if err := q.meta.check(); err != nil {
 		return nil, err
 	}
@@ -125,9 +124,12 @@ func (h *Handler) result(ctx context.Context, header http.Header, q request) (mc
 	if q.unreadable != nil {
 		return nil, q.unreadable
 	}
-	return h.Answer(ctx, q.name, &mcp.ServerRequest[mcp.Params]{
-		Session: new(mcp.ServerSession), Params: q.params, Extra: sent.WithSent(&mcp.RequestExtra{Header: header}, &sent.Sent{Params: []byte(q.raw)}),
-	})
+	asked := &sent.Request{
+		ID: []byte(q.id), Method: q.name, Params: sent.ParamsOrEmpty(q.params), Era: sent.Modern, Header: header,
+		Sent: &sent.Sent{Params: []byte(q.raw)}, Send: send,
+	}
+	asked.ReadSent()
+	return h.Answer(ctx, asked)
 }
 
 // sign adds the implementation to a result that names none.

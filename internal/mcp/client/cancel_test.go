@@ -292,6 +292,7 @@ func TestASessionThatBeginsLateIsEnded(t *testing.T) {
 			t.Errorf("error = %v after %v", err, time.Since(began))
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		deleted := s.seen(func(a *asked) string {
 			if a.name() != http.MethodDelete {
 				return ""

@@ -173,7 +173,7 @@ func (w *httpWire) introduce(r *http.Request) (*http.Response, error) {
 		o.resp.Body = &endingBody{o.resp.Body, end}
 		return o.resp, nil
 	case <-asked.Done():
-		go func() {
+		go func() { //nolint:contextcheck // What is left to do outlasts who asked.
 			defer end()
 			late := time.AfterFunc(deleteTime, end)
 			defer late.Stop()
