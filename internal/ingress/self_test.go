@@ -32,6 +32,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // selfWorld is a world of alice, who has one server of her own and is offered two, and of
@@ -180,8 +181,13 @@ func TestUsersSeeTheirServersAndChooseThem(t *testing.T) {
 
 func TestUsersSeeWhichToolsTheyHaveAndWhyOthersAreMissing(t *testing.T) {
 	w, alice, _ := selfWorld(t)
-	_, tools, text := ask[selfservice.Tools](w, "GET", "/tools", alice, "")
-	if !tools.Known || len(tools.Tools) != 1 || tools.Tools[0].Name != "must_a" || len(tools.Missing) != 4 {
+	var tools selfservice.Tools
+	var text string
+	wait.Until(t, "the bridge answers in time", func() bool {
+		_, tools, text = ask[selfservice.Tools](w, "GET", "/tools", alice, "")
+		return tools.Known
+	})
+	if len(tools.Tools) != 1 || tools.Tools[0].Name != "must_a" || len(tools.Missing) != 4 {
 		t.Errorf("while it runs: %s", text)
 	}
 	w.stopBridge(hosts[0])
