@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // impatient gives up on bridges quickly.
@@ -102,9 +103,13 @@ func TestAReusedAddressServesItsNewOwnerOnly(t *testing.T) {
 	if got := w.do(w.request("GET", "/u/alice/mcp", alice, "")); got.status != http.StatusServiceUnavailable {
 		t.Errorf("alice on her old address: %d %s, want 503", got.status, got.body)
 	}
-	if got := w.do(w.request("POST", "/u/bob/mcp", bob, toolCall)); !strings.Contains(got.body, `"bob"`) {
-		t.Errorf("bob got %d %s", got.status, got.body)
-	}
+	wait.Until(t, "bob's call is delivered", func() bool { // A busy machine may be too slow for the time limits of the first attempts.
+		got := w.do(w.request("POST", "/u/bob/mcp", bob, toolCall))
+		if got.status != http.StatusServiceUnavailable && !strings.Contains(got.body, `"bob"`) {
+			t.Errorf("bob got %d %s", got.status, got.body)
+		}
+		return got.status != http.StatusServiceUnavailable
+	})
 	w.serveBridge(hosts[2], "uid-alice", servedBy("alice"))
 	w.setPod("alice", "alice-2", hosts[2])
 	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); !strings.Contains(got.body, `"alice"`) {
