@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,13 +12,11 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/process"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/harden"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
 )
@@ -121,7 +118,7 @@ func (h *home) serve(ctx context.Context, s setup, seen []byte) error {
 	group.Go(func() error {
 		defer leave()
 		if h.listener == nil {
-			return left(ctx, b.ServeTransport(ctx, session.NewStdio(os.Stdin, unclosed{os.Stdout})))
+			return b.ServeStdio(ctx, os.Stdin, unclosed{os.Stdout})
 		}
 		return h.serveHTTP(ctx, b)
 	})
@@ -129,14 +126,6 @@ func (h *home) serve(ctx context.Context, s setup, seen []byte) error {
 	leave()
 	b.Close()
 	return err
-}
-
-// left returns nil for the end of a client, or of the process.
-func left(ctx context.Context, err error) error {
-	if over := ctx.Err() != nil || errors.Is(err, mcp.ErrConnectionClosed); !over {
-		return err
-	}
-	return nil
 }
 
 func (h *home) serveHTTP(ctx context.Context, b *bridge.Bridge) error {

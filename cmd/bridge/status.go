@@ -191,14 +191,15 @@ func (s setup) with(ctx context.Context, server mcpserver.Server, f func(*mcp.Cl
 	b := bridge.New(ctx, c, bridge.Options{Log: slog.New(slog.DiscardHandler), SaveSecret: s.save, Turn: s.turn})
 	defer b.Close()
 	b.UseSecrets(s.set())
-	near, far := mcp.NewInMemoryTransports()
+	in, toBridge := io.Pipe()
+	fromBridge, out := io.Pipe()
 	serving := make(chan struct{})
 	go func() {
 		defer close(serving)
-		_ = b.ServeTransport(ctx, far) // ends with the session
+		_ = b.ServeStdio(ctx, in, out) // ends with the session
 	}()
 	client := mcp.NewClient(&mcp.Implementation{Name: "hosted-bridge-cli", Version: version.String()}, nil)
-	session, err := client.Connect(ctx, near, nil)
+	session, err := client.Connect(ctx, &mcp.IOTransport{Reader: fromBridge, Writer: toBridge}, nil)
 	if err == nil {
 		err = f(session)
 		_ = session.Close()

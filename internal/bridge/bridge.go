@@ -6,9 +6,9 @@ package bridge
 import (
 	"cmp"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,7 +19,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inputrequired"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
@@ -56,6 +55,8 @@ type Bridge struct {
 	clients   clientSet
 	delivery  delivery
 	handshake handshake
+
+	standAlone *standAlone
 }
 
 // Options are the settings of a bridge that are not part of its configuration.
@@ -107,7 +108,8 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	b.status.life, b.status.set, b.status.changed = b.life, &b.set, func() { b.listChanged(methods.ToolsChanged) }
 	b.directory.set, b.directory.status, b.directory.registries = &b.set, &b.status, serverlists.NewRegistries()
 	b.clients.life, b.clients.set, b.clients.directory = b.life, &b.set, &b.directory
-	b.clients.sessions, b.clients.signing = map[*mcp.ServerSession]*clientSession{}, session.NewSigning(c)
+	b.clients.sessions, b.clients.signing = map[*session.Session]*clientSession{}, session.NewSigning(c)
+	b.clients.changes = map[string]bool{}
 	b.clients.listeners = &stateless.Listeners{Subscribe: b.clients.subscribe, Outdated: b.set.outdated}
 	b.delivery.set = &b.set
 	b.handshake = handshake{o.Log, &b.set}
@@ -124,8 +126,8 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 		Enter: b.set.enter, Leave: b.set.leave, Forward: b.pipeline.Forward, Forget: b.pipeline.Policies.Forget, Health: b.Health,
 	})
 	b.delivery.suspended = inputrequired.NewSuspendedCalls(ctx, b.life.run, b.clients.signing)
+	b.standAlone = newStandAlone(b)
 	b.delivery.pool = inputrequired.NewPool(ctx, b.life.run)
-	b.clients.server = b.newServer()
 	for _, s := range c.Servers {
 		b.set.upstreams = append(b.set.upstreams, b.newServerOf(s))
 	}
@@ -169,24 +171,11 @@ func (b *Bridge) listChanged(note string) {
 	}
 }
 
-func (b *Bridge) newServer() *mcp.Server {
-	s := mcp.NewServer(message.Implementation, &mcp.ServerOptions{
-		Logger:             message.DiscardLog,
-		Capabilities:       message.AllCapabilities(),
-		CompletionHandler:  func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) { return nil, errNoSession },
-		SubscribeHandler:   b.clients.subscribeResource,
-		UnsubscribeHandler: b.clients.unsubscribeResource,
-	})
-	s.AddSendingMiddleware(b.clients.send)
-	s.AddReceivingMiddleware(b.receive)
-	return s
-}
-
 // Handler returns the handler of the bridge's paths: /u/{userID}/mcp,
 // /u/{userID}/sse for clients of the transport of 2024-11-05, /health and /tools.
 // Everything else is 404.
 func (b *Bridge) Handler() http.Handler {
-	endpoint, sse := session.NewEndpoint(b.host(), newStandAlone(b)), session.NewSSE(b.host())
+	endpoint, sse := session.NewEndpoint(b.host(), b.standAlone), session.NewSSE(b.host())
 	user := "/u/" + b.config.UserID
 	return b.audit.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !b.roomFor(w, r) {
@@ -261,11 +250,6 @@ func (b *Bridge) Close() {
 	b.set.granting.Lock()
 	b.life.end()
 	b.set.granting.Unlock()
-	var closing sync.WaitGroup
-	for s := range b.clients.server.Sessions() {
-		closing.Go(func() { _ = s.Close() })
-	}
-	closing.Wait()
 	b.life.done.Wait()
 	b.set.closing.Wait()
 	b.set.logins.Wipe() // Wipe may first store tokens that are not stored yet.
@@ -282,10 +266,10 @@ func (b *Bridge) UseSessionKeys(keys [][]byte) {
 	}
 }
 
-// ServeTransport serves one client of either era over t, until the client leaves, ctx ends or the
-// bridge closes. It returns an error if t cannot connect or breaks.
-func (b *Bridge) ServeTransport(ctx context.Context, t mcp.Transport) error {
-	return b.host().CarryOn(ctx, t, session.ConnKind{Counts: true})
+// ServeStdio serves one client of either era over a pair of pipes, one message a line, until the client
+// leaves, ctx ends or the bridge closes. It returns an error if a pipe breaks.
+func (b *Bridge) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	return b.host().ServeStdio(ctx, in, out)
 }
 
 // serveHealth answers GET /health.
@@ -303,7 +287,7 @@ func (b *Bridge) serveHealth(w http.ResponseWriter, r *http.Request) {
 // host returns the functions of the bridge that client sessions use.
 func (b *Bridge) host() session.Host {
 	return session.Host{
-		Life: b.life.ctx, Server: b.clients.server, Signing: b.clients.signing, Calls: &b.clients.calls, Audit: b.audit,
-		Run: b.life.run, Restored: b.clients.restored,
+		Life: b.life.ctx, Signing: b.clients.signing, Calls: &b.clients.calls, Audit: b.audit,
+		Run: b.life.run, Restored: b.clients.restored, Answer: b.inSession, Alone: b.standAlone.handler.Ask,
 	}
 }

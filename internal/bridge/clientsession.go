@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
@@ -24,7 +25,7 @@ import (
 // that the client uses.
 type clientSession struct {
 	clients *clientSet
-	client  *mcp.ServerSession
+	client  *session.Session
 	who     upstream.ClientIdentity
 
 	mu       sync.Mutex
@@ -53,8 +54,8 @@ func (s *clientSession) ID() string { return s.client.ID() }
 
 // Version implements message.Client.
 func (s *clientSession) Version() string {
-	if init := s.client.InitializeParams(); init != nil {
-		return init.ProtocolVersion
+	if params := s.client.Params(); params != nil {
+		return params.ProtocolVersion
 	}
 	return ""
 }
@@ -198,7 +199,7 @@ func (s *clientSession) HandleNotification(l *upstream.Conn, method string, para
 
 // Send sends a message to the client.
 func (s *clientSession) Send(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-	return s.clients.sendTo(s.client)(ctx, method, params)
+	return s.clients.observed(s.client.Send)(ctx, method, params)
 }
 
 // rootsChanged passes the client's notification to the servers. A shared connection has no roots

@@ -47,22 +47,17 @@ func sessionOf(q *message.Request) *clientSession {
 // rest answers what the bridge itself does not answer.
 type rest func(context.Context) (mcp.Result, error)
 
-// receive is the middleware that answers clients with sessions.
-func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		ss, ok := req.GetSession().(*mcp.ServerSession)
-		if !ok {
-			return next(ctx, method, req)
+// inSession answers a request in a session.
+func (b *Bridge) inSession(ctx context.Context, s *session.Session, q *message.Request) (mcp.Result, error) {
+	q.Send = b.clients.observed(q.Send)
+	b.clients.join(ctx, q, s)
+	return b.serve(ctx, q, func(context.Context) (mcp.Result, error) {
+		result, err := s.Answer(q)
+		if q.Method == methods.Initialize && err == nil {
+			q.Session = b.clients.open(s, q.Hops) //nolint:contextcheck // The session outlives the request that began it.
 		}
-		q := b.clients.request(ctx, method, req, ss)
-		return b.serve(ctx, q, func(ctx context.Context) (mcp.Result, error) {
-			result, err := next(ctx, method, req)
-			if params, ok := q.Params.(*mcp.InitializeParams); ok && err == nil {
-				q.Session = b.clients.open(ss, b.clients.identify(params, q.Hops)) //nolint:contextcheck // The session outlives the request that began it.
-			}
-			return result, err
-		})
-	}
+		return result, err
+	})
 }
 
 // serve answers a request of a client.

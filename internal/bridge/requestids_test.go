@@ -18,7 +18,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -70,7 +69,7 @@ func (r *rig) rawStdio(t *testing.T) send {
 	toClient, fromBridge := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- r.bridge.ServeTransport(ctx, session.NewStdio(toBridge, fromBridge)) }()
+	go func() { served <- r.bridge.ServeStdio(ctx, toBridge, fromBridge) }()
 	t.Cleanup(func() {
 		cancel()
 		_ = toClient.Close()

@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
@@ -559,7 +557,7 @@ func openShapeStdio(t *testing.T, r *rig, era string) *shapeClient {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		err := r.bridge.ServeTransport(ctx, &mcp.IOTransport{Reader: toBridge, Writer: fromBridge})
+		err := r.bridge.ServeStdio(ctx, toBridge, fromBridge)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("serving ended with %v", err)
 		}

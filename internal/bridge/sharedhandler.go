@@ -32,7 +32,6 @@ func (s *sharedHandler) HandleNotification(l *upstream.Conn, method string, para
 	if uri := params.TextField("uri"); method == methods.ResourceUpdated && uri != "" {
 		s.updated(uri)
 		s.clients.listeners.Updated(uri)
-		_ = s.clients.server.ResourceUpdated(s.clients.life.ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
 	}
 }
 

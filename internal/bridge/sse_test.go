@@ -116,7 +116,7 @@ func (r *rig) connectStdio(t *testing.T, eraName string, opts *mcp.ClientOptions
 	toClient, fromBridge := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- r.bridge.ServeTransport(ctx, &mcp.IOTransport{Reader: toBridge, Writer: fromBridge}) }()
+	go func() { served <- r.bridge.ServeStdio(ctx, toBridge, fromBridge) }()
 	t.Cleanup(func() {
 		cancel()
 		err := next(t, served, "end of serving")

@@ -67,10 +67,7 @@ func (s *standAlone) answer(ctx context.Context, q *message.Request) (mcp.Result
 	q.Record, q.Hops = q.Header.Get(callaudit.HeaderRecord), session.HopsOf(ctx, q.Header, q.Meta)
 	delete(q.Meta, message.MetaHops)
 	send := q.Send
-	q.Send = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-		s.bridge.pipeline.Sending(ctx, method, params)
-		return send(ctx, method, params)
-	}
+	q.Send = s.bridge.clients.observed(send)
 	return s.bridge.serve(ctx, q, func(ctx context.Context) (mcp.Result, error) { return s.answerItself(ctx, q, send) })
 }
 

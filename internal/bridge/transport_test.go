@@ -18,9 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -144,11 +142,7 @@ func TestASessionIsRestoredOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	count := 0
-	for range h.bridge.clients.server.Sessions() {
-		count++
-	}
-	if count != 1 {
+	if count := len(h.bridge.clients.allSessions()); count != 1 {
 		t.Errorf("the bridge has %d sessions, want one", count)
 	}
 	seen := map[string]int{}
@@ -212,12 +206,20 @@ func hanging(t *testing.T) (server mcpserver.Server, began chan struct{}, releas
 func TestASessionThatIsRestoredWhileTheBridgeClosesEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fast)
-	_, transport := mcp.NewInMemoryTransports()
-	ss := must.Value(r.bridge.clients.server.Connect(t.Context(), transport, nil))(t)
+	host := r.bridge.host()
+	host.Life = t.Context()
+	var restored *session.Session
+	host.Restored = func(s *session.Session, hops string) {
+		restored = s
+		r.bridge.clients.restored(s, hops)
+	}
+	id := must.Value(host.Signing.IssueID([]byte(`{"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`), time.Now()))(t)
 	r.bridge.life.cancel()
-	s := r.bridge.clients.open(ss, upstream.ClientIdentity{Info: message.Implementation})
-	_ = ss.Wait()
-	if !s.ended || r.bridge.clients.session(ss) != nil {
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	request.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}, "Mcp-Session-Id": {id}}
+	session.NewStore(host).ServeHTTP(httptest.NewRecorder(), request)
+	_ = restored.Wait()
+	if len(r.bridge.clients.allSessions()) > 0 {
 		t.Error("the bridge still has the session")
 	}
 }

@@ -35,7 +35,7 @@ func TestWhatCouldNotBeToldIsKept(t *testing.T) {
 	rec := &Recorder{}
 	rec.add(audit.Call{Tool: "t", Method: methods.CallTool, Status: audit.Success})
 	w := &eventWriter{brokenWriter{}, rec.take, rec.add}
-	if n, err := w.Write([]byte("data: x\n\n")); err == nil || n != 0 || len(rec.take()) != 1 {
+	if n, err := w.Write([]byte("event: message\ndata: x\n\n")); err == nil || n != 0 || len(rec.take()) != 1 {
 		t.Errorf("%d, %v", n, err)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/trace"
@@ -29,8 +28,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
-// HeaderRecord names the recorder of a request to the request's handlers, because the SDK calls
-// them with other contexts. It never leaves the bridge, and the bridge drops this header from
+// HeaderRecord names the recorder of a request to the request's handlers, which outlast the HTTP
+// request. It never leaves the bridge, and the bridge drops this header from
 // client requests.
 const HeaderRecord = "Hosted-Bridge-Record"
 
@@ -178,16 +177,14 @@ func (r *Recorder) Keep(calls []audit.Call) {
 	}
 }
 
-// RecorderOf returns the recorder of an HTTP request that Handler serves, and the RequestExtra
-// that passes it to the handlers of the message.
-func (a *Trail) RecorderOf(r *http.Request) (*Recorder, *mcp.RequestExtra) {
-	name := r.Header.Get(HeaderRecord)
-	return a.records.find(name), &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{HeaderRecord: name}}}
+// RecorderOf returns the recorder of an HTTP request that Handler serves.
+func (a *Trail) RecorderOf(r *http.Request) *Recorder {
+	return a.records.find(r.Header.Get(HeaderRecord))
 }
 
 // MemoryOfRequest returns the memory of an HTTP request that Handler serves.
 func (a *Trail) MemoryOfRequest(r *http.Request) *budget.Share {
-	if rec := a.records.find(r.Header.Get(HeaderRecord)); rec != nil {
+	if rec := a.RecorderOf(r); rec != nil {
 		return &rec.memory
 	}
 	return nil
@@ -204,16 +201,6 @@ func MemoryOf(ctx context.Context) *budget.Share {
 		return &o.recorder.memory
 	}
 	return &o.memory
-}
-
-// RecordOf returns the name of the recorder of a session's request, empty for none.
-func RecordOf(extra *mcp.RequestExtra) string {
-	if extra.TokenInfo != nil {
-		if name, ok := extra.TokenInfo.Extra[HeaderRecord].(string); ok {
-			return name
-		}
-	}
-	return extra.Header.Get(HeaderRecord)
 }
 
 // Handler adds a trailer to each answer of next. The trailer lists the tool calls of the request

@@ -75,10 +75,9 @@ func (r *rig) serve(req *http.Request, method string, answer answers) (trailer, 
 	w := httptest.NewRecorder()
 	r.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, extra := r.RecorderOf(req)
-		r.observe(req.Context(), method, RecordOf(extra), nil, answer)
+		r.observe(req.Context(), method, req.Header.Get(HeaderRecord), nil, answer)
 		if req.Context().Err() == nil {
-			_, _ = io.WriteString(w, "data: x\n\n")
+			_, _ = io.WriteString(w, "event: message\ndata: x\n\n")
 		}
 	})).ServeHTTP(w, req)
 	res := w.Result()

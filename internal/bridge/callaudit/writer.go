@@ -32,9 +32,9 @@ func (t *eventWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 // Flush implements http.Flusher.
 func (t *eventWriter) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
 
-// Write implements http.ResponseWriter. The SDK writes each event at once.
+// Write implements http.ResponseWriter. An event begins with its name.
 func (t *eventWriter) Write(p []byte) (int, error) {
-	if !bytes.Contains(p, []byte("data:")) || t.Header().Get("Content-Type") != "text/event-stream" {
+	if !bytes.HasPrefix(p, []byte("event: ")) || t.Header().Get("Content-Type") != "text/event-stream" {
 		return t.ResponseWriter.Write(p)
 	}
 	calls := t.take()

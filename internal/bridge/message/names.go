@@ -21,10 +21,12 @@ var newParams = map[string]func() mcp.Params{
 	methods.GetPrompt:     func() mcp.Params { return new(mcp.GetPromptParams) },
 	methods.ReadResource:  func() mcp.Params { return new(mcp.ReadResourceParams) },
 	methods.Complete:      func() mcp.Params { return new(mcp.CompleteParams) },
+	methods.Subscribe:     func() mcp.Params { return new(mcp.SubscribeParams) },
+	methods.Unsubscribe:   func() mcp.Params { return new(mcp.UnsubscribeParams) },
+	methods.SetLevel:      func() mcp.Params { return new(mcp.SetLoggingLevelParams) },
 }
 
-// NewParams returns a value for the parameters of a client's request of 2026-07-28, nil if they are not
-// read.
+// NewParams returns a value for the parameters of a client's request, nil if they are not read.
 func NewParams(method string) mcp.Params {
 	if create, ok := newParams[method]; ok {
 		return create()

@@ -59,53 +59,6 @@ func RawAnswer(result mcp.Result) (json.RawMessage, error) {
 	return json.Marshal(result)
 }
 
-// Reply receives the answer to a question, as the client sent it. The connection to the client
-// fills it.
-type Reply struct {
-	mu     sync.Mutex
-	raw    json.RawMessage
-	forget func()
-}
-
-type replyKey struct{}
-
-// WithReply returns a context whose question fills the reply.
-func WithReply(ctx context.Context, r *Reply) context.Context {
-	return context.WithValue(ctx, replyKey{}, r)
-}
-
-// ReplyOf returns the reply for the question that is sent in ctx, or nil.
-func ReplyOf(ctx context.Context) *Reply {
-	r, _ := ctx.Value(replyKey{}).(*Reply)
-	return r
-}
-
-// OnEnd registers a function to be called when nobody waits for the reply any more.
-func (r *Reply) OnEnd(forget func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.forget = forget
-}
-
-// Set stores the answer.
-func (r *Reply) Set(raw json.RawMessage) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.raw = raw
-}
-
-// End ends the wait, and returns the answer, or nil if there is none.
-func (r *Reply) End() json.RawMessage {
-	r.mu.Lock()
-	raw, forget := r.raw, r.forget
-	r.forget = nil
-	r.mu.Unlock()
-	if forget != nil {
-		forget()
-	}
-	return raw
-}
-
 type withdrawalKey struct{}
 
 // WithWithdrawal returns a context for a question that its server may cancel. w may be nil.

@@ -62,27 +62,6 @@ func TestMetadataGoWithTheirLastKey(t *testing.T) {
 	}
 }
 
-// TestAReplyIsThatOfTheClient as it was sent, once.
-func TestAReplyIsThatOfTheClient(t *testing.T) {
-	t.Parallel()
-	r, ends := &Reply{}, 0
-	if ReplyOf(WithReply(t.Context(), r)) != r || ReplyOf(t.Context()) != nil {
-		t.Error("a question has the reply of another")
-	}
-	r.OnEnd(func() { ends++ })
-	r.Set(json.RawMessage(`{"n":12345678901234567890}`))
-	if first, again := r.End(), r.End(); string(first) != `{"n":12345678901234567890}` || string(again) != string(first) || ends != 1 {
-		t.Errorf("the reply is %s and then %s, and ended %d times", first, again, ends)
-	}
-	for want, result := range map[string]mcp.Result{
-		`{"x":1e2}`: &Answer{Raw: json.RawMessage(`{"x":1e2}`)}, `{"action":"cancel"}`: &mcp.ElicitResult{Action: "cancel"},
-	} {
-		if got := must.Value(RawAnswer(result))(t); string(got) != want {
-			t.Errorf("the answer is %s, want %s", got, want)
-		}
-	}
-}
-
 func TestAServersQuestionsAreReadFromItsResult(t *testing.T) {
 	t.Parallel()
 	for result, want := range map[string]struct {

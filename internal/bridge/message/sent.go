@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
@@ -19,11 +18,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
-// The SDK decodes parameters into its own types, which lose unknown fields, empty values and large
-// numbers. The bridge reads names in them, and passes on the parameters as they were sent.
-
-// sentKey is the key under which a request carries its parameters as they were sent.
-const sentKey = "hostedbridge.dev/sent"
+// The SDK's types for parameters lose unknown fields, empty values and large numbers. The bridge reads names in
+// them, and passes on the parameters as they were sent.
 
 // Sent is a request of a client as it was sent.
 type Sent struct {
@@ -31,34 +27,6 @@ type Sent struct {
 	Params json.RawMessage
 	// Withdrawn holds the parameters with which the client cancelled the request.
 	Withdrawn Withdrawal
-}
-
-// WithSent returns extra with the request as it was sent. extra may be nil, and is not changed.
-func WithSent(extra *mcp.RequestExtra, sent *Sent) *mcp.RequestExtra {
-	with := &mcp.RequestExtra{}
-	if extra != nil {
-		*with = *extra
-	}
-	token := auth.TokenInfo{}
-	if with.TokenInfo != nil {
-		token = *with.TokenInfo
-	}
-	token.Extra = maps.Clone(token.Extra)
-	if token.Extra == nil {
-		token.Extra = map[string]any{}
-	}
-	token.Extra[sentKey] = sent
-	with.TokenInfo = &token
-	return with
-}
-
-// SentOf returns the request as it was sent, or nil if its connection does not keep it.
-func SentOf(extra *mcp.RequestExtra) *Sent {
-	if extra == nil || extra.TokenInfo == nil {
-		return nil
-	}
-	sent, _ := extra.TokenInfo.Extra[sentKey].(*Sent)
-	return sent
 }
 
 // ReadSent sets the metadata and the answers of the request to what the client sent, with exact
@@ -73,7 +41,7 @@ func (q *Request) ReadSent() {
 		q.Responses = objectOf(fields["inputResponses"])
 	}
 	var exact map[string]any
-	if q.Meta != nil && jsondoc.DecodeExact(fields["_meta"], &exact) == nil && exact != nil {
+	if jsondoc.DecodeExact(fields["_meta"], &exact) == nil && exact != nil {
 		q.Meta = exact
 	}
 }

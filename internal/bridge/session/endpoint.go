@@ -15,19 +15,24 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 // Host has the functions of the bridge that client sessions use.
 type Host struct {
 	Life    context.Context // of the bridge
-	Server  *mcp.Server
+	Server  *mcp.Server     // for clients over one stream
 	Signing *Signing
 	Calls   *Calls
 	Audit   *callaudit.Trail
 	// Run starts a function in the background. The bridge waits for it when it closes.
 	Run func(func())
 	// Restored takes over a session of a previous process.
-	Restored func(ss *mcp.ServerSession, params *mcp.InitializeParams, hops string)
+	Restored func(s *Session, hops string)
+	// Answer answers a request in a session.
+	Answer func(ctx context.Context, s *Session, q *message.Request) (mcp.Result, error)
+	// Alone answers a request of 2026-07-28 on one stream. Without a result and an error the client gets none.
+	Alone func(ctx context.Context, m rpc.Message, sent *message.Sent, send message.Send) (mcp.Result, error)
 }
 
 // Endpoint serves both eras at one URL.
@@ -40,12 +45,6 @@ type Endpoint struct {
 // caller has already authorized the client and checked Host and Origin.
 func NewEndpoint(h Host, modern http.Handler) *Endpoint {
 	return &Endpoint{calls: h.Calls, legacy: NewStore(h), modern: modern}
-}
-
-func newEventStore() mcp.EventStore {
-	s := mcp.NewMemoryEventStore(nil)
-	s.SetMaxBytes(ReplayBytes)
-	return s
 }
 
 // ServeHTTP implements http.Handler.
@@ -70,18 +69,18 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // missingSession answers a legacy request without a session.
 func missingSession(w http.ResponseWriter, id json.RawMessage) {
-	answerError(w, http.StatusBadRequest, id, map[string]any{
-		"code":    jsonrpc.CodeInvalidRequest,
-		"message": "the " + message.HeaderSessionID + " header is missing: initialize a session first",
-		"data":    map[string]string{"code": "session_missing"},
+	answerError(w, http.StatusBadRequest, id, &jsonrpc.Error{
+		Code:    jsonrpc.CodeInvalidRequest,
+		Message: "the " + message.HeaderSessionID + " header is missing: initialize a session first",
+		Data:    json.RawMessage(`{"code":"session_missing"}`),
 	})
 }
 
 // answerError answers a message with a JSON-RPC error. id is nil for a message without one.
-func answerError(w http.ResponseWriter, status int, id json.RawMessage, fields map[string]any) {
+func answerError(w http.ResponseWriter, status int, id json.RawMessage, failure *jsonrpc.Error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	answer := map[string]any{"jsonrpc": "2.0", "error": fields}
+	answer := map[string]any{"jsonrpc": "2.0", "error": failure}
 	if len(id) > 0 {
 		answer["id"] = id
 	}

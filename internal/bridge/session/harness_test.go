@@ -21,6 +21,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -46,7 +48,19 @@ type house struct {
 // tool is a tool of the server that clients reach.
 type tool struct {
 	name string
-	work func(context.Context, *mcp.CallToolRequest) (string, error)
+	work func(context.Context, *call) (string, error)
+}
+
+// call is a call of a tool.
+type call struct {
+	*message.Request
+	session *Session
+}
+
+// log sends a message about the call to the client.
+func (c *call) log(ctx context.Context, text string) error {
+	_, err := c.Send(ctx, methods.LogMessage, &mcp.LoggingMessageParams{Level: "info", Data: text})
+	return err
 }
 
 func newHouse(t *testing.T, tools ...tool) *house {
@@ -90,22 +104,25 @@ func (h *house) move(t *testing.T) {
 	t.Helper()
 	before := h.close
 	life, end := context.WithCancel(t.Context())
-	server := mcp.NewServer(&mcp.Implementation{Name: "one", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{
-		Tools: &mcp.ToolCapabilities{}, Logging: &mcp.LoggingCapabilities{},
-	}})
-	for _, tool := range h.tools {
-		server.AddTool(&mcp.Tool{Name: tool.name, InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			ctx, cancel := context.WithCancel(ctx)
-			defer context.AfterFunc(life, cancel)()
-			defer cancel()
-			text, err := tool.work(ctx, req)
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, err
-		})
-	}
 	running := new(sync.WaitGroup)
+	var mu sync.Mutex
+	var begun []*Session // as the bridge knows them
 	h.host = Host{
-		Life: life, Server: server, Signing: NewSigning(mcpserver.Config{UserID: "alice", BridgeUID: "uid-1"}), Calls: &Calls{}, Run: running.Go,
-		Restored: func(*mcp.ServerSession, *mcp.InitializeParams, string) {},
+		Life: life, Signing: NewSigning(mcpserver.Config{UserID: "alice", BridgeUID: "uid-1"}), Calls: &Calls{}, Run: running.Go,
+		Restored: func(s *Session, _ string) {
+			mu.Lock()
+			defer mu.Unlock()
+			begun = append(begun, s)
+		},
+	}
+	h.host.Answer = func(ctx context.Context, s *Session, q *message.Request) (mcp.Result, error) {
+		if q.Method == methods.Initialize {
+			h.host.Restored(s, "")
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer context.AfterFunc(life, cancel)()
+		defer cancel()
+		return h.answer(ctx, &call{q, s})
 	}
 	h.host.Signing.Use(sessionKeys)
 	endpoint, mux := NewEndpoint(h.host, http.NotFoundHandler()), http.NewServeMux()
@@ -115,8 +132,10 @@ func (h *house) move(t *testing.T) {
 	h.handler.Store(mux)
 	h.close = func() {
 		end()
-		for ss := range server.Sessions() {
-			_ = ss.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, s := range begun {
+			_ = s.Close()
 		}
 		running.Wait()
 	}
@@ -126,11 +145,29 @@ func (h *house) move(t *testing.T) {
 	}
 }
 
+// answer answers a request in a session over streamable HTTP.
+func (h *house) answer(ctx context.Context, c *call) (mcp.Result, error) {
+	switch c.Method {
+	case methods.ListTools, methods.SetLevel:
+		return message.ParseResult([]byte(`{"tools":[]}`))
+	case methods.CallTool:
+		name := c.Params.(*mcp.CallToolParamsRaw).Name
+		for _, tool := range h.tools {
+			if tool.name == name {
+				text, err := tool.work(ctx, c)
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, err
+			}
+		}
+		return nil, fmt.Errorf("unknown tool %q", name)
+	}
+	return c.session.Answer(c.Request)
+}
+
 // newHanging starts a house whose tool hang works until release is called, or its call is cancelled.
 func newHanging(t *testing.T) (h *house, began chan struct{}, release func()) {
 	t.Helper()
 	began, over := make(chan struct{}, 8), make(chan struct{})
-	h = newHouse(t, tool{"hang", func(ctx context.Context, _ *mcp.CallToolRequest) (string, error) {
+	h = newHouse(t, tool{"hang", func(ctx context.Context, _ *call) (string, error) {
 		began <- struct{}{}
 		select {
 		case <-ctx.Done():

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -144,10 +142,9 @@ func TestAnInitializeThatFailsLeavesNothing(t *testing.T) {
 		}
 	}
 	wait.Until(t, "no session is left", func() bool {
-		for range h.host.Server.Sessions() {
-			return false
-		}
-		return true
+		h.store.mu.Lock()
+		defer h.store.mu.Unlock()
+		return len(h.store.open) == 0
 	})
 }
 
@@ -208,9 +205,9 @@ func TestASessionThatIsBusyMakesNoRoom(t *testing.T) {
 func TestWhoListensKeepsTheSession(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{}, 16)
-	h := newHouse(t, tool{"t", func(_ context.Context, req *mcp.CallToolRequest) (string, error) {
+	h := newHouse(t, tool{"t", func(_ context.Context, c *call) (string, error) {
 		go func() {
-			_ = req.Session.Wait()
+			_ = c.session.Wait()
 			ended <- struct{}{}
 		}()
 		return "ok", nil

@@ -73,7 +73,7 @@ func (s *Signing) IssueID(body []byte, now time.Time) (id string, err error) {
 	return id, err
 }
 
-// negotiated returns the version that the SDK negotiates with a legacy client.
+// negotiated returns the version of a session whose client asked for another one.
 func negotiated(version string) string {
 	if version < message.FirstModernVersion && slices.Contains(mcp.SupportedProtocolVersions(), version) {
 		return version
@@ -87,9 +87,8 @@ func (s *Signing) OpenID(id string, now time.Time) (token.Session, bool) {
 	return session, err == nil
 }
 
-// stateOf returns the SDK's state of a session after its initialization, and false if the SDK
-// could not accept it.
-func stateOf(t token.Session) (*mcp.ServerSessionState, bool) {
+// paramsOf returns the parameters of a session's first request, and false if it could not begin so.
+func paramsOf(t token.Session) (*mcp.InitializeParams, bool) {
 	params := &mcp.InitializeParams{ProtocolVersion: t.Version}
 	if len(t.Client) > 0 && json.Unmarshal(t.Client, &params.ClientInfo) != nil {
 		return nil, false
@@ -98,11 +97,7 @@ func stateOf(t token.Session) (*mcp.ServerSessionState, bool) {
 	if params.Capabilities, ok = message.ParseClientCapabilities(t.Capabilities); !ok {
 		return nil, false
 	}
-	return &mcp.ServerSessionState{
-		InitializeParams:          params,
-		InitializedParams:         &mcp.InitializedParams{},
-		NegotiatedProtocolVersion: t.Version,
-	}, true
+	return params, true
 }
 
 // endedIDs remembers the last sessions that were ended for good, so that they are not restored.

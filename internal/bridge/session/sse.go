@@ -10,11 +10,8 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
 )
 
@@ -72,8 +69,7 @@ func (s *sse) post(w http.ResponseWriter, r *http.Request, id string) {
 		session.done(r.Header.Get(headerRequestID))
 		w.WriteHeader(http.StatusAccepted)
 	default:
-		keepIDs(r)
-		session.ServeHTTP(w, r)
+		session.accept(w, r, nil)
 	}
 }
 
@@ -92,12 +88,11 @@ func (s *sse) stream(w http.ResponseWriter, r *http.Request) {
 	out.Header().Set("Content-Type", "text/event-stream")
 	out.Header().Set("Cache-Control", "no-cache, no-transform")
 	out.Header().Set("Connection", "keep-alive")
+	ctx, end := context.WithCancel(callaudit.WithLateRecorder(r.Context(), late))
+	defer end()
 	id := rand.Text()
-	session := newSSESession(&mcp.SSEServerTransport{
-		Endpoint:            r.URL.Path + "?sessionid=" + id,
-		Response:            idWriter{out},
-		MaxRequestBodyBytes: message.MaxBody,
-	}, s.host.Audit, late)
+	kind := ConnKind{Counts: true, LegacyOnly: true, hops: HopsOf(r.Context(), r.Header, nil)}
+	session := newSSESession(newLine(&s.host, kind, func(message []byte) error { return writeEvent(out, "event: message\ndata: ", message) }, end), ctx, late)
 	s.mu.Lock()
 	s.open[id] = session
 	s.mu.Unlock()
@@ -106,61 +101,14 @@ func (s *sse) stream(w http.ResponseWriter, r *http.Request) {
 		delete(s.open, id)
 		s.mu.Unlock()
 	}()
-	line := ConnKind{Counts: true, LegacyOnly: true, hops: HopsOf(r.Context(), r.Header, nil)}
-	// The client cannot be told of an error on its stream; it sees the error in answers to its
-	// messages.
-	_ = s.host.CarryOn(callaudit.WithLateRecorder(r.Context(), late), session, line)
+	// The client cannot be told of an error on its stream; it sees the error in answers to its messages.
+	_ = writeEvent(out, "event: endpoint\ndata: ", []byte(r.URL.Path+"?sessionid="+id))
+	defer context.AfterFunc(s.host.Life, end)() //nolint:contextcheck // The stream ends with the bridge too.
+	session.handle()
+	end()
+	session.line.end()
 	session.end(r.Context().Err() != nil)
 	if late != nil {
 		s.host.Audit.LogRest(late)
 	}
-}
-
-// CarryOn serves one client over t until one side ends the connection. Requests in progress can
-// then not be answered any more and are cancelled.
-func (h Host) CarryOn(ctx context.Context, t mcp.Transport, c ConnKind) error {
-	kept := &keptTransport{Transport: t}
-	session, err := h.Server.Connect(context.WithValue(ctx, kindKey{}, c), kept, nil)
-	if err != nil {
-		return err
-	}
-	gone := make(chan struct{})
-	var broken error
-	go func() {
-		broken = session.Wait()
-		close(gone)
-	}()
-	select {
-	case <-gone:
-		return broken
-	case <-ctx.Done():
-	case <-h.Life.Done():
-	}
-	// The SDK's session would wait for requests in progress.
-	_ = kept.connection.Close()
-	_ = session.Close()
-	<-gone
-	return nil
-}
-
-// keptTransport is a transport that gives access to its connection.
-type keptTransport struct {
-	mcp.Transport
-	connection mcp.Connection
-}
-
-// Connect implements mcp.Transport.
-func (k *keptTransport) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := k.Transport.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	k.connection = newClientConn(c)
-	return k.connection, nil
-}
-
-// SupportsProtocolVersion implements mcp.ProtocolVersionSupporter.
-func (k *keptTransport) SupportsProtocolVersion(version string) bool {
-	s, ok := k.Transport.(mcp.ProtocolVersionSupporter)
-	return !ok || s.SupportsProtocolVersion(version)
 }

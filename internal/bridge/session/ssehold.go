@@ -4,6 +4,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +14,9 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 const headerRequestID = "X-Request-Id"
@@ -27,48 +28,29 @@ const doneTimeout = 15 * time.Second
 // sseSession is a session of HTTP+SSE. The ingress may ask that the POST of a request stays open
 // until the request is answered, see audit.PostHold.
 type sseSession struct {
-	*mcp.SSEServerTransport
-	mcp.Connection // nil before Connect
-	audit          *callaudit.Trail
-	late           *callaudit.Recorder // nil unless the ingress asked for it
-	closed         chan struct{}       // closed when no more answers can be written
-	closing        func()
-	ended          chan struct{} // closed when all calls have ended, too
-	clientLeft     bool          // set when the session has ended
+	*line
+	ctx        context.Context     //nolint:containedctx // It is that of the stream.
+	late       *callaudit.Recorder // nil unless the ingress asked for it
+	ended      chan struct{}       // closed when all calls have ended, too
+	clientLeft bool                // set when the session has ended
 
 	mu   sync.Mutex
-	open map[jsonrpc.ID]*post // requests without an answer on the stream
+	open map[*post]bool // requests without an answer on the stream
+	// messages are those of the client, which are handled one after the other.
+	messages chan func()
 }
 
 // post is a POST that stays open until its request is answered.
 type post struct {
 	id       string // id of the HTTP request
 	recorder *callaudit.Recorder
-	extra    *mcp.RequestExtra // names the recorder
 	outcome  string
 	answered chan struct{}
 	written  chan struct{} // receives when the ingress has written the entries
 }
 
-func newSSESession(t *mcp.SSEServerTransport, a *callaudit.Trail, late *callaudit.Recorder) *sseSession {
-	s := &sseSession{SSEServerTransport: t, audit: a, late: late, ended: make(chan struct{}), open: map[jsonrpc.ID]*post{}}
-	s.closed = make(chan struct{})
-	s.closing = sync.OnceFunc(func() { close(s.closed) })
-	return s
-}
-
-// Connect implements mcp.Transport.
-func (s *sseSession) Connect(ctx context.Context) (c mcp.Connection, err error) {
-	if s.Connection, err = s.SSEServerTransport.Connect(ctx); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// Close implements mcp.Connection.
-func (s *sseSession) Close() error {
-	s.closing()
-	return s.Connection.Close()
+func newSSESession(l *line, ctx context.Context, late *callaudit.Recorder) *sseSession { //nolint:revive // The line comes first.
+	return &sseSession{line: l, ctx: ctx, late: late, ended: make(chan struct{}), open: map[*post]bool{}, messages: make(chan func())}
 }
 
 // end ends all open POSTs.
@@ -77,22 +59,91 @@ func (s *sseSession) end(clientLeft bool) {
 	close(s.ended)
 }
 
+// handle handles the client's messages until its stream ends.
+func (s *sseSession) handle() {
+	for {
+		select {
+		case message := <-s.messages:
+			message()
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// accept takes a message, whose POST is answered at once. p, if set, is told the outcome of a request before the
+// answer is sent. It returns false if the message is no request that will be answered.
+func (s *sseSession) accept(w http.ResponseWriter, r *http.Request, p *post) bool {
+	m, ok := readOne(w, r)
+	if !ok {
+		return false
+	}
+	if !m.Request || m.ID == nil {
+		s.enqueue(w, func() { s.take(s.ctx, m, nil) })
+		return false
+	}
+	requests, twice, ok := s.begin(s.line, m)
+	switch {
+	case !ok:
+		http.Error(w, "session not found", http.StatusNotFound)
+		return false
+	case twice != nil:
+		http.Error(w, duplicate(twice).Message, http.StatusBadRequest)
+		return false
+	}
+	var header http.Header
+	if p != nil {
+		requests[0].answering = func(err error) { s.settle(p, err) }
+		header = http.Header{callaudit.HeaderRecord: r.Header[callaudit.HeaderRecord]}
+	}
+	begin := func() { s.call(s.ctx, m, header, requests[0]) }
+	if !s.enqueue(w, begin) {
+		begin() // It is cancelled, and ends.
+	}
+	return true
+}
+
+// readOne reads the message in a body. It returns false after it answered that there is none.
+func readOne(w http.ResponseWriter, r *http.Request) (m rpc.Message, ok bool) {
+	body, ok := readBody(w, r)
+	if !ok {
+		return m, false
+	}
+	in, err := readPosted(body)
+	if err == nil && in.batch {
+		err = errors.New("malformed payload: a batch")
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return m, false
+	}
+	return in.messages[0], true
+}
+
+// enqueue answers a POST, and has a message handled behind those before it. It returns false if the stream has
+// ended.
+func (s *sseSession) enqueue(w http.ResponseWriter, message func()) bool {
+	w.WriteHeader(http.StatusAccepted)
+	_ = http.NewResponseController(w).Flush()
+	select {
+	case s.messages <- message:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
 // hold handles a message. If it is a request, its POST stays open until the request is answered.
 func (s *sseSession) hold(w http.ResponseWriter, r *http.Request) {
-	m, _ := jsonrpc.DecodeMessage(keepIDs(r))
-	request, ok := m.(*jsonrpc.Request)
-	if !ok || !request.IsCall() {
-		s.ServeHTTP(w, r)
-		return
-	}
 	p := &post{id: r.Header.Get(headerRequestID), answered: make(chan struct{}), written: make(chan struct{}, 1)}
-	p.recorder, p.extra = s.audit.RecorderOf(r)
-	first := s.begin(request.ID, p)
-	if s.ServeHTTP(w, r); !first || w.Header().Get("Content-Type") != "" { // A refusal has a text.
-		s.take(request.ID, p)
+	p.recorder = s.host.Audit.RecorderOf(r)
+	s.mu.Lock()
+	s.open[p] = true
+	s.mu.Unlock()
+	if !s.accept(w, r, p) {
+		s.remove(p)
 		return
 	}
-	_ = http.NewResponseController(w).Flush()
 	select {
 	case <-p.answered:
 		_, _ = io.WriteString(w, p.outcome)
@@ -101,80 +152,30 @@ func (s *sseSession) hold(w http.ResponseWriter, r *http.Request) {
 			p.recorder.ClientLeft()
 		}
 	case <-r.Context().Done():
-		if s.take(request.ID, p) {
+		if s.remove(p) {
 			s.late.Keep(p.recorder.Close())
 		}
 	}
 }
 
-// begin stores p until its request is answered. Of several requests with the same id, the SDK
-// accepts the first.
-func (s *sseSession) begin(id jsonrpc.ID, p *post) bool {
+// remove removes p, and reports whether it was there.
+func (s *sseSession) remove(p *post) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[id] != nil {
-		return false
+	was := s.open[p]
+	delete(s.open, p)
+	return was
+}
+
+// settle ends the POST of a request with its outcome, and waits until the entries of its calls are written. If
+// the ingress does not confirm it, the calls are reported on the stream.
+func (s *sseSession) settle(p *post, outcome error) {
+	if s.ctx.Err() != nil || !s.holds(p) {
+		return // The POST ends with the stream, or has ended.
 	}
-	s.open[id] = p
-	return true
-}
-
-// take removes p, and reports whether it was stored.
-func (s *sseSession) take(id jsonrpc.ID, p *post) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[id] != p {
-		return false
-	}
-	delete(s.open, id)
-	return true
-}
-
-func (s *sseSession) find(id jsonrpc.ID) *post {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open[id]
-}
-
-// Read implements mcp.Connection. It passes the recorder of a request to the request's handlers.
-func (s *sseSession) Read(ctx context.Context) (jsonrpc.Message, error) {
-	m, err := s.Connection.Read(ctx)
-	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
-		if p := s.find(r.ID); p != nil {
-			r.Extra = p.extra
-		}
-	}
-	return m, err
-}
-
-// Write implements mcp.Connection. Before an answer is written, the POST of its request ends, and
-// the ingress writes the audit entries of the calls.
-func (s *sseSession) Write(ctx context.Context, m jsonrpc.Message) error {
-	if a, ok := m.(*jsonrpc.Response); ok {
-		s.finish(a)
-	}
-	return s.Connection.Write(ctx, m)
-}
-
-// withdraw implements withdrawer.
-func (s *sseSession) withdraw(_ context.Context, a *jsonrpc.Response) error { //nolint:unparam // The interface has errors of other connections.
-	s.finish(a)
-	return nil
-}
-
-// finish ends the POST of the request that is answered.
-func (s *sseSession) finish(a *jsonrpc.Response) {
-	if p := s.find(a.ID); p != nil {
-		s.settle(p, a)
-		s.take(a.ID, p)
-	}
-}
-
-// settle ends p and waits until the entries of its calls are written. If the ingress does not
-// confirm it, the calls are reported on the stream.
-func (s *sseSession) settle(p *post, a *jsonrpc.Response) {
+	defer s.remove(p)
 	calls := p.recorder.Close()
-	p.outcome = shortOf(a)
+	p.outcome = shortOf(outcome)
 	close(p.answered)
 	if len(calls) == 0 {
 		return
@@ -183,29 +184,33 @@ func (s *sseSession) settle(p *post, a *jsonrpc.Response) {
 	defer timer.Stop()
 	select {
 	case <-p.written:
-	case <-s.closed:
+	case <-s.closing:
 	case <-timer.C:
 		s.late.Keep(calls)
 	}
 }
 
+// holds reports whether the POST is open.
+func (s *sseSession) holds(p *post) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[p]
+}
+
 // shortOf returns the outcome of a request, as a response without content.
-func shortOf(a *jsonrpc.Response) string {
-	if a.Error == nil {
+func shortOf(outcome error) string {
+	failure := rpc.ErrorOf(outcome)
+	if failure == nil {
 		return `{"result":{}}`
 	}
-	code := int64(jsonrpc.CodeInternalError)
-	if rpc, ok := errors.AsType[*jsonrpc.Error](a.Error); ok {
-		code = rpc.Code
-	}
-	return fmt.Sprintf(`{"error":{"code":%d}}`, code)
+	return fmt.Sprintf(`{"error":{"code":%d}}`, cmp.Or(failure.Code, jsonrpc.CodeInternalError))
 }
 
 // done releases the answer after the ingress has written its entries.
 func (s *sseSession) done(requestID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.open {
+	for p := range s.open {
 		if p.id == requestID && len(p.written) == 0 {
 			p.written <- struct{}{}
 		}

@@ -5,8 +5,6 @@ package session
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
@@ -25,32 +22,26 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
-const (
-	// sessionTimeout ends a session without an open event stream after this time without a
-	// request. Its id restores it, at the cost of a new connection to each server; during a
-	// working day there are no longer pauses.
-	sessionTimeout = 2 * time.Hour
-	// ReplayBytes limits the stored events for clients that resume broken streams, over all
-	// sessions.
-	ReplayBytes = 4 << 20
-)
+// sessionTimeout ends a session without an open event stream after this time without a request. Its id
+// restores it, at the cost of a new connection to each server; during a working day there are no longer
+// pauses.
+const sessionTimeout = 2 * time.Hour
 
-// Store serves the legacy era over streamable HTTP. Unlike the SDK's handler it accepts sessions
-// of earlier processes: the id of a session holds the data to restore it. Later settings are not
+// Store serves the legacy era over streamable HTTP. It accepts sessions of earlier processes: the id of a
+// session holds the data to restore it. Later settings are not
 // in the id and are lost with the process: the log level, until the client sets it again, and the
 // subscriptions to resources. A session without a request or stream is closed after
 // sessionTimeout, and restored in the same way by its next request. If there are too many
 // sessions, the store closes the one that has been idle longest.
 type Store struct {
-	host     Host
-	events   mcp.EventStore
-	versions versionContexts
-	Timeout  time.Duration
-	Limit    int
-	ended    endedIDs
+	host    Host
+	events  replay
+	Timeout time.Duration
+	Limit   int
+	ended   endedIDs
 
 	mu   sync.Mutex
-	open map[string]*Session
+	open map[string]*streamable
 }
 
 // maxOpen limits the open sessions of a process. A session uses about 100 KB with its connections
@@ -65,27 +56,9 @@ var (
 	errGone         = errors.New("session not found")
 )
 
-// Session is one open session in this process. Store.mu guards its mutable fields.
-type Session struct {
-	id        string
-	transport *mcp.StreamableServerTransport
-	session   *mcp.ServerSession
-	// mark distinguishes the events and requests of this session in this process from those of an
-	// earlier process.
-	mark      string
-	listeners streamOwners
-
-	posts, gets int         // in progress
-	quiet       time.Time   // when the last request ended
-	timer       *time.Timer // closes the session when it has been idle
-}
-
 // NewStore returns an empty store.
 func NewStore(h Host) *Store {
-	return &Store{
-		host: h, events: newEventStore(), versions: newVersions(h.Life),
-		Timeout: sessionTimeout, Limit: maxOpen, open: map[string]*Session{},
-	}
+	return &Store{host: h, Timeout: sessionTimeout, Limit: maxOpen, open: map[string]*streamable{}}
 }
 
 // ServeHTTP implements http.Handler.
@@ -95,7 +68,6 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Bad Request: Unsupported protocol version (supported versions: "+strings.Join(supported, ",")+")", http.StatusBadRequest)
 		return
 	}
-	r = s.versions.apply(r, version)
 	switch r.Method {
 	case http.MethodGet:
 		s.listen(w, r)
@@ -120,12 +92,12 @@ func (s *Store) post(w http.ResponseWriter, r *http.Request) {
 		s.begin(w, r, body)
 		return
 	}
-	st, err := s.find(r, id, (*Session).posting)
+	st, err := s.find(r, id, (*streamable).posting)
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	defer s.stops(st, (*Session).posting)
+	defer s.stops(st, (*streamable).posting)
 	if method, ok := rpc.MethodIn(body); ok && !methods.Of(method).FromClient() {
 		if m, ok := rpc.Read(body); ok && m.Request {
 			answerUnknown(w, m)
@@ -136,16 +108,13 @@ func (s *Store) post(w http.ResponseWriter, r *http.Request) {
 }
 
 // answerUnknown answers a message with a method that clients do not send: a request by the error that
-// JSON-RPC has for it, and a notification as any other one. The SDK would answer 400 and a text, which
-// clients take for a broken connection.
+// JSON-RPC has for it, and a notification as any other one.
 func answerUnknown(w http.ResponseWriter, m rpc.Message) {
 	if m.ID == nil {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	answerError(w, http.StatusOK, m.ID, map[string]any{
-		"code": jsonrpc.CodeMethodNotFound, "message": fmt.Sprintf("method not found: %.80q", m.Method),
-	})
+	answerError(w, http.StatusOK, m.ID, unknownMethod(m.Method))
 }
 
 // ReadPost reads the message in a client's POST. It returns false after it answered that there is
@@ -186,31 +155,21 @@ func (s *Store) begin(w http.ResponseWriter, r *http.Request, body []byte) {
 		return
 	}
 	s.mu.Lock()
-	st, err := s.admit(r.Context(), id, nil)
+	st, err := s.admit(id, nil)
 	if err == nil {
-		st.starts((*Session).posting)
+		st.starts((*streamable).posting)
 	}
 	s.mu.Unlock()
 	if err != nil {
 		http.Error(w, "failed connection", http.StatusServiceUnavailable)
 		return
 	}
-	defer s.stops(st, (*Session).posting)
+	defer s.stops(st, (*streamable).posting)
 	st.serve(w, r, body)
-	if st.session.InitializeParams() == nil {
+	if st.Params() == nil {
 		s.markEnded(id)
 		s.close(st)
 	}
-}
-
-// serve passes a message to the session. The SDK reports all errors in the message.
-func (s *Session) serve(w http.ResponseWriter, r *http.Request, body []byte) {
-	var m struct {
-		ID json.RawMessage `json:"id"`
-	}
-	_ = json.Unmarshal(body, &m)
-	r.Body = io.NopCloser(bytes.NewReader(message.KeepIDs(body)))
-	s.serveStream(&eventIDWriter{ResponseWriter: w, mark: s.mark + "." + encodeID(m.ID)}, r)
 }
 
 // listen opens a stream of messages to the client, or resumes a broken stream.
@@ -224,12 +183,12 @@ func (s *Store) listen(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Bad Request: GET requires an Mcp-Session-Id header", http.StatusBadRequest)
 		return
 	}
-	st, err := s.find(r, id, (*Session).listening)
+	st, err := s.find(r, id, (*streamable).listening)
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	defer s.stops(st, (*Session).listening)
+	defer s.stops(st, (*streamable).listening)
 	s.resume(w, r, st)
 }
 
@@ -278,15 +237,15 @@ func (s *Store) markEnded(id string) bool {
 }
 
 // counter selects the count that a request increases while it is in progress.
-type counter func(*Session) *int
+type counter func(*streamable) *int
 
-func (s *Session) posting() *int { return &s.posts }
+func (s *streamable) posting() *int { return &s.posts }
 
-func (s *Session) listening() *int { return &s.gets }
+func (s *streamable) listening() *int { return &s.gets }
 
 // find returns the session with the id. It restores a session that this process does not have;
 // simultaneous requests get the same session. The session stays open until the caller releases it.
-func (s *Store) find(r *http.Request, id string, p counter) (*Session, error) {
+func (s *Store) find(r *http.Request, id string, p counter) (*streamable, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, err := s.open[id], error(nil)
@@ -300,8 +259,8 @@ func (s *Store) find(r *http.Request, id string, p counter) (*Session, error) {
 	return st, nil
 }
 
-// restore connects a session of an earlier process. The caller holds s.mu.
-func (s *Store) restore(r *http.Request, id string) (*Session, error) {
+// restore opens a session of an earlier process. The caller holds s.mu.
+func (s *Store) restore(r *http.Request, id string) (*streamable, error) {
 	if s.host.Life.Err() != nil {
 		return nil, ErrShuttingDown
 	}
@@ -309,39 +268,27 @@ func (s *Store) restore(r *http.Request, id string) (*Session, error) {
 	if !ok || s.ended.has(t.Nonce) {
 		return nil, errGone
 	}
-	state, ok := stateOf(t)
+	params, ok := paramsOf(t)
 	if !ok {
 		return nil, errGone
 	}
-	st, err := s.admit(r.Context(), id, state)
+	st, err := s.admit(id, params)
 	if err != nil {
 		return nil, err
 	}
-	s.host.Restored(st.session, state.InitializeParams, HopsOf(r.Context(), r.Header, nil))
+	s.host.Restored(st.Session, HopsOf(r.Context(), r.Header, nil))
 	return st, nil
 }
 
-// admit connects a session. A restored session starts in the given state. The caller holds s.mu.
-func (s *Store) admit(ctx context.Context, id string, state *mcp.ServerSessionState) (*Session, error) {
+// admit opens a session. A restored one has the parameters of its first request. The caller holds s.mu.
+func (s *Store) admit(id string, params *mcp.InitializeParams) (*streamable, error) {
 	if s.host.Life.Err() != nil {
 		return nil, ErrShuttingDown
 	}
 	if len(s.open) >= s.Limit && !s.evict() {
 		return nil, errFull
 	}
-	st := &Session{
-		id:        id,
-		transport: &mcp.StreamableServerTransport{SessionID: id, EventStore: s.events},
-		mark:      newEpoch(),
-		quiet:     time.Now(),
-	}
-	ctx = context.WithValue(ctx, kindKey{}, ConnKind{posted: true})
-	asking := &prefixedTransport{StreamableServerTransport: st.transport, mark: st.mark}
-	session, err := s.host.Server.Connect(ctx, asking, &mcp.ServerSessionOptions{State: state})
-	if err != nil {
-		return nil, err
-	}
-	st.session = session
+	st := newStreamable(s, id, params)
 	st.timer = time.AfterFunc(s.Timeout, func() { s.expire(st) })
 	s.open[id] = st
 	return st, nil
@@ -350,7 +297,7 @@ func (s *Store) admit(ctx context.Context, id string, state *mcp.ServerSessionSt
 // evict closes the session that has been idle longest, preferably one without a listener. It
 // returns false if all sessions have messages in progress. The caller holds s.mu.
 func (s *Store) evict() bool {
-	var found *Session
+	var found *streamable
 	for _, st := range s.open {
 		if st.posts == 0 && (found == nil || st.before(found)) {
 			found = st
@@ -360,12 +307,12 @@ func (s *Store) evict() bool {
 		return false
 	}
 	s.forget(found)
-	s.host.Run(func() { _ = found.session.Close() })
+	s.host.Run(func() { _ = found.Close() })
 	return true
 }
 
 // before reports whether s should be closed before other.
-func (s *Session) before(other *Session) bool {
+func (s *streamable) before(other *streamable) bool {
 	if (s.gets == 0) != (other.gets == 0) {
 		return s.gets == 0
 	}
@@ -373,7 +320,7 @@ func (s *Session) before(other *Session) bool {
 }
 
 // expire closes a session that was idle for sessionTimeout.
-func (s *Store) expire(st *Session) {
+func (s *Store) expire(st *streamable) {
 	s.mu.Lock()
 	idle := st.posts+st.gets == 0
 	if idle {
@@ -381,20 +328,20 @@ func (s *Store) expire(st *Session) {
 	}
 	s.mu.Unlock()
 	if idle {
-		_ = st.session.Close()
+		_ = st.Close()
 	}
 }
 
 // close ends the session in this process. It waits for requests in progress.
-func (s *Store) close(st *Session) {
+func (s *Store) close(st *streamable) {
 	s.mu.Lock()
 	s.forget(st)
 	s.mu.Unlock()
-	_ = st.session.Close()
+	_ = st.Close()
 }
 
 // forget removes the session from the open sessions. The caller holds s.mu.
-func (s *Store) forget(st *Session) {
+func (s *Store) forget(st *streamable) {
 	st.timer.Stop()
 	if s.open[st.id] == st {
 		delete(s.open, st.id)
@@ -402,13 +349,13 @@ func (s *Store) forget(st *Session) {
 }
 
 // starts keeps the session open while a request is in progress. The caller holds Store.mu.
-func (s *Session) starts(p counter) {
+func (s *streamable) starts(p counter) {
 	*p(s)++
 	s.timer.Stop()
 }
 
 // stops ends what starts began.
-func (s *Store) stops(st *Session, p counter) {
+func (s *Store) stops(st *streamable, p counter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*p(st)--
@@ -446,6 +393,6 @@ func (s *Store) KeepBusy(id string) (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.open[id]
-	st.starts((*Session).posting)
-	return func() { s.stops(st, (*Session).posting) }
+	st.starts((*streamable).posting)
+	return func() { s.stops(st, (*streamable).posting) }
 }

@@ -4,29 +4,10 @@
 package session
 
 import (
-	"net/http/httptest"
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
 )
-
-func TestMarkedLeavesOtherWritesAlone(t *testing.T) {
-	tests := map[string]string{
-		"event: message\nid: a_1\ndata: {}\n\n":       "event: message\nid: a_1.M.x\ndata: {}\n\n",
-		"event: message\ndata: {}\n\n":                "event: message\ndata: {}\n\n",
-		": ok\n\n":                                    ": ok\n\n",
-		"event: message\ndata: event: x\nid: y\n\n":   "event: message\ndata: event: x\nid: y\n\n",
-		`{"a":"event: x"}`:                            `{"a":"event: x"}`,
-		"event: close\nid: a_2\nretry: 5\ndata: \n\n": "event: close\nid: a_2.M.x\nretry: 5\ndata: \n\n",
-	}
-	for in, want := range tests {
-		w := httptest.NewRecorder()
-		n, err := (&eventIDWriter{ResponseWriter: w, mark: "M.x"}).Write([]byte(in))
-		if err != nil || n != len(in) || w.Body.String() != want {
-			t.Errorf("%q became %q (%d, %v), want %q", in, w.Body, n, err, want)
-		}
-	}
-}
 
 func TestTombsAreBounded(t *testing.T) {
 	var tombs endedIDs

@@ -15,6 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/pipes"
 )
@@ -112,9 +114,9 @@ func TestACallCanBeResumed(t *testing.T) {
 func TestALostAnswerIsSentAgain(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t,
-		tool{"plain", func(context.Context, *mcp.CallToolRequest) (string, error) { return "hello", nil }},
-		tool{"log", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
-			return "hello", req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "error", Data: "a"})
+		tool{"plain", func(context.Context, *call) (string, error) { return "hello", nil }},
+		tool{"log", func(ctx context.Context, c *call) (string, error) {
+			return "hello", c.log(ctx, "a")
 		}},
 	)
 	header := h.listens(t)
@@ -146,8 +148,8 @@ func TestALostAnswerIsSentAgain(t *testing.T) {
 // newChatty starts a house whose tool says the given amount of what belongs to no request.
 func newChatty(t *testing.T, size int) *house {
 	t.Helper()
-	return newHouse(t, tool{"say", func(_ context.Context, req *mcp.CallToolRequest) (string, error) {
-		return "said", req.Session.Log(context.WithoutCancel(t.Context()), &mcp.LoggingMessageParams{Level: "info", Data: strings.Repeat("x", size) + string(req.Params.Arguments)})
+	return newHouse(t, tool{"say", func(_ context.Context, c *call) (string, error) {
+		return "said", c.log(t.Context(), strings.Repeat("x", size)+string(c.Params.(*mcp.CallToolParamsRaw).Arguments))
 	}})
 }
 
@@ -435,18 +437,18 @@ func awaitMessage(t *testing.T, events <-chan string, method string) (id, params
 func TestAnAnswerIsNotTakenForThatToAnotherQuestion(t *testing.T) {
 	t.Parallel()
 	withdrawn, heard := make(chan context.CancelFunc, 4), make(chan struct{})
-	h := newHouse(t, tool{"ask", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+	h := newHouse(t, tool{"ask", func(ctx context.Context, c *call) (string, error) {
 		asking, cancel := context.WithCancel(ctx)
 		defer cancel()
 		withdrawn <- cancel
-		answer, err := req.Session.Elicit(asking, &mcp.ElicitParams{Message: "sure?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}}})
+		answer, err := c.Send(asking, methods.Elicit, &mcp.ElicitParams{Message: "sure?"})
 		if err != nil {
 			if ctx.Err() == nil && asking.Err() != nil {
 				<-heard // What comes after the result nobody would get.
 			}
 			return "", err
 		}
-		return fmt.Sprint(answer.Content["name"]), nil
+		return string(must.Value(message.RawAnswer(answer))(t)), nil
 	}})
 	header := h.session(t)
 	answer := func(id, name string) {
@@ -468,7 +470,7 @@ func TestAnAnswerIsNotTakenForThatToAnotherQuestion(t *testing.T) {
 		answer(id, "old")
 	}
 	answer(after, "new")
-	if result := next(t, events, "result"); !strings.Contains(result, `"new"`) {
+	if result := next(t, events, "result"); !strings.Contains(result, `\"new\"`) {
 		t.Errorf("the call is answered with %s", result)
 	}
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 // answer is the answer to one request: an event stream with notifications before the result, or
@@ -161,17 +162,8 @@ func (a *answer) endLarge(result largeResult) error {
 
 // wireError returns err as the client gets it, or nil.
 func wireError(err error, method string) *jsonrpc.Error {
-	if err == nil {
-		return nil
-	}
-	fault, ok := err.(*jsonrpc.Error) //nolint:errorlint // A wrapped error has another text.
-	if !ok {
-		fault = &jsonrpc.Error{Message: err.Error()}
-		if inner, ok := errors.AsType[*jsonrpc.Error](err); ok {
-			fault.Code = inner.Code
-		}
-	}
-	if fault.Code == jsonrpc.CodeMethodNotFound {
+	fault := rpc.ErrorOf(err)
+	if fault != nil && fault.Code == jsonrpc.CodeMethodNotFound {
 		return &jsonrpc.Error{Code: fault.Code, Message: fmt.Sprintf("method not found: %q", method)}
 	}
 	return fault

@@ -114,19 +114,7 @@ func (e *unsupportedError) Error() string {
 
 // decode returns the parameters of a request, or nil if the method's parameters are not read.
 func (m message) decode() (mcp.Params, error) {
-	params := sent.NewParams(m.name)
-	if params == nil || len(m.raw) == 0 || m.raw.Kind() == 'n' {
-		return params, nil
-	}
-	err := json.Unmarshal(sent.ForSDK(m.name, []byte(m.raw)), params, asSent)
-	if err == nil {
-		return params, nil
-	}
-	where := ""
-	if at, ok := errors.AsType[*json.SemanticError](err); ok && at.JSONPointer != "" {
-		where = fmt.Sprintf(" at %q", at.JSONPointer)
-	}
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("invalid params: another form%s than %s has", where, m.name)}
+	return sent.DecodeParams(m.name, []byte(m.raw))
 }
 
 // metadata describes the request and its client.

@@ -14,6 +14,7 @@ import (
 
 	sent "github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 // Handler serves requests that stand alone.
@@ -65,6 +66,22 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	h.answer(w, r, asked)
 }
 
+// Ask answers a request on a connection without headers. Without a result and an error there is no answer.
+func (h *Handler) Ask(ctx context.Context, asked rpc.Message, as *sent.Sent, send sent.Send) (mcp.Result, error) {
+	m := message{id: []byte(asked.ID), name: asked.Method, raw: []byte(asked.Params)}
+	q := request{message: m, method: methods.Of(m.name), meta: m.metadata()}
+	q.params, q.unreadable = m.decode()
+	result, err := h.result(ctx, nil, q, as, send)
+	switch {
+	case errors.Is(err, errUnsaid):
+		return nil, nil
+	case err != nil:
+		return nil, wireError(err, m.name)
+	}
+	h.sign(result)
+	return result, nil
+}
+
 // request is a valid message of this protocol.
 type request struct {
 	message
@@ -100,7 +117,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, q request) {
 	w.Header().Set("Connection", "keep-alive")
 	a := &answer{id: q.id, method: q.name, w: w}
 	defer a.close()
-	result, err := h.result(r.Context(), r.Header, q, a.send)
+	result, err := h.result(r.Context(), r.Header, q, &sent.Sent{Params: []byte(q.raw)}, a.send)
 	if r.Context().Err() != nil || errors.Is(err, errUnsaid) {
 		return // The client has disconnected, or has the answer.
 	}
@@ -111,7 +128,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, q request) {
 }
 
 // result returns the answer to a request with valid headers.
-func (h *Handler) result(ctx context.Context, header http.Header, q request, send sent.Send) (mcp.Result, error) {
+func (h *Handler) result(ctx context.Context, header http.Header, q request, as *sent.Sent, send sent.Send) (mcp.Result, error) {
 	if err := q.meta.check(); err != nil {
 		return nil, err
 	}
@@ -126,7 +143,7 @@ func (h *Handler) result(ctx context.Context, header http.Header, q request, sen
 	}
 	asked := &sent.Request{
 		ID: []byte(q.id), Method: q.name, Params: sent.ParamsOrEmpty(q.params), Era: sent.Modern, Header: header,
-		Sent: &sent.Sent{Params: []byte(q.raw)}, Send: send,
+		Sent: as, Send: send,
 	}
 	asked.ReadSent()
 	return h.Answer(ctx, asked)

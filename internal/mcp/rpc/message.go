@@ -6,6 +6,7 @@ package rpc
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 
@@ -29,18 +30,22 @@ type Message struct {
 	Request bool
 	// Fault says what is wrong with an answer; empty for a valid one, and for requests.
 	Fault string
-	// version and failure say whether the message has these members.
-	version, failure bool
+	// version is the member "jsonrpc", nil for none, and failure says whether there is the member "error".
+	version json.RawMessage
+	failure bool
 }
 
 // IsAnswer reports whether a message without a method was meant to be an answer. Programs also log
 // JSON.
 func (m Message) IsAnswer() bool {
-	return !m.Request && m.version && (m.Result != nil || m.failure || m.ID != nil)
+	return !m.Request && m.version != nil && (m.Result != nil || m.failure || m.ID != nil)
 }
 
 // Versioned reports whether the message says that it is one of JSON-RPC.
-func (m Message) Versioned() bool { return m.version }
+func (m Message) Versioned() bool { return m.version != nil }
+
+// IsVersion2 reports whether the message is of JSON-RPC 2.0.
+func (m Message) IsVersion2() bool { return jsonscan.Text(m.version) == "2.0" }
 
 // Read reads a message. It returns false for a text that is not one JSON object.
 func Read(text []byte) (Message, bool) {
@@ -66,7 +71,7 @@ func Read(text []byte) (Message, bool) {
 	if twice == "id" || isNull(parts["id"]) {
 		delete(parts, "id")
 	}
-	m := Message{ID: parts["id"], Params: parts["params"], Result: parts["result"], version: parts["jsonrpc"] != nil, failure: parts["error"] != nil}
+	m := Message{ID: parts["id"], Params: parts["params"], Result: parts["result"], version: parts["jsonrpc"], failure: parts["error"] != nil}
 	if method, ok := parts["method"]; ok {
 		m.Request = true
 		m.Method = jsonscan.Text(method)
@@ -249,6 +254,23 @@ func Answer(id, result json.RawMessage, failure *jsonrpc.Error) []byte {
 		return append(append(append(b, `"error":`...), jsondoc.EncodeExact(failure)...), '}')
 	}
 	return append(append(append(b, `"result":`...), result...), '}')
+}
+
+// ErrorOf returns err as it stands in an answer, nil for none. A wrapped JSON-RPC error gives its code, and
+// the text is that of err.
+func ErrorOf(err error) *jsonrpc.Error {
+	if err == nil {
+		return nil
+	}
+	failure, ok := err.(*jsonrpc.Error) //nolint:errorlint // A wrapped error has another text.
+	if ok {
+		return failure
+	}
+	failure = &jsonrpc.Error{Message: err.Error()}
+	if inner, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		failure.Code = inner.Code
+	}
+	return failure
 }
 
 // ReadAll reads r to its end. length is what the sender announced, negative if nothing: a buffer
