@@ -43,8 +43,6 @@ STAGE := hack/test/stage.sh
 # Says and installs what the machine lacks for a target, and nothing where that is
 # nothing.
 DEPS := hack/install-deps.sh
-# Before a go command: the SDK that the product is built with.
-SDK := hack/sdk.sh
 # As helm is built, so that what they have in common is compiled once.
 CHART_GO := CGO_ENABLED=0 GOFLAGS=-trimpath go -C hack/helm
 # The kubectl to use: yours, if KUBECTL names one; the local cluster's, which is
@@ -133,24 +131,24 @@ test-rotation: assets ## Another master key under 10,000 envelopes, with reads a
 .PHONY: soak
 soak: assets ## 1,000,000 calls of 50 users whose bridges change places, and a look for a foreign byte. Not part of test.
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
-	$(STAGE) "calls of many tenants" $(SDK) go test -tags=load -count=1 -timeout=60m -v -run='TestNoByte|TestRealBridges|TestARollingRestart' $(TESTFLAGS) ./test/load
+	$(STAGE) "calls of many tenants" go test -tags=load -count=1 -timeout=60m -v -run='TestNoByte|TestRealBridges|TestARollingRestart' $(TESTFLAGS) ./test/load
 
 .PHONY: chaos
 chaos: assets ## kill -9 of ingresses, bridges and Redis for five minutes under load, and the audit trail afterwards. Not part of test.
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
-	$(STAGE) "kill -9 under load" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run=TestEveryAnswered $(TESTFLAGS) ./test/load
+	$(STAGE) "kill -9 under load" go test -tags=load -count=1 -timeout=30m -v -run=TestEveryAnswered $(TESTFLAGS) ./test/load
 
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME.
 	@grep -rHoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' --exclude-dir=node_modules . | \
 	while IFS=: read -r file name; do \
-		$(STAGE) "$${name#func } for $(FUZZTIME)" $(SDK) go test -run='^$$' -fuzz="^$${name#func }\$$" -fuzztime=$(FUZZTIME) "$$(dirname "$$file")"; \
+		$(STAGE) "$${name#func } for $(FUZZTIME)" go test -run='^$$' -fuzz="^$${name#func }\$$" -fuzztime=$(FUZZTIME) "$$(dirname "$$file")"; \
 	done
 
 .PHONY: bench
 bench: ## Run every benchmark for BENCHTIME.
 	@packages=$$(grep -rlE '^func Benchmark' --include='*_test.go' --exclude-dir=node_modules . | xargs -n1 dirname | sort -u); \
-	$(SDK) go test -run='^$$' -bench=. -benchmem -benchtime=$(BENCHTIME) $$packages
+	go test -run='^$$' -bench=. -benchmem -benchtime=$(BENCHTIME) $$packages
 
 .PHONY: bench-secrets
 bench-secrets: ## What secrets cost, in one table: envelopes, the keybroker, the start of a pod.
@@ -158,7 +156,7 @@ bench-secrets: ## What secrets cost, in one table: envelopes, the keybroker, the
 
 .PHONY: bench-bridge
 bench-bridge: test/bench/node_modules/.package-lock.json ## The bridge beside what one would take instead, from npm, in one run (FORMER=a bridge built with -tags=bench).
-	@FORMER='$(FORMER)' $(STAGE) "bridge and others" $(SDK) go test -tags=bench -count=1 -timeout=20m -v $(TESTFLAGS) ./test/bench
+	@FORMER='$(FORMER)' $(STAGE) "bridge and others" go test -tags=bench -count=1 -timeout=20m -v $(TESTFLAGS) ./test/bench
 
 .PHONY: bench-ingress
 bench-ingress: ## The ingress beside nginx, Caddy and plain Go proxies, in one run and one table. For a quiet machine.
@@ -179,12 +177,12 @@ bench-scale: assets ## 10,000 HostedBridges on nodes that kwok plays, beside too
 .PHONY: bench-hostile
 bench-hostile: assets ## Another user's calls without and with a user whose servers misbehave, or clients that read no answers, in one run. For a quiet machine.
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
-	$(STAGE) "hostile servers and a neighbour" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run="TestHowMuchHostile|TestWhatUnread" $(TESTFLAGS) ./test/load
+	$(STAGE) "hostile servers and a neighbour" go test -tags=load -count=1 -timeout=30m -v -run="TestHowMuchHostile|TestWhatUnread" $(TESTFLAGS) ./test/load
 
 .PHONY: bench-idle
 bench-idle: assets ## The memory of bridges that are built as their image is and do nothing, before and after calls.
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
-	$(STAGE) "idle bridges" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run=TestWhatAnIdleBridgeTakes $(TESTFLAGS) ./test/load
+	$(STAGE) "idle bridges" go test -tags=load -count=1 -timeout=30m -v -run=TestWhatAnIdleBridgeTakes $(TESTFLAGS) ./test/load
 
 .PHONY: bench-wake
 bench-wake: ## The first call after a sleep: a server at a URL, programs from bundles, and by npx (WAKES=20). For a quiet machine.
@@ -194,12 +192,12 @@ bench-wake: ## The first call after a sleep: a server at a URL, programs from bu
 bench-console: test/e2e/node_modules/.package-lock.json ## The administrators' list of 10,000 people: first byte, largest paint in a browser, memory. For a quiet machine.
 	@export CHROMIUM="$${CHROMIUM:-$$(command -v chromium-headless-shell || command -v chromium)}"; \
 	BENCH_PAINT="$$(ls -d $(CURDIR)/test/e2e/node_modules/node-linux-*/bin/node) $(CURDIR)/test/e2e/clients/paint.mjs" \
-	$(STAGE) "the console's list" $(SDK) go test -run='^$$' -bench=BenchmarkPeople -benchtime=100x $(TESTFLAGS) ./internal/ingress
+	$(STAGE) "the console's list" go test -run='^$$' -bench=BenchmarkPeople -benchtime=100x $(TESTFLAGS) ./internal/ingress
 
 .PHONY: bench-chain
 bench-chain: assets test/bench/node_modules/.package-lock.json ## Calls through a whole installation beside what one would take instead, in one run. For a quiet machine.
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
-	$(STAGE) "the whole chain and others" $(SDK) go test -tags=load -count=1 -timeout=40m -v -run=TestWholeChain $(TESTFLAGS) ./test/load
+	$(STAGE) "the whole chain and others" go test -tags=load -count=1 -timeout=40m -v -run=TestWholeChain $(TESTFLAGS) ./test/load
 
 .PHONY: check-recipes
 check-recipes: ## What the npm registry says of the packages of config/recipes, and their remote servers of themselves. FILES=1 looks into the packages too, LOCKS=1 makes missing lock files, START=1 starts the programs, MEMORY=1 measures ten of them. Not part of test.

@@ -105,7 +105,6 @@ need_race() {
 }
 
 check_go
-# The SDK that programs are built with is made by git (hack/sdk.sh).
 need make make
 need git git
 for set in "$@"; do

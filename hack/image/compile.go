@@ -74,13 +74,9 @@ func compile(ctx context.Context, t target, wanted []spec) error {
 	return nil
 }
 
-// goCommand returns a go command in a module of the repository. The product's own
-// module is compiled with the SDK that its tests are compiled with.
+// goCommand returns a go command in a module of the repository.
 func goCommand(ctx context.Context, root, module string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	if module == "." {
-		cmd = exec.CommandContext(ctx, filepath.Join(root, "hack", "sdk.sh"), append([]string{"go"}, args...)...)
-	}
 	cmd.Dir = filepath.Join(root, module)
 	return cmd
 }

@@ -54,15 +54,11 @@ func (b *bill) program(content []byte) error {
 	version := strings.TrimPrefix(info.GoVersion, "go")
 	b.add("pkg:golang/std@"+version, cdx.Component{Name: "std", Version: version})
 	for _, m := range info.Deps {
-		changed := m.Replace != nil && m.Replace.Version == "" // by a folder: hack/sdk.sh
-		if m.Replace != nil && !changed {
+		if m.Replace != nil {
 			m = m.Replace
 		}
 		c := cdx.Component{Name: m.Path, Version: m.Version}
-		switch {
-		case changed:
-			c.Properties = &[]cdx.Property{{Name: "go:changed", Value: m.Replace.Path}}
-		case m.Sum != "":
+		if m.Sum != "" {
 			c.Properties = &[]cdx.Property{{Name: "go:sum", Value: m.Sum}}
 		}
 		b.add("pkg:golang/"+m.Path+"@"+m.Version, c)

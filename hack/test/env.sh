@@ -30,7 +30,7 @@ at_once=$((2 * $(nproc)))
 # Control planes that one package after the other has for itself, which saves their
 # starts. A package that finds none of them free starts its own.
 export TESTENV_SHARED=${TMPDIR:-/tmp}/hosted-bridge-planes-$(cksum <<<"$PWD" | cut -d' ' -f1)
-hack/sdk.sh go build -o bin/planes ./test/testenv/planes
+go build -o bin/planes ./test/testenv/planes
 # They end when their standard input does: also where this script is killed.
 coproc planes { exec bin/planes "$TESTENV_SHARED" "$at_once"; }
 pid=$planes_PID
@@ -38,7 +38,7 @@ read -r _ <&"${planes[0]}"
 
 status=0
 # A -run among the flags comes later, and goes before.
-hack/test/stage.sh "API server tests" hack/test/rerun.sh env hack/sdk.sh go test -tags=testenv -p="$at_once" -parallel=4 -timeout=20m -run="^($names)\$" "$@" -- "${packages[@]}" || status=$?
+hack/test/stage.sh "API server tests" hack/test/rerun.sh env go test -tags=testenv -p="$at_once" -parallel=4 -timeout=20m -run="^($names)\$" "$@" -- "${packages[@]}" || status=$?
 eval "exec ${planes[1]}>&-"
 wait "$pid" || status=1
 exit "$status"

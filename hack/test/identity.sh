@@ -15,4 +15,4 @@ PAGE=
 [[ -n ${TESTFLAGS:-} ]] || PAGE=$PWD/docs/operations/providers.md
 export DEX NODE PAGE
 # shellcheck disable=SC2086 # Several flags in one variable.
-hack/sdk.sh go test -tags=identity -count=1 -timeout=10m -run=TestRealIdentityProviders ${TESTFLAGS:-} ./internal/authserver
+go test -tags=identity -count=1 -timeout=10m -run=TestRealIdentityProviders ${TESTFLAGS:-} ./internal/authserver
