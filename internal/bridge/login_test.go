@@ -19,7 +19,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
@@ -147,7 +146,7 @@ func TestARefreshedLoginConnectsNothingAnew(t *testing.T) {
 	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{g.Server}}
 	saved := make(chan string, 4)
 	t0 := fast
-	b := New(t.Context(), c, Options{Log: message.DiscardLog, timing: &t0, SaveSecret: func(_ context.Context, name string, value []byte) error {
+	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0, SaveSecret: func(_ context.Context, name string, value []byte) error {
 		saved <- name + " " + string(value)
 		return nil
 	}})

@@ -102,8 +102,7 @@ func (b *Bridge) respond(ctx context.Context, q *message.Request, rest rest) (mc
 }
 
 // refused returns the error for a request without the session that it needs. Methods of sessions
-// do not exist without a session, in either era: the SDK would accept them from a client that
-// names a legacy version and no session.
+// do not exist without a session, in either era.
 func refused(q *message.Request) error {
 	if q.Session != nil {
 		return nil

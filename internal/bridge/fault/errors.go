@@ -97,7 +97,7 @@ func ToRPC(err error, server string) error {
 		return Cancelled(err)
 	}
 	var rpc *jsonrpc.Error
-	if errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc) {
+	if errors.As(err, &rpc) && rpc.Code != 0 {
 		return redacted(rpc, redactorOf(err))
 	}
 	if starting, ok := errors.AsType[*Starting](err); ok {
@@ -192,20 +192,6 @@ func redactedData(data json.RawMessage, hide secret.Redactor) json.RawMessage {
 		return nil
 	}
 	return clean
-}
-
-// ofSDK reports whether the SDK made e itself, because a client did not answer. The SDK does not
-// export these errors.
-func ofSDK(e *jsonrpc.Error) bool {
-	switch e.Message {
-	case "rejected by transport":
-		return e.Code == -32005
-	case "server is closing":
-		return e.Code == -32004
-	case "client is closing":
-		return e.Code == -32003
-	}
-	return false
 }
 
 // InvalidParams is the protocol's answer to an unknown name or URI.

@@ -60,7 +60,7 @@ func DeliveryOf(ctx context.Context, err error) Delivery {
 // IsAnswer reports whether err is a server's answer.
 func IsAnswer(err error) bool {
 	var rpc *jsonrpc.Error
-	return errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc)
+	return errors.As(err, &rpc) && rpc.Code != 0
 }
 
 // transportRefused reports whether the server answered with a status of a server that cannot answer now:

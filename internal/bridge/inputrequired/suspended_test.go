@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -72,7 +73,7 @@ func inBubble(t *testing.T, modern bool, work func(context.Context, *mcp.CallToo
 		life, end := context.WithCancel(context.Background())
 		var running, closing sync.WaitGroup
 		r.server = upstream.New(life, mcpserver.Server{Name: "one", URL: "http://one/mcp"}, upstream.Options{
-			Timing: upstream.DefaultTiming, Network: transport, Log: message.DiscardLog, Memory: budget.New(0, budget.Patience), Closing: &closing,
+			Timing: upstream.DefaultTiming, Network: transport, Log: slog.New(slog.DiscardHandler), Memory: budget.New(0, budget.Patience), Closing: &closing,
 			Changed: func(*upstream.Server, string) {}, Resumed: func(*upstream.Server) {}, Observed: func() {}, Settled: func() {},
 		})
 		keys := signer{token.NewKeys([][]byte{bytes.Repeat([]byte{1}, 32)}, "alice/uid-1"), token.Nonce{1}}

@@ -24,7 +24,7 @@ func DecodeParams(method string, raw encoded.RawMessage) (mcp.Params, error) {
 	if params == nil || len(raw) == 0 || jsontext.Value(raw).Kind() == 'n' {
 		return params, nil
 	}
-	err := json.Unmarshal(ForSDK(method, raw), params, asSent)
+	err := json.Unmarshal(withoutAnswers(method, raw), params, asSent)
 	if err == nil {
 		return params, nil
 	}

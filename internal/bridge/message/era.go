@@ -32,7 +32,7 @@ const (
 
 	// MaxBody is the size in bytes above which a request's body is refused with 413. It is the
 	// largest limit of any tier; the ingress enforces the limit of the user's own tier. It is
-	// defined here because detecting the era must not read further than the SDK would.
+	// defined here because detecting the era must not read further than its handler does.
 	MaxBody = 16 << 20
 )
 

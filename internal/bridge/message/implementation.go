@@ -4,8 +4,6 @@
 package message
 
 import (
-	"log/slog"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/version"
@@ -13,10 +11,6 @@ import (
 
 // Implementation is the bridge's name in messages of its own.
 var Implementation = &mcp.Implementation{Name: "hosted-bridge", Version: version.String()}
-
-// DiscardLog is the SDK's logger. The SDK logs names of sessions and tools, and repeats what the
-// bridge logs itself.
-var DiscardLog = slog.New(slog.DiscardHandler)
 
 // NewestLegacyVersion is the version for a client that initializes a session with a version
 // without sessions.

@@ -45,8 +45,7 @@ type schema struct {
 }
 
 // paramSchema returns the input schema of a tool that repeats arguments in
-// headers. It reports false for another one, and for a schema that the SDK would
-// refuse.
+// headers. It reports false for another one, and for a schema that is not valid.
 func paramSchema(tool json.RawMessage) (schema, bool) {
 	if !bytes.Contains(tool, []byte(`"x-mcp-header"`)) {
 		return schema{}, false

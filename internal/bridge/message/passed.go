@@ -13,7 +13,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// OnWire returns the parameters for the SDK: nil if the message has none.
+// OnWire returns the parameters to send: nil if the message has none.
 func (p *Params) OnWire() mcp.Params {
 	if p == nil || p.Raw == nil {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -208,10 +207,9 @@ func (p *Params) MarshalJSON() ([]byte, error) {
 	return ToUTF8(p.Raw), nil
 }
 
-// ParamsOrEmpty returns p, or empty parameters if a message has none: the SDK passes a nil pointer
-// then.
+// ParamsOrEmpty returns p, or empty parameters if a message has none.
 func ParamsOrEmpty(p mcp.Params) mcp.Params {
-	if v := reflect.ValueOf(p); p == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+	if p == nil {
 		return &Params{}
 	}
 	return p

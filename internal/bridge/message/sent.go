@@ -46,9 +46,9 @@ func (q *Request) ReadSent() {
 	}
 }
 
-// ForSDK returns the parameters of a request as the SDK gets them: without the answers to a
-// server's questions, of which it knows only some forms.
-func ForSDK(method string, params json.RawMessage) json.RawMessage {
+// withoutAnswers returns the parameters of a request without the answers to a server's questions, of which the
+// SDK's types know only some forms.
+func withoutAnswers(method string, params json.RawMessage) json.RawMessage {
 	const answers = "inputResponses"
 	if !methods.Of(method).Asks || !bytes.Contains(params, []byte(answers)) {
 		return params
@@ -155,7 +155,7 @@ func (q *Request) Outgoing(meta map[string]any) *Outgoing {
 	return p
 }
 
-// OnWire returns the parameters for the SDK: nil if the client sent none and the bridge adds none.
+// OnWire returns the parameters to send: nil if the client sent none and the bridge adds none.
 func (p *Outgoing) OnWire(q *Request) mcp.Params {
 	if q.Sent != nil && q.Sent.Params == nil && len(p.Fields) == 0 && p.Meta == nil {
 		return nil

@@ -67,10 +67,10 @@ func newWorld(t *testing.T, s mcpserver.Server, tool *mcp.ToolAnnotations, deliv
 	life, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	w := &world{result: func(int) string { return `{"content":[]}` }, server: upstream.New(life, s, upstream.Options{
-		Timing: upstream.DefaultTiming, Network: &http.Transport{}, Log: message.DiscardLog, Runs: runs, Closing: &running,
+		Timing: upstream.DefaultTiming, Network: &http.Transport{}, Log: slog.New(slog.DiscardHandler), Runs: runs, Closing: &running,
 		Changed: func(*upstream.Server, string) {}, Resumed: func(*upstream.Server) {}, Settled: func() {}, Observed: func() {},
 	})}
-	w.Pipeline = New(life, callaudit.NewTrail(message.DiscardLog, nil, nil, nil), func() []*upstream.Server { return []*upstream.Server{w.server} },
+	w.Pipeline = New(life, callaudit.NewTrail(slog.New(slog.DiscardHandler), nil, nil, nil), func() []*upstream.Server { return []*upstream.Server{w.server} },
 		func(ctx context.Context, _ *message.Request, _ *upstream.Server) (mcp.Result, bool, error) {
 			w.calls++
 			again, err := deliver(ctx, w.calls)

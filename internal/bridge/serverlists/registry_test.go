@@ -4,13 +4,13 @@
 package serverlists
 
 import (
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
@@ -158,7 +158,7 @@ func TestManyEqualNamesAreNumberedInReasonableTime(t *testing.T) {
 func TestTheReportOfCollisionsIsBounded(t *testing.T) {
 	l := Layout{Naming: Naming{mcpserver.PrefixNever, mcpserver.LongestToolName}, Registers: NewRegistries()}
 	for range 2 {
-		u := upstream.New(t.Context(), mcpserver.Server{Name: "s"}, upstream.Options{Log: message.DiscardLog})
+		u := upstream.New(t.Context(), mcpserver.Server{Name: "s"}, upstream.Options{Log: slog.New(slog.DiscardHandler)})
 		for i := range 50 {
 			name := string(rune('A'+i%26)) + string(rune('a'+i/26))
 			u.Lists.Lists[methods.ListTools] = append(u.Lists.Lists[methods.ListTools], upstream.Item{Key: name, Raw: []byte(`{"name":"` + name + `"}`)})

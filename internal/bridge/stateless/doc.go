@@ -5,6 +5,5 @@
 // package reads it, compares its headers with its body, lets a handler answer it, and keeps no
 // state.
 //
-// The package knows neither sessions nor servers. It writes the same answers as the SDK's handler
-// of this protocol.
+// The package knows neither sessions nor servers.
 package stateless

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -199,7 +200,7 @@ func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
 	for i := range 200 {
 		upstreams = append(upstreams, upstream.New(t.Context(), mcpserver.Server{
 			Name: fmt.Sprintf("server-%d", i), Description: strings.Repeat("much to say ", 100),
-		}, upstream.Options{Timing: upstream.DefaultTiming, Log: message.DiscardLog}))
+		}, upstream.Options{Timing: upstream.DefaultTiming, Log: slog.New(slog.DiscardHandler)}))
 	}
 	var tool struct {
 		Description string `json:"description"`

@@ -87,7 +87,7 @@ func runProgram(t *testing.T, c mcpserver.Server, handler http.Handler, p *progr
 		}
 	}
 	u := New(ctx, c, Options{
-		Timing: DefaultTiming, Network: transport, Log: message.DiscardLog, Memory: budget.New(0, budget.Patience), Closing: &closing, Owner: owner{},
+		Timing: DefaultTiming, Network: transport, Log: slog.New(slog.DiscardHandler), Memory: budget.New(0, budget.Patience), Closing: &closing, Owner: owner{},
 		Changed: func(*Server, string) {}, Resumed: func(*Server) {}, Observed: func() {}, Settled: func() {},
 		Runs: func(*mcpserver.Program, stdio.Launch, *slog.Logger) client.Dialer { return p.start },
 	})
@@ -413,7 +413,7 @@ func TestAProgramsMessageGoesToNoOtherClient(t *testing.T) {
 		"one that was ambiguous when it came":   {[]*inflight.Call{call(ann)}, inflight.SeveralExchanges, -1, true},
 		"one that came while there was no call": {[]*inflight.Call{call(ann)}, inflight.NoExchange, -1, false},
 	} {
-		u := New(t.Context(), mcpserver.Server{Name: "one"}, Options{Log: message.DiscardLog})
+		u := New(t.Context(), mcpserver.Server{Name: "one"}, Options{Log: slog.New(slog.DiscardHandler)})
 		l := newConn(u, u.grant, nil, ClientIdentity{})
 		for _, x := range tt.calls {
 			end, _ := l.Calls.Begin(x, &mcp.CallToolParamsRaw{}, true)

@@ -4,6 +4,7 @@
 package upstream
 
 import (
+	"log/slog"
 	"net/http"
 	"runtime"
 	"sync"
@@ -22,7 +23,7 @@ import (
 // connected to, which must not have it connected to once more when it is idle.
 func TestAWishForAConnectionEndsWithIt(t *testing.T) {
 	s := mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}
-	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog, Settled: func() {}, Observed: func() {}})
+	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: slog.New(slog.DiscardHandler), Settled: func() {}, Observed: func() {}})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
 	u.Availability.observe(u.grant, time.Now(), 0, nil)
 	first := -1
@@ -45,7 +46,7 @@ func TestAWishForAConnectionEndsWithIt(t *testing.T) {
 // connection: on a busy machine one can be idle for long enough before the request runs.
 func TestAConnectionThatEndedIdleIsNoFailure(t *testing.T) {
 	s := mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}
-	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog, Settled: func() {}, Observed: func() {}})
+	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: slog.New(slog.DiscardHandler), Settled: func() {}, Observed: func() {}})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
 	u.Availability.observe(u.grant, time.Now(), 0, nil)
 	first := -1
@@ -66,7 +67,7 @@ func TestAConnectionThatEndedIdleIsNoFailure(t *testing.T) {
 }
 
 func TestAConnectionIsKeptWithoutATime(t *testing.T) {
-	u := New(t.Context(), mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog})
+	u := New(t.Context(), mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: slog.New(slog.DiscardHandler)})
 	if u.Connector.IdleDeadline(&Conn{}) == nil {
 		t.Error("a connection that was never used is ended")
 	}
@@ -105,7 +106,7 @@ func TestAProgramThatIsInstalledFirstHasLongerToConnect(t *testing.T) {
 // TestAConnectionThatDiesAtOnceIsForgotten has the connection be lost before it
 // is kept.
 func TestAConnectionThatDiesAtOnceIsForgotten(t *testing.T) {
-	u := New(t.Context(), mcpserver.Server{Name: "one"}, Options{Log: message.DiscardLog})
+	u := New(t.Context(), mcpserver.Server{Name: "one"}, Options{Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
 	u.addConn(newConn(u, u.Granted(), nil, ClientIdentity{}))
 	l := newConn(u, u.Granted(), nil, ClientIdentity{})
@@ -125,7 +126,7 @@ func TestAConnectionThatDiesAtOnceIsForgotten(t *testing.T) {
 // session, which is about to join it again, holds its lock.
 func TestASessionJoinsWhileItCalls(t *testing.T) {
 	s := &lockedClient{}
-	u := New(t.Context(), mcpserver.Server{Name: "one"}, Options{Log: message.DiscardLog})
+	u := New(t.Context(), mcpserver.Server{Name: "one"}, Options{Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
 	l := newConn(u, u.grant, nil, ClientIdentity{})
 	l.Shared = true
