@@ -53,7 +53,7 @@ func TestALargeBodyThatIsRefusedIsAnsweredWithAStatus(t *testing.T) {
 		chunked            bool
 		want               []int
 	}{
-		{"more at once than the memory holds", "POST /u/alice/mcp", authorized + asJSON, 3_900_000, 64, false, []int{400}},
+		{"more at once than the memory holds", "POST /u/alice/mcp", authorized + asJSON, 3_900_000, 12, false, []int{400}},
 		{"more than the tier allows", "POST /u/alice/mcp", authorized + asJSON, 10 << 20, 4, false, []int{413}},
 		{"the same in chunks", "POST /u/alice/mcp", authorized + asJSON, 10 << 20, 4, true, []int{413}},
 		{"of another media type", "POST /u/alice/mcp", authorized + "Content-Type: text/plain\r\n", 10 << 20, 2, false, []int{415}},
