@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"sync"
 
@@ -214,8 +215,14 @@ func (s *Session) replied(m rpc.Message) {
 	}
 }
 
+// plainID matches ids that have no other form.
+var plainID = regexp.MustCompile(`^("[A-Za-z0-9_.:-]*"|0|[1-9][0-9]{0,14})$`)
+
 // keyOf returns an id in the form in which equal ids are equal.
 func keyOf(id json.RawMessage) string {
+	if plainID.Match(id) {
+		return string(id)
+	}
 	key, err := jsondoc.CanonicalExact(id)
 	if err != nil {
 		return string(id)
