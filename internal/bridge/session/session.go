@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -215,13 +216,16 @@ func (s *Session) replied(m rpc.Message) {
 	}
 }
 
-// plainID matches ids that have no other form.
+// plainID matches ids in the form in which clients usually write them.
 var plainID = regexp.MustCompile(`^("[A-Za-z0-9_.:-]*"|0|[1-9][0-9]{0,14})$`)
 
 // keyOf returns an id in the form in which equal ids are equal.
 func keyOf(id json.RawMessage) string {
 	if plainID.Match(id) {
 		return string(id)
+	}
+	if n, err := strconv.ParseFloat(string(id), 64); err == nil && n == math.Trunc(n) && math.Abs(n) < 1e15 {
+		return strconv.FormatInt(int64(n), 10)
 	}
 	key, err := jsondoc.CanonicalExact(id)
 	if err != nil {
