@@ -35,7 +35,11 @@ TESTFLAGS ?=
 FUZZTIME ?= 30s
 BENCHTIME ?= 1s
 
-# An older Go fetches the toolchain that go.mod names, unless you say otherwise.
+# An older Go fetches the toolchain that go.mod names. Official images of Go have local in the
+# environment, with which they could build nothing here; make GOTOOLCHAIN=local forbids the fetch.
+ifeq ($(origin GOTOOLCHAIN) $(GOTOOLCHAIN),environment local)
+GOTOOLCHAIN := auto
+endif
 export GOTOOLCHAIN ?= auto
 
 TOOL := go tool -modfile=hack/tools/go.mod
@@ -68,6 +72,13 @@ up: ## Install on a cluster and print a URL and a key (CLUSTER=local|kind|curren
 down: ## End the local cluster, or remove the installation from yours.
 	@CLUSTER=$(CLUSTER) NAME=$(NAME) hack/up/down.sh
 
+# Programs that people run are in bin/path, for their PATH.
+.PHONY: bridge kubectl-bridge
+bridge: ## Build the bridge for your own machine: bin/path/bridge.
+kubectl-bridge: ## Build the plugin kubectl bridge: bin/path/kubectl-bridge.
+bridge kubectl-bridge:
+	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w' -o bin/path/$@ ./cmd/$@
+
 .PHONY: image
 image: bin/image ## Build the container images as archives in bin/images, without a container engine.
 	@bin/image build
@@ -95,6 +106,11 @@ test-release: ## What make test leaves out: upgrade and rollback, SQLite, the do
 test-unit: bin/helm ## Tests that need nothing but Go.
 	@hack/test/unit.sh $(TESTFLAGS)
 
+.PHONY: coverage
+coverage: ## How many of a package's statements its own unit tests run, in percent, the fewest first.
+	@go test -cover ./internal/... ./controllers/... ./cmd/... | \
+		sed -nE 's#.*hostedbridge/hostedbridge/([^[:space:]]+).*coverage: ([0-9.]+)% of statements.*#\2\t\1#p' | sort -n
+
 .PHONY: test-env
 test-env: deps-env assets ## Tests against a real kube-apiserver and etcd.
 	@KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)" hack/test/env.sh $(TESTFLAGS)
@@ -105,7 +121,8 @@ test-e2e: $(if $(filter local,$(CLUSTER)),deps-test assets,deps-e2e) bin/image t
 	CLUSTER=$(CLUSTER) NAME=$(E2E_NAME) PORT=$(E2E_PORT) KEEP=$(KEEP) SUITE=$(SUITE) TESTFLAGS='$(TESTFLAGS)' hack/test/e2e.sh
 
 .PHONY: test-clients
-test-clients: test/clients/node_modules/.package-lock.json ## The MCP clients that people use, from npm, against an installation, and docs/clients.md of it. Not part of test.
+test-clients: test/clients/node_modules/.package-lock.json test/e2e/node_modules/.package-lock.json ## The MCP clients that people use, from npm, against an installation, and docs/clients.md of it. Not part of test.
+	@go test -tags=clients -count=1 ./test/clients
 	@TIERS_FILE= $(MAKE) test-e2e TESTFLAGS='-tags=e2e,clients -timeout=60m -parallel=2 -run=$(or $(TESTS),TestClientsThatPeopleUse)'
 
 .PHONY: test-upgrade
@@ -120,7 +137,7 @@ test-vault: ## The transit provider against a real Vault, which is built for it 
 	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "transit provider on Vault" hack/test/vault.sh
 
 .PHONY: test-identity
-test-identity: test/e2e/node_modules/.package-lock.json ## Logins at real identity providers, of which dex is built first, and their part of docs/operations/providers.md. Not part of test.
+test-identity: test/e2e/node_modules/.package-lock.json ## Build dex, log in at real identity providers, and write their part of docs/operations/providers.md. Not part of test.
 	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "identity providers" hack/test/identity.sh
 
 .PHONY: test-rotation
@@ -200,8 +217,8 @@ bench-chain: assets test/bench/node_modules/.package-lock.json ## Calls through 
 	$(STAGE) "the whole chain and others" go test -tags=load -count=1 -timeout=40m -v -run=TestWholeChain $(TESTFLAGS) ./test/load
 
 .PHONY: check-recipes
-check-recipes: ## What the npm registry says of the packages of config/recipes, and their remote servers of themselves. FILES=1 looks into the packages too, LOCKS=1 makes missing lock files, START=1 starts the programs, MEMORY=1 measures ten of them. Not part of test.
-	@go run ./hack/recipes $(if $(FILES),--files) $(if $(LOCKS),--locks=internal/laptop/locks) $(if $(START),--start=docs/operations/recipes.md) $(if $(MEMORY),--memory=docs/benchmarks.md)
+check-recipes: ## What the npm registry says of the packages of config/recipes, and their remote servers of themselves. FILES=1 looks into the packages too, LOCKS=1 makes missing lock files, ONLY=github looks at this one alone, START=1 starts the programs, MEMORY=1 measures ten of them. Not part of test.
+	@go run ./hack/recipes $(if $(FILES),--files) $(if $(ONLY),--only=$(ONLY)) $(if $(LOCKS),--locks=internal/laptop/programs/locks) $(if $(START),--start=docs/operations/recipes.md) $(if $(MEMORY),--memory=docs/benchmarks.md)
 
 ##@ Before a commit
 
@@ -209,10 +226,9 @@ check-recipes: ## What the npm registry says of the packages of config/recipes, 
 presubmit: verify lint test ## Verify, lint, test.
 
 .PHONY: generate
-generate: ## Generate deep copies, apply configurations and CRDs from api/, and config/ from the chart.
+generate: ## Generate deep copies and CRDs from api/, and config/ from the chart.
 	@$(TOOL) controller-gen \
 		object:headerFile=hack/boilerplate/go.txt \
-		applyconfiguration:headerFile=hack/boilerplate/go.txt \
 		crd paths=./api/... output:crd:dir=config/crd/bases
 	@$(CHART_GO) run ./manifests "$(CURDIR)"
 	@go tool -modfile=hack/apidocs/go.mod crd-ref-docs --log-level=ERROR --config=hack/apidocs/config.yaml \
@@ -220,7 +236,7 @@ generate: ## Generate deep copies, apply configurations and CRDs from api/, and 
 
 .PHONY: docs-reference
 docs-reference: ## Write the flags and the chart's values into docs/reference. Tests compare them.
-	@for package in ./test/docs ./cmd/operator ./cmd/keybroker ./cmd/ingress ./cmd/bridge ./cmd/bridgepod ./cmd/shim; do \
+	@for package in ./test/docs ./cmd/operator ./cmd/keybroker ./cmd/ingress ./cmd/kubectl-bridge ./cmd/bridge ./cmd/bridgepod ./cmd/shim; do \
 		UPDATE_DOCS=1 go test -count=1 -run='^TestTheReference' $$package >/dev/null; \
 	done
 

@@ -4,7 +4,7 @@
 #
 # install-deps.sh SET...  checks that this machine can do what the sets are for, and
 # installs what it lacks: on Debian 12 or a relative of it, as root. It says first
-# what it installs, leaves alone what is there, and prints nothing where nothing is
+# what it installs, keeps what is already installed, and prints nothing if nothing is
 # missing. The targets of the Makefile call it before they compile anything.
 #
 #   unit    make test-unit: Go alone
@@ -38,9 +38,9 @@ check_go() {
     needed=$(awk '$1 == "go" { print $2 }' "$(dirname "$0")/../go.mod")
     if [[ $version =~ ^go1\.([0-9]+) && ${BASH_REMATCH[1]} -lt 21 ]]; then
         wrong+=("Go is $version: Go 1.21 or newer is needed, which fetches the toolchain that go.mod names by itself; get it from https://go.dev/dl/")
-    # Official images of Go set GOTOOLCHAIN=local.
+    # On the command line of make: of what the environment has, the Makefile makes auto.
     elif [[ $(cd / && go env GOTOOLCHAIN) == local && $(printf '%s\n' "$needed" "${version#go}" | sort -V | head -n 1) != "$needed" ]]; then
-        wrong+=("Go is $version and GOTOOLCHAIN is local: Go $needed or newer is needed; run 'export GOTOOLCHAIN=auto', by which go fetches the toolchain that go.mod names")
+        wrong+=("Go is $version and GOTOOLCHAIN is local: Go $needed or newer is needed; leave GOTOOLCHAIN out, or run 'export GOTOOLCHAIN=auto', by which go fetches the toolchain that go.mod names")
     fi
 }
 

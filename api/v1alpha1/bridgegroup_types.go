@@ -12,7 +12,6 @@ import (
 // the BridgePerson.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:ac:generate=true
 // +kubebuilder:resource:path=bridgegroups,shortName=hbg,categories=hosted-bridge
 // +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.spec.displayName`
 // +kubebuilder:printcolumn:name="Value",type=string,JSONPath=`.spec.value`

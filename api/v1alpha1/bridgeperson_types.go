@@ -15,7 +15,6 @@ import (
 // Of several BridgePersons of the same person, the one that leaves the least access counts.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:ac:generate=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=bridgepersons,shortName=person,categories=hosted-bridge
 // +kubebuilder:selectablefield:JSONPath=`.spec.user`
@@ -256,11 +255,11 @@ type PersonBridge struct {
 
 	// shared says that other people may use the bridge. It runs on, without the person.
 	// +optional
-	Shared bool `json:"shared,omitempty"`
+	Shared bool `json:"shared"`
 
 	// stopped says that no pod of the bridge runs.
 	// +optional
-	Stopped bool `json:"stopped,omitempty"`
+	Stopped bool `json:"stopped"`
 
 	// secretsRetainedUntil is when the keybroker destroys the secrets.
 	// +optional

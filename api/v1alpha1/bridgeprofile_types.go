@@ -11,7 +11,6 @@ import (
 // bridges. Only BridgeProfiles in the installation's own namespace have an effect.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:ac:generate=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=hbp,categories=hosted-bridge
 // +kubebuilder:printcolumn:name="Priority",type=integer,JSONPath=`.spec.priority`

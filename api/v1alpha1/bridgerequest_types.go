@@ -13,7 +13,6 @@ import (
 // the name RequestName. While it is approved, the user may turn the server on.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:ac:generate=true
 // +kubebuilder:resource:shortName=hbr,categories=hosted-bridge
 // +kubebuilder:printcolumn:name="User",type=string,JSONPath=`.spec.user`
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`

@@ -10,7 +10,6 @@ import (
 // CatalogPublisher is an author who may write recipes.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:ac:generate=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName={publisher,publishers},categories=hosted-bridge
 // +kubebuilder:printcolumn:name="Display-Name",type=string,JSONPath=`.spec.displayName`

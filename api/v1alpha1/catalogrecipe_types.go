@@ -13,7 +13,6 @@ import (
 // the changes of the other.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:ac:generate=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName={recipe,recipes},categories=hosted-bridge
 // +kubebuilder:printcolumn:name="Title",type=string,JSONPath=`.spec.recipe.name`
@@ -246,7 +245,7 @@ const (
 const (
 	// ReasonRecipeValid is that the recipe is served.
 	ReasonRecipeValid = "Valid"
-	// ReasonRecipeMissing is that there is an overlay, and no recipe below it.
+	// ReasonRecipeMissing means that an overlay has no recipe below it.
 	ReasonRecipeMissing = "RecipeMissing"
 	// ReasonRecipeInvalid is that the recipe breaks the rules. The message says
 	// which ones.

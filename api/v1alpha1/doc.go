@@ -8,7 +8,5 @@
 // user id is. The package is pure.
 //
 // +kubebuilder:object:generate=true
-// +kubebuilder:ac:generate=true
-// +kubebuilder:ac:output:package="applyconfiguration"
 // +groupName=hostedbridge.dev
 package v1alpha1

@@ -13,10 +13,6 @@ var (
 	// GroupVersion is the group and version of every type in this package.
 	GroupVersion = schema.GroupVersion{Group: "hostedbridge.dev", Version: "v1alpha1"}
 
-	// SchemeGroupVersion is the name under which generated apply
-	// configurations look for GroupVersion.
-	SchemeGroupVersion = GroupVersion
-
 	schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
 	// AddToScheme adds this package's types to a scheme.

@@ -26,8 +26,9 @@ const (
 	ConditionStable = "Stable"
 	// ConditionProfilesApplied says which BridgeProfiles decide about the bridge, and
 	// which of its choices have no effect. It is False while a later revision of a
-	// profile has not reached the bridge. If no profile selects the bridge, and it has no
-	// choices, the condition is not there.
+	// profile has not reached the bridge, and for a group in spec.groups that nothing else names.
+	// If no profile selects the bridge, and it has neither choices nor such a group, the condition is
+	// not there.
 	ConditionProfilesApplied = "ProfilesApplied"
 	// ConditionServersHealthy says whether all servers of the bridge can be used. It
 	// does not decide about Ready.
@@ -54,6 +55,9 @@ const (
 	ReasonProfilesConflict = "ProfilesConflict"
 	// ReasonRolloutPending: a later revision has not reached the bridge yet.
 	ReasonRolloutPending = "RolloutPending"
+	// ReasonUnknownGroup: spec.groups has a group that no BridgeProfile, SharedServer or directory
+	// names, so it has no effect. The condition is False.
+	ReasonUnknownGroup = "UnknownGroup"
 )
 
 // Condition types of a BridgeProfile. Ready is True if the spec is accepted and all
@@ -191,6 +195,13 @@ const (
 	ReasonAvailable = "Available"
 	// ReasonProgressing: the pod is being made, or is not ready yet.
 	ReasonProgressing = "Progressing"
+	// ReasonPodRefused: the API server refuses the pod, for example by a ResourceQuota, a LimitRange
+	// or an admission policy. The message has its words.
+	ReasonPodRefused = "PodRefused"
+	// ReasonPodUnschedulable: no node has room for the pod. The message has the scheduler's words.
+	ReasonPodUnschedulable = "PodUnschedulable"
+	// ReasonImageNotPulled: an image that the bridge needs cannot be pulled.
+	ReasonImageNotPulled = "ImageNotPulled"
 	// ReasonAsleep: no pod runs, because spec.desiredState is OnDemand and the bridge
 	// was not used. The next call wakes it.
 	ReasonAsleep = "Asleep"
@@ -208,6 +219,12 @@ const (
 	// ReasonNotAccepted: no pod is made for a spec that is not accepted.
 	ReasonNotAccepted = "NotAccepted"
 )
+
+// PodBlocked reports whether a reason of the WorkloadAvailable condition is one that an administrator
+// has to look at before the pod can run. Kubernetes goes on trying.
+func PodBlocked(reason string) bool {
+	return reason == ReasonPodRefused || reason == ReasonPodUnschedulable || reason == ReasonImageNotPulled
+}
 
 // Reasons of the Ready condition. Where it is False it takes the reason of the
 // first condition that is not True.

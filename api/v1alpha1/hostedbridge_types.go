@@ -11,7 +11,6 @@ import (
 // HostedBridge is the MCP bridge of one user: a pod behind /u/<userID>/mcp.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:ac:generate=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=hb,categories=hosted-bridge
 // +kubebuilder:printcolumn:name="User",type=string,JSONPath=`.status.userID`
@@ -66,7 +65,7 @@ const (
 )
 
 // ToolPrefix is when the name of a tool or prompt has the name of its server as
-// a prefix. It applies to mode Direct and to more than one server.
+// a prefix. It applies to mode Direct, and not to the server in status.unprefixedServer.
 //
 // +kubebuilder:validation:Enum=Always;Auto;Never
 type ToolPrefix string
@@ -133,7 +132,7 @@ type HostedBridgeSpec struct {
 	Mode Mode `json:"mode,omitempty"`
 
 	// toolPrefix is when the name of a tool or prompt has the name of its server as
-	// a prefix, in mode Direct. With one server, no name has a prefix.
+	// a prefix, in mode Direct. The server in status.unprefixedServer has no prefix.
 	// +optional
 	// +kubebuilder:default=Always
 	ToolPrefix ToolPrefix `json:"toolPrefix,omitempty"`
@@ -141,8 +140,7 @@ type HostedBridgeSpec struct {
 	// toolNameLength is how long the name of a tool or prompt can be, in characters, if
 	// the bridge has several servers. A longer name is cut and ends in a hash. Clients
 	// put a prefix before names, and vendors of models accept 64 characters in all. The
-	// default is 44, and 64 for a bridge of a release without this field, whose names
-	// stay.
+	// default is 44.
 	// +optional
 	// +kubebuilder:validation:Minimum=32
 	// +kubebuilder:validation:Maximum=64
@@ -450,10 +448,17 @@ type HostedBridgeStatus struct {
 	UserID UserID `json:"userID,omitempty"`
 
 	// defaultToolNameLength is the toolNameLength of this bridge if its spec has none. It
-	// is not set for a bridge of a release without the field, where it is 64. The
-	// operator writes it.
+	// stays as it is if a later release has another default. The operator writes it.
 	// +optional
 	DefaultToolNameLength *int32 `json:"defaultToolNameLength,omitempty"`
+
+	// unprefixedServer is the server whose tools and prompts keep their own names: the one
+	// that was the bridge's only server when it came. Servers that come later get a prefix
+	// by spec.toolPrefix, also when they are left alone. It is empty if several servers
+	// came together, and not set while the bridge has none. The operator writes it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	UnprefixedServer *string `json:"unprefixedServer,omitempty"`
 
 	// tier is the tier in effect: that of the first profile that has one, or spec.tier.
 	// +optional
@@ -571,7 +576,76 @@ type HostedBridgeStatus struct {
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=32
 	Keys []APIKeyStatus `json:"keys,omitempty"`
+
+	// visits are the user's last visits to the console, with what there was to see of the
+	// servers, so that the console can say what has changed since. The ingress writes them,
+	// at most once an hour.
+	// +optional
+	Visits *Visits `json:"visits,omitempty"`
 }
+
+// Visits are the last visits of a user.
+type Visits struct {
+	// last is the last visit, which lasts an hour.
+	// +required
+	Last Visit `json:"last"`
+
+	// before is the visit before that. It is not set for a first visit.
+	// +optional
+	Before *Visit `json:"before,omitempty"`
+}
+
+// Visit is what there was to see when a visit began.
+type Visit struct {
+	// time is when the visit began.
+	// +required
+	Time metav1.Time `json:"time"`
+
+	// servers are the servers of the bridge, and those that its profiles offered.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Servers []SeenServer `json:"servers,omitempty"`
+}
+
+// SeenServer is a server at a visit. What was not known of it then, such as the tools of a
+// server that was asleep, is as at the visit before.
+type SeenServer struct {
+	// name is the name of the server.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+
+	// state is On, or Offered for a server that a profile offers and the bridge does not have.
+	// +required
+	// +kubebuilder:validation:Enum=On;Offered
+	State string `json:"state"`
+
+	// needs is what the server waited for: Secret or Account.
+	// +optional
+	// +kubebuilder:validation:Enum=Secret;Account
+	Needs string `json:"needs,omitempty"`
+
+	// digest is of the names of the server's tools. It is not set if they were never known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Digest string `json:"digest,omitempty"`
+
+	// tools are the server's own names of its tools. They are not set if there are too many.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=256
+	Tools []string `json:"tools,omitempty"`
+}
+
+// The states of a SeenServer, and what it may need.
+const (
+	SeenOn       = "On"
+	SeenOffered  = "Offered"
+	NeedsSecret  = "Secret"
+	NeedsAccount = "Account"
+)
 
 // BridgeAccess is why nobody may use a bridge.
 type BridgeAccess struct {
@@ -691,6 +765,12 @@ type EffectiveServer struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Recipe string `json:"recipe,omitempty"`
+
+	// recipeVersion is the version of the recipe that the profile names. It is not set for
+	// a server that follows the latest version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	RecipeVersion string `json:"recipeVersion,omitempty"`
 
 	// reason says why the bridge does not have the server, or does not follow a choice:
 	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier,
@@ -983,7 +1063,7 @@ type SecretsStatus struct {
 
 	// count is the number of sealed secrets.
 	// +optional
-	Count int32 `json:"count,omitempty"`
+	Count int32 `json:"count"`
 
 	// revision changes when a secret is set or removed. A bridge's pod with another
 	// revision fetches its secrets again.

@@ -16,7 +16,6 @@ import (
 // changes by itself. Delete a ProgramBundle to have it made again.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:ac:generate=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=hpb,categories=hosted-bridge
 // +kubebuilder:printcolumn:name="Package",type=string,JSONPath=`.spec.package`

@@ -87,10 +87,6 @@ type Server struct {
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=67108864
 	MaxResultBytes *int32 `json:"maxResultBytes,omitempty"`
-
-	// Shared is the SharedServer of a server that a profile gives. It is not part of the
-	// API: WithEffective sets it, so that nobody can write it into a spec.
-	Shared string `json:"-"`
 }
 
 // RecipeReference names a recipe of the catalog.

@@ -12,7 +12,6 @@ import (
 // in the installation's own namespace have an effect.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:ac:generate=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=hbs,categories=hosted-bridge
 // +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.spec.server.transport.url`

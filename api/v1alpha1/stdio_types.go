@@ -146,7 +146,7 @@ const (
 // Install is an exact version of a published package.
 //
 // +kubebuilder:validation:XValidation:rule="self.method == 'npx' ? self.__package__.matches('^(@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*$') : self.__package__.matches('^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$')",message="package must be a package's name without a version, such as @modelcontextprotocol/server-memory for npx or mcp-server-fetch for uvx"
-// +kubebuilder:validation:XValidation:rule="self.method == 'npx' ? self.version.matches('^[0-9]+[.][0-9]+[.][0-9]+(-[0-9A-Za-z.-]+)?([+][0-9A-Za-z.-]+)?$') : self.version.matches('^([0-9]+!)?[0-9]+([.][0-9]+)*((a|b|rc)[0-9]+)?([.]post[0-9]+)?([.]dev[0-9]+)?$')",message="version must be one exact version, such as 1.2.3: neither a tag such as latest nor a range such as ^1.2, of which another day gives other code (with npx, 1.2 is a range too)"
+// +kubebuilder:validation:XValidation:rule="self.method == 'npx' ? self.version.matches('^[0-9]+[.][0-9]+[.][0-9]+(-[0-9A-Za-z.-]+)?([+][0-9A-Za-z.-]+)?$') : self.version.matches('^([0-9]+!)?[0-9]+([.][0-9]+)*((a|b|rc)[0-9]+)?([.]post[0-9]+)?([.]dev[0-9]+)?$')",message="version must be one exact version, such as 1.2.3. A tag such as latest or a range such as ^1.2 installs other code on another day (with npx, 1.2 is a range too)"
 type Install struct {
 	// method is the program that downloads and runs the package.
 	// +required

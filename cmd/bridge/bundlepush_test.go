@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
 	"github.com/hostedbridge/hostedbridge/internal/bundle/bundleimage"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // pack makes a bundle of a folder, and the record of @s/x@1.0.0 beside it: pack FOLDER FILE.
@@ -71,7 +72,7 @@ func serveRegistry(ts *testscript.TestScript, _ bool, args []string) {
 // find compares a file with the bundle that a repository has, as an installation finds it: find
 // REPOSITORY TAG FILE CERTIFICATE.
 func find(ts *testscript.TestScript, _ bool, args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Limit)
 	defer cancel()
 	repository, err := bundleimage.Open(bundleimage.Config{
 		Name: args[0], Credentials: filepath.Join(ts.Getenv("WORK"), "no-credentials"), Authorities: ts.ReadFile(args[3]),

@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hostedbridge/hostedbridge/internal/laptop/commands"
 	"github.com/hostedbridge/hostedbridge/test/docs"
 )
 
 func TestTheReferenceHasEveryFlag(t *testing.T) {
 	t.Parallel()
-	docs.ExpectFlags(t, "bridge", commandsOf(newRoot()))
+	docs.ExpectFlags(t, "bridge", commandsOf(commands.New()))
 }
 
 // commandsOf returns a command and those below it that people type.

@@ -25,9 +25,10 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
-// podMemory is the memory of a pod's bridge (desired.defaultLimits), in bytes.
+// podMemory is the memory of a pod's bridge (bridgeobjects.defaultLimits), in bytes.
 const podMemory = 128 << 20
 
 // hostile is a server that answers as a test tells it to. It is written by hand: an SDK would not
@@ -300,7 +301,7 @@ func (l *limited) health(t *testing.T) map[string]string {
 // waitForError waits until the bridge says want of a server's error.
 func (l *limited) waitForError(t *testing.T, server, want string) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(wait.Limit)
 	for {
 		got := l.health(t)[server]
 		if strings.Contains(got, want) {

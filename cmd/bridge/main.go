@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hostedbridge/hostedbridge/internal/version"
+	"github.com/hostedbridge/hostedbridge/internal/laptop/commands"
 )
 
 func main() {
@@ -24,7 +24,7 @@ func main() {
 		x509.SetFallbackRoots(publicRoots())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	code := execute(ctx, newRoot(), os.Args[1:])
+	code := execute(ctx, commands.New(), os.Args[1:])
 	stop()
 	os.Exit(code)
 }
@@ -36,26 +36,8 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	if err == nil {
 		return 0
 	}
-	if !errors.Is(err, errSilent) {
+	if !errors.Is(err, commands.ErrSilent) {
 		root.PrintErrln("bridge:", err)
 	}
 	return 1
-}
-
-// newRoot returns the program with all its commands. Without one it serves over
-// stdio, as clients start it.
-func newRoot() *cobra.Command {
-	var o serveOptions
-	root := &cobra.Command{
-		Use:           "bridge",
-		Short:         "Join MCP servers at one place",
-		Version:       version.String(),
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE:          o.run,
-	}
-	o.register(root)
-	root.AddCommand(newInit(), newSearch(), newList(), newAdd(), newRemove(), newForget(), newBundle(), newSecret(), newStatus(), newCall(), newLogin(), newServe())
-	return root
 }

@@ -24,14 +24,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
-
-// patience is how long tests wait for what must come. It is far longer than anything takes, also
-// while other tests use the processors.
-const patience = 2 * time.Minute
 
 // executables are what the scripts run besides the bridge.
 var executables = map[string]func(){
@@ -132,7 +129,7 @@ func TestTheQuickStartIsRunToTheLetter(t *testing.T) {
 
 // await waits until a file holds a text: await FILE TEXT.
 func await(ts *testscript.TestScript, _ bool, args []string) {
-	deadline := time.After(patience)
+	deadline := time.After(wait.Limit)
 	for {
 		content, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err == nil && strings.Contains(string(content), args[1]) {
@@ -300,7 +297,7 @@ func discoverable(mux *http.ServeMux, url string) {
 // visitor connects as a client does and prints the names of the tools, or calls
 // one: client http|sse|stdio|modern URL|PROGRAM [TOOL ARGS].
 func visitor() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Limit)
 	defer cancel()
 	var transport mcp.Transport
 	switch os.Args[1] {

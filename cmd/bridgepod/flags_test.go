@@ -18,7 +18,7 @@ func TestTheReferenceHasEveryFlag(t *testing.T) {
 		Flags: pflag.NewFlagSet("", pflag.ContinueOnError),
 	}}
 	for _, c := range commands() {
-		all = append(all, docs.Command{Name: "/bridge " + c.name, Summary: c.summary, Flags: c.flags})
+		all = append(all, docs.Command{Name: "/bridge " + c.name, Summary: c.summary, Flags: c.settings.FlagSet})
 	}
 	docs.ExpectFlags(t, "bridgepod", all)
 }

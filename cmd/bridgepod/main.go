@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/reach"
+	"github.com/hostedbridge/hostedbridge/internal/setting"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
@@ -32,17 +33,13 @@ func main() {
 // command is a subcommand.
 type command struct {
 	name, summary string
-	flags         *pflag.FlagSet
-	// run runs it when the flags are parsed. Logs go to stderr.
+	settings      *setting.Set
+	// run runs it when the settings are read. Logs go to stderr.
 	run func(ctx context.Context, stderr io.Writer) error
 }
 
 func newCommand(name, summary string) command {
-	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	fs.Usage = func() {
-		_, _ = fmt.Fprintf(fs.Output(), "%s\n\nUsage: bridge %s\n%s", summary, name, fs.FlagUsages())
-	}
-	return command{name: name, summary: summary, flags: fs}
+	return command{name: name, summary: summary, settings: setting.New(name, summary+"\n\nUsage: bridge "+name+"\n")}
 }
 
 func commands() []command {
@@ -73,12 +70,9 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 			names = append(names, c.name)
 			continue
 		}
-		c.flags.SetOutput(stderr)
-		if err := c.flags.Parse(args[1:]); err != nil {
+		c.settings.SetOutput(stderr)
+		if err := c.settings.Parse(args[1:]); err != nil {
 			return err
-		}
-		if c.flags.NArg() > 0 {
-			return fmt.Errorf("unexpected argument %.80q", c.flags.Arg(0))
 		}
 		return c.run(ctx, stderr)
 	}

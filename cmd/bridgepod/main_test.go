@@ -19,8 +19,8 @@ func TestWhatIsTypedRunsACommand(t *testing.T) {
 		"no command":            {nil, 1, "", "the first argument must be pod or reach"},
 		"an unknown command":    {[]string{"serve"}, 1, "", "the first argument must be pod or reach"},
 		"help":                  {[]string{"pod", "--help"}, 0, "", "--keybroker-url"},
-		"an argument too many":  {[]string{"pod", "alice"}, 1, "", "unexpected argument \"alice\""},
-		"settings that are bad": {[]string{"pod", "--token-file="}, 1, "", "--token-file must not be empty"},
+		"an argument too many":  {[]string{"pod", "alice"}, 1, "", "\"alice\" is not expected"},
+		"settings that are bad": {[]string{"pod", "--token-file="}, 1, "", "--token-file: the value is empty; give a value"},
 		"the version":           {[]string{"--version"}, 0, "\n", ""},
 	}
 	for name, tt := range tests {

@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/reach"
+	"github.com/hostedbridge/hostedbridge/internal/setting"
 )
 
 // errUnreached ends the process with reach.ExitUnreached: that nothing was
@@ -24,14 +24,10 @@ func newReach() command {
 	var address string
 	attempts := reach.Attempts{Each: 2 * time.Second, Between: time.Second}
 	c := newCommand("reach", "Check whether a URL answers. The exit code is 0 if it does, and 3 if it does not. The operator runs this command in its probe pods.")
-	c.flags.StringVar(&address, "address", "", "URL to request; the expected status is 200")
+	c.settings.String(&address, "address", "", "URL to request; the expected status is 200", setting.URL("http"))
 	// Network plugins take up to some seconds to hear of a new pod.
-	c.flags.DurationVar(&attempts.For, "for", 12*time.Second, "how long to repeat the request; the last answer counts")
+	c.settings.Duration(&attempts.For, "for", 12*time.Second, "how long to repeat the request; the last answer counts")
 	c.run = func(ctx context.Context, _ io.Writer) error {
-		u, err := url.Parse(address)
-		if err != nil || u.Scheme != "http" || u.Host == "" {
-			return fmt.Errorf("--address %.80q must be a URL such as http://10.0.0.1:8081/healthz", address)
-		}
 		if err := reach.Last(ctx, address, attempts); err != nil {
 			return fmt.Errorf("%w: %w", errUnreached, err)
 		}

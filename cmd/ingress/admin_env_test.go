@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -40,7 +40,7 @@ func startTwo(t *testing.T, flags ...string) (first, second *installation) {
 	flags = append(flags, "--admin-key-file="+keyFile, "--audit-file="+filepath.Join(dir, "trail"), "--audit-index=sqlite:"+filepath.Join(dir, "index"))
 	first = startAt(t, testenv.Client(t), testenv.Kubeconfig(t), 8443, flags...)
 	other := *first
-	other.options.Audit.Sink.Path, other.options.AuditIndex = "", indexNone
+	other.options.Audit.Sink.Path, other.options.Audit.Index = "", "none"
 	other.launch()
 	t.Cleanup(func() { other.end() })
 	first.publishCA()
@@ -72,10 +72,10 @@ func TestKeysOfTheAdminSurface(t *testing.T) {
 		}},
 	}
 	testenv.ExpectApplied(t, first.client, b)
-	keys := "users/" + string(b.User()) + "/keys"
+	path := "users/" + string(b.User()) + "/keys"
 	var made struct{ Key, ID string }
-	first.await("the user", func() bool { return first.admin("GET", keys, "", nil) == http.StatusOK })
-	if status := first.admin("POST", keys, `{"name":"laptop","expires":"12h"}`, &made); status != http.StatusCreated {
+	first.await("the user", func() bool { return first.admin("GET", path, "", nil) == http.StatusOK })
+	if status := first.admin("POST", path, `{"name":"laptop","expires":"12h"}`, &made); status != http.StatusCreated {
 		t.Fatalf("status of a new key = %d", status)
 	}
 	for _, replica := range []*installation{first, second} {
@@ -88,10 +88,10 @@ func TestKeysOfTheAdminSurface(t *testing.T) {
 		testenv.ExpectExists(t, first.client, b)
 		return len(b.Status.Keys) == 1
 	})
-	var listed struct{ Keys []userkey.Info }
+	var listed struct{ Keys []keys.Info }
 	first.await("the key's use in the list", func() bool {
 		listed.Keys = nil
-		first.admin("GET", keys, "", &listed)
+		first.admin("GET", path, "", &listed)
 		return len(listed.Keys) == 2 && listed.Keys[1].LastUsed != nil
 	})
 	manifest, laptop := listed.Keys[0], listed.Keys[1]
@@ -101,11 +101,11 @@ func TestKeysOfTheAdminSurface(t *testing.T) {
 	if manifest.ID != "manifest0000" || len(manifest.ManagedBy) != 1 || manifest.LastUsed != nil {
 		t.Errorf("the manifest's key is listed as %+v", manifest)
 	}
-	if status, body := first.send("DELETE", "/admin/"+keys+"/manifest0000", testAdminKey, ""); status != http.StatusConflict || !strings.Contains(body, manifest.ManagedBy[0]) {
+	if status, body := first.send("DELETE", "/admin/"+path+"/manifest0000", testAdminKey, ""); status != http.StatusConflict || !strings.Contains(body, manifest.ManagedBy[0]) {
 		t.Errorf("revoking the manifest's key: %d %s", status, body)
 	}
 
-	if status := first.admin("DELETE", keys+"/"+made.ID, "", nil); status != http.StatusNoContent {
+	if status := first.admin("DELETE", path+"/"+made.ID, "", nil); status != http.StatusNoContent {
 		t.Fatalf("revoking the key: %d", status)
 	}
 	revoked := time.Now()
@@ -151,13 +151,13 @@ func (i *installation) expectActs(b *v1alpha1.HostedBridge, want ...string) {
 }
 
 // ringOf returns a keyring, and a bridge to make keys for.
-func ringOf(t *testing.T, c client.Client) (*kubestore.Keys, *v1alpha1.HostedBridge, userkey.Bridge) {
+func ringOf(t *testing.T, c client.Client) (*keys.Cluster, *v1alpha1.HostedBridge, route.Backend) {
 	t.Helper()
-	ring := kubestore.NewKeys(c, rand.Reader)
+	ring := keys.NewCluster(c, rand.Reader)
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t, c), Name: "alice"}}
 	b.Spec.UserID = v1alpha1.UserID(b.Namespace)
 	testenv.ExpectApplied(t, c, b)
-	return ring, b, userkey.Bridge{NamespacedName: client.ObjectKeyFromObject(b), UID: b.UID}
+	return ring, b, route.Backend{Namespace: b.Namespace, Name: b.Name, BridgeUID: b.UID}
 }
 
 // TestAKeyDoesNotBringABridgeBack acts on a HostedBridge that is gone, and on
@@ -167,7 +167,7 @@ func TestAKeyDoesNotBringABridgeBack(t *testing.T) {
 	c := testenv.Client(t)
 	ring, b, of := ringOf(t, c)
 	minted := must.Value(ring.Create(t.Context(), of, "", time.Time{}))(t)
-	if err := ring.Revoke(t.Context(), of, "nobodys0"); !errors.Is(err, userkey.ErrNoKey) {
+	if err := ring.Revoke(t.Context(), of, "nobodys0"); !errors.Is(err, keys.ErrNoKey) {
 		t.Errorf("revoking a key that is not there: %v", err)
 	}
 	must.Succeed(t, c.Delete(t.Context(), b))
@@ -182,16 +182,16 @@ func TestAKeyDoesNotBringABridgeBack(t *testing.T) {
 	}
 }
 
-func expectNoBridge(t *testing.T, ring *kubestore.Keys, of userkey.Bridge, id string) {
+func expectNoBridge(t *testing.T, ring *keys.Cluster, of route.Backend, id string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	if _, err := ring.Create(ctx, of, "", time.Time{}); !errors.Is(err, userkey.ErrNoBridge) {
+	if _, err := ring.Create(ctx, of, "", time.Time{}); !errors.Is(err, keys.ErrNoBridge) {
 		t.Errorf("create: %v", err)
 	}
-	if _, err := ring.List(ctx, of); !errors.Is(err, userkey.ErrNoBridge) {
+	if _, err := ring.List(ctx, of); !errors.Is(err, keys.ErrNoBridge) {
 		t.Errorf("list: %v", err)
 	}
-	if err := ring.Revoke(ctx, of, id); !errors.Is(err, userkey.ErrNoBridge) {
+	if err := ring.Revoke(ctx, of, id); !errors.Is(err, keys.ErrNoBridge) {
 		t.Errorf("revoke: %v", err)
 	}
 }
@@ -199,14 +199,14 @@ func expectNoBridge(t *testing.T, ring *kubestore.Keys, of userkey.Bridge, id st
 func TestABridgeTakesSoManyKeysAndNoMore(t *testing.T) {
 	t.Parallel()
 	ring, _, of := ringOf(t, testenv.Client(t))
-	var last *userkey.Minted
+	var last *keys.Minted
 	var err error
-	for range userkey.MaxKeys {
+	for range keys.Max {
 		if last, err = ring.Create(t.Context(), of, "", time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := ring.Create(t.Context(), of, "", time.Time{}); !errors.Is(err, userkey.ErrTooMany) {
+	if _, err := ring.Create(t.Context(), of, "", time.Time{}); !errors.Is(err, keys.ErrTooMany) {
 		t.Errorf("one key too many: %v", err)
 	}
 	if err := ring.Revoke(t.Context(), of, last.ID); err != nil {

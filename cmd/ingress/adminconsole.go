@@ -22,7 +22,7 @@ func (l *logins) administratorsFeature(c *core, o *options) (f httpapi.Feature, 
 	parts.Requests = requestsOn(c, o)
 	l.administrators, err = userconsole.OpenAdministrators(userconsole.AdministratorParts{
 		Parts: parts, Users: l.console, Administration: l.administration, Programs: c.programs, ProgramOf: c.programOfRecipe, Catalog: c.catalog, Cluster: c.cluster,
-		Namespace: o.Namespace, NamesGroups: l.namesGroups, Health: l.health(c, o), Bridges: c.routes.Bridges,
+		Namespace: o.Namespace, Watched: o.WatchNamespaces, Tiers: c.quotas.tiers.Tiers, Health: l.health(c, o), Bridges: c.routes.Bridges,
 	})
 	if err != nil {
 		return f, err
@@ -32,12 +32,8 @@ func (l *logins) administratorsFeature(c *core, o *options) (f httpapi.Feature, 
 	return f, nil
 }
 
-// indexKinds are the kinds of --audit-index as a page says them.
-var indexKinds = map[string]string{indexNone: "none", indexSQLite: "SQLite, one in each replica", indexPostgres: "PostgreSQL", indexStore: "SQLite, in the store"}
-
 // health returns what says what this replica knows of the installation.
 func (l *logins) health(c *core, o *options) func(context.Context) admin.Health {
-	kind, _, _ := indexOf(o.AuditIndex)
 	quotas := "memory of each replica"
 	switch {
 	case o.Quota.StoreURL != "":
@@ -45,10 +41,12 @@ func (l *logins) health(c *core, o *options) func(context.Context) admin.Health 
 	case o.Quota.RedisURL != "":
 		quotas = "Redis"
 	}
+	last := backupsOf(c.cluster, o, c.log)
 	return func(ctx context.Context) admin.Health {
 		h := admin.Health{
-			Version: version.String(), Index: indexKinds[kind], Quotas: admin.Store{Kind: quotas}, Logins: l.storeHealth(ctx),
-			Confirmed: c.routes.Confirmed(), Certificate: c.identity.expiry(), CatalogKnown: c.catalog.Synced(),
+			Backups: last.read(ctx),
+			Version: version.String(), Index: o.Audit.IndexKind(), Quotas: admin.Store{Kind: quotas}, Logins: l.storeHealth(ctx),
+			Confirmed: c.routes.Confirmed(), Certificate: c.identity.Expiry(), CatalogKnown: c.catalog.Synced(),
 		}
 		if l.server != nil {
 			h.Providers = l.server.ProviderHealth()
@@ -60,8 +58,8 @@ func (l *logins) health(c *core, o *options) func(context.Context) admin.Health 
 	}
 }
 
-// storeHealth says whether the store of logins answers, by asking for an entry that there is
-// not.
+// storeHealth says whether the store of logins answers, by asking for an entry that does not
+// exist.
 func (l *logins) storeHealth(ctx context.Context) admin.Store {
 	if l.entries == nil {
 		return admin.Store{}

@@ -39,7 +39,7 @@ func (c *core) openAnswers(ctx context.Context, o *options) (*keptanswers.Keeper
 	if err != nil {
 		return nil, fmt.Errorf("seal answers: %w", err)
 	}
-	calls, err := jsoncall.New(o.AnswersURL, c.identity.storeTLS)
+	calls, err := jsoncall.New(o.AnswersURL, c.identity.StoreTLS)
 	if err != nil {
 		return nil, fmt.Errorf("--answers-url: %w", err)
 	}
@@ -51,17 +51,4 @@ func (c *core) openAnswers(ctx context.Context, o *options) (*keptanswers.Keeper
 	}
 	c.background = append(c.background, keeper.Run)
 	return keeper, nil
-}
-
-// validateAnswers returns what is wrong with the options about kept answers.
-func (o *options) validateAnswers() error {
-	switch {
-	case o.AnswersURL == "":
-		return nil
-	case !isStore(o.AnswersURL):
-		return errors.New("--answers-url must be an https URL of the form https://host:port")
-	case o.Snapshot.KeyFile == "":
-		return errors.New("--snapshot-key-file must be set with --answers-url")
-	}
-	return nil
 }

@@ -26,7 +26,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -84,9 +85,9 @@ func toolsOf(t *testing.T, session *mcp.ClientSession) string {
 }
 
 // configurationOf is a bridge's configuration with two servers, of which one has a tool.
-func configurationOf(t *testing.T, b *v1alpha1.HostedBridge) mcpserver.Config {
+func configurationOf(t *testing.T, b *v1alpha1.HostedBridge) bridgeconfig.Config {
 	t.Helper()
-	c := mcpserver.Config{UserID: string(b.User()), BridgeUID: string(b.UID), Egress: mcpserver.Egress{Unrestricted: true}}
+	c := bridgeconfig.Config{UserID: string(b.User()), BridgeUID: string(b.UID), Egress: bridgeconfig.Egress{Unrestricted: true}}
 	for _, name := range []string{"one", "two"} {
 		s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
 		mcp.AddTool(s, &mcp.Tool{Name: "hello"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
@@ -94,7 +95,7 @@ func configurationOf(t *testing.T, b *v1alpha1.HostedBridge) mcpserver.Config {
 		})
 		upstream := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
 		t.Cleanup(upstream.Close)
-		c.Servers = append(c.Servers, mcpserver.Server{Name: name, URL: upstream.URL})
+		c.Servers = append(c.Servers, bridgeconfig.Server{Name: name, URL: upstream.URL})
 	}
 	return c
 }
@@ -119,7 +120,7 @@ func TestAClientHasItsToolsWhileItsBridgeSleepsAndCallsThemWhenItRuns(t *testing
 
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: first.namespace}}
 	testenv.ExpectApplied(t, first.client, b)
-	key := applyKey(t, first.client, keyRequest{User: string(b.User()), Name: b.Name, Namespace: b.Namespace, Output: "text"}).Key
+	key := applyKey(t, first.client, keys.Command{User: string(b.User()), Name: b.Name, Namespace: b.Namespace, Output: "text"}).Key
 	s := &sleepingBridge{installation: first, object: b, http: &http.Client{Transport: keyed{&http.Transport{}, key}}}
 	c := configurationOf(t, b)
 	process := bridge.New(t.Context(), c, bridge.Options{Log: slog.New(slog.DiscardHandler)})

@@ -13,14 +13,20 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -76,7 +82,7 @@ func TestTheConsoleWritesWhatItsUserMay(t *testing.T) {
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: first.namespace}}
 	testenv.ExpectApplied(t, first.client, b)
 	user := string(b.User())
-	key := applyKey(t, first.client, keyRequest{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"})
+	key := applyKey(t, first.client, keys.Command{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"})
 	testenv.ExpectStatusChanged(t, first.client, b, func() {
 		b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{
 			{Name: "docs", Profile: "engineering", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff},
@@ -137,7 +143,7 @@ func TestALogoutEndsTheSessionAtEachReplica(t *testing.T) {
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: first.namespace}}
 	testenv.ExpectApplied(t, first.client, b)
 	user := string(b.User())
-	key := applyKey(t, first.client, keyRequest{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"})
+	key := applyKey(t, first.client, keys.Command{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"})
 	for _, i := range []*installation{first, second} {
 		i.await("the key", func() bool {
 			status, _ := i.call(http.MethodGet, "/u/"+user+"/health", key.Key)
@@ -205,7 +211,7 @@ func TestTheConsoleOfAdministratorsWakesABridge(t *testing.T) {
 		t.Fatalf("wake: %d %s", status, shown)
 	}
 	testenv.ExpectExists(t, i.client, b)
-	if !b.Woken() {
+	if !effective.Woken(b) {
 		t.Errorf("the status is %+v", b.Status)
 	}
 }
@@ -249,5 +255,80 @@ func TestTheConsoleOfAdministratorsCountsReplicas(t *testing.T) {
 	status, page := at.send(http.MethodGet, "/console/health", nil)
 	if status != http.StatusOK || strings.Count(page, "2 of 2 ready") != 2 || strings.Count(page, "1 of 2 ready") != 1 || !strings.Contains(page, "SQLite, one in each replica") || !strings.Contains(page, "memory of each replica") {
 		t.Errorf("%d %s", status, page)
+	}
+}
+
+// TestTheConsoleOfAdministratorsTriesProfiles has an ingress with the rights that it is shipped
+// with. It shows and tries profiles, and may write none, not even for a dry run.
+func TestTheConsoleOfAdministratorsTriesProfiles(t *testing.T) {
+	t.Parallel()
+	p, keyFile := testenv.StartControlPlane(t), filepath.Join(t.TempDir(), "admin-key")
+	must.Succeed(t, os.WriteFile(keyFile, []byte(testAdminKey), 0o600))
+	kubeconfig := p.InstallNamespaced("../..", "ingress")
+	i := startAt(t, p.Client(), kubeconfig, 8443, "--namespace="+testenv.System, "--watch-namespaces="+testenv.Tenants,
+		"--admin-key-file="+keyFile, "--login-requests-per-second=0")
+	i.namespace = testenv.System
+	i.publishCA()
+	i.await("readiness", i.ready)
+	for _, at := range []string{testenv.Tenants, testenv.Elsewhere} {
+		testenv.ExpectApplied(t, i.client, &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: at, Name: "of-" + at}})
+	}
+	stored := &v1alpha1.BridgeProfile{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "team"}, Spec: v1alpha1.BridgeProfileSpec{
+		Who: v1alpha1.ProfileSubjects{Namespaces: []string{"*"}, Everyone: true}, Tier: "pro",
+	}}
+	testenv.ExpectApplied(t, i.client, stored)
+	at := administratorOf(t, i)
+	if status, page := at.send(http.MethodGet, "/console/profiles", nil); status != http.StatusOK || !strings.Contains(page, "/console/profiles/team") || !strings.Contains(page, "Everyone in all namespaces") {
+		t.Errorf("the list: %d %s", status, page)
+	}
+	const path = "/console/try-profile"
+	manifest := "apiVersion: hostedbridge.dev/v1alpha1\nkind: BridgeProfile\nmetadata: {name: team}\nspec:\n  who: {namespaces: ['*'], everyone: true}\n  tier: pro\n"
+	status, page := at.submit("/console/profiles/team", path, "profile", manifest)
+	if status != http.StatusOK || !strings.Contains(page, "1 person would have tier pro in place of free") || !strings.Contains(page, "of-"+testenv.Tenants) || strings.Contains(page, "of-"+testenv.Elsewhere) {
+		t.Errorf("a preview: %d %s", status, page)
+	}
+	before := stored.ResourceVersion
+	if testenv.ExpectExists(t, i.client, stored); stored.ResourceVersion != before {
+		t.Errorf("the profile was written: %+v", stored)
+	}
+	config := must.Value(restConfig(kubeconfig))(t)
+	ingress := must.Value(clusterOf(config))(t)
+	other := stored.DeepCopy()
+	other.ObjectMeta = metav1.ObjectMeta{Namespace: testenv.System, Name: "other"}
+	for what, err := range map[string]error{
+		"create, as a dry run": ingress.Create(t.Context(), other, client.DryRunAll), "update": ingress.Update(t.Context(), stored), "delete": ingress.Delete(t.Context(), stored),
+		"list elsewhere": ingress.List(t.Context(), &v1alpha1.BridgeProfileList{}, client.InNamespace(testenv.Tenants)),
+	} {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestWithoutTheRightTheConsoleSaysSo takes the Role of the installation's namespace away, as
+// where rbac.create is false and somebody's own Role has no right on profiles.
+func TestWithoutTheRightTheConsoleSaysSo(t *testing.T) {
+	t.Parallel()
+	p, keyFile := testenv.StartControlPlane(t), filepath.Join(t.TempDir(), "admin-key")
+	must.Succeed(t, os.WriteFile(keyFile, []byte(testAdminKey), 0o600))
+	i := startAt(t, p.Client(), p.InstallNamespaced("../..", "ingress"), 8443, "--namespace="+testenv.System, "--watch-namespaces="+testenv.Tenants,
+		"--admin-key-file="+keyFile, "--login-requests-per-second=0")
+	i.namespace = testenv.System
+	i.publishCA()
+	i.await("readiness", i.ready)
+	at := administratorOf(t, i)
+	var roles rbacv1.RoleList
+	must.Succeed(t, i.client.List(t.Context(), &roles, client.InNamespace(testenv.System)))
+	for n := range roles.Items {
+		role := &roles.Items[n]
+		testenv.ExpectChanged(t, i.client, role, func() {
+			role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "bridgeprofiles") })
+		})
+	}
+	for _, page := range []string{"/console/profiles", "/console/profiles/team"} {
+		i.await("the page "+page, func() bool {
+			status, shown := at.send(http.MethodGet, page, nil)
+			return status == http.StatusOK && strings.Contains(shown, "The API server does not let the ingress read profiles")
+		})
 	}
 }

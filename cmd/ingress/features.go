@@ -18,8 +18,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/resolve"
-	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
-	"github.com/hostedbridge/hostedbridge/internal/tenant/requests"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/bridgestore"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
+	"github.com/hostedbridge/hostedbridge/internal/users/news"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 )
 
 // newFeature returns a feature, and registers and starts what it needs alone.
@@ -28,11 +30,11 @@ type newFeature func(c *core, o *options) (httpapi.Feature, error)
 // features returns what is served beside users' bridges. What they run is added to
 // the background.
 func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
-	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, programsFeature, catalogFeature}
+	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.newsFeature, l.adminFeature, programsFeature, catalogFeature}
 	if l.server != nil || l.oauth == nil {
 		list = append(list, l.feature)
 	}
-	if o.SCIM.File != "" {
+	if o.SCIMFile != "" {
 		list = append(list, scimFeature)
 	}
 	if l.shared != nil {
@@ -63,7 +65,7 @@ func healthFeature(c *core, _ *options) (httpapi.Feature, error) {
 }
 
 func secretsFeature(c *core, _ *options) (httpapi.Feature, error) {
-	return management.Secrets(&c.identity.secrets), nil
+	return management.Secrets(&c.identity.Secrets), nil
 }
 
 // selfFeature serves what users see and do of their own bridge.
@@ -75,8 +77,8 @@ func (l *logins) selfFeature(c *core, _ *options) (httpapi.Feature, error) {
 func (l *logins) self(c *core) *management.Self {
 	options := management.SelfOptions{
 		Bridge: c.routes.KnownBridge, Reports: c.prober, Last: c.status.LastReport, ListTools: c.bridges.Tools,
-		Keys: kubestore.NewKeys(c.cluster, rand.Reader), Choices: &kubestore.Choices{Client: c.cluster}, Secrets: &c.identity.secrets,
-		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.audit.search(), RecipeText: c.recipeText, Program: c.programOf,
+		Keys: c.keys(), Choices: &bridgestore.Choices{Client: c.cluster}, Secrets: &c.identity.Secrets,
+		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.auditIndex(), Recipe: c.recipe, Program: c.programOf,
 	}
 	if l.server != nil {
 		options.ConnectPage = func(user v1alpha1.UserID, server string) string {
@@ -86,27 +88,27 @@ func (l *logins) self(c *core) *management.Self {
 	return management.NewSelf(options)
 }
 
-// recipeText returns what the catalog says that a recipe is for, empty for one that it does
-// not serve.
-func (c *core) recipeText(recipe string) string {
-	item, served := c.catalog.Current().Get(recipe)
+// keys returns the keys of users' bridges.
+func (c *core) keys() *keys.Keys {
+	return &keys.Keys{Store: keys.NewCluster(c.cluster, rand.Reader), Routes: c.routes, Known: c.routes.KnownBridge}
+}
+
+// recipe returns what the catalog has of a recipe, nil for one that it does not serve.
+func (c *core) recipe(name string) *catalog.Entry {
+	item, served := c.catalog.Current().Get(name)
 	if !served {
-		return ""
+		return nil
 	}
-	return item.Entry.Recipe.Description
+	return &item.Entry
 }
 
 // programOf returns what is known of the package that a server fetches, and without one of that of
 // a recipe; nil for none.
-func (c *core) programOf(recipe string, fetched *v1alpha1.Install) *catalog.Program {
+func (c *core) programOf(r recipe.Recipe, fetched *v1alpha1.Install) *catalog.Program {
 	if fetched != nil {
 		return c.programs.Installed(*fetched)
 	}
-	item, served := c.catalog.Current().Get(recipe)
-	if !served {
-		return nil
-	}
-	return c.programOfRecipe(item.Entry.Recipe)
+	return c.programOfRecipe(r)
 }
 
 // programOfRecipe returns what is known of the package that bridges start for a recipe, nil for
@@ -121,18 +123,28 @@ func (c *core) programOfRecipe(r recipe.Recipe) *catalog.Program {
 }
 
 // requestsOf returns where users' requests are kept.
-func requestsOf(c *core, o *options) *requests.Store {
-	return &requests.Store{Client: c.cluster, Namespace: o.Namespace, Now: time.Now}
+func requestsOf(c *core, o *options) *requests.Cluster {
+	return &requests.Cluster{Client: c.cluster, Namespace: o.Namespace, Now: time.Now}
 }
 
 // requestsOn returns what users ask for, and what administrators answer.
-func requestsOn(c *core, o *options) *management.Requests {
-	return management.NewRequests(requestsOf(c, o), c.routes)
+func requestsOn(c *core, o *options) *requests.Requests {
+	return &requests.Requests{Store: requestsOf(c, o), Bridges: c.routes, Recipes: c.recipe}
 }
 
 // requestsFeature serves what users ask for, and what administrators answer.
 func requestsFeature(c *core, o *options) (httpapi.Feature, error) {
-	return requestsOn(c, o).Feature(), nil
+	return management.Requests(requestsOn(c, o)), nil
+}
+
+// news returns what has changed for users.
+func (l *logins) news(c *core, o *options) *news.News {
+	return &news.News{Bridges: l.self(c), Requests: requestsOn(c, o), Store: &news.Cluster{Client: c.cluster}, Now: time.Now, Log: c.log}
+}
+
+// newsFeature serves what has changed for users.
+func (l *logins) newsFeature(c *core, o *options) (httpapi.Feature, error) {
+	return management.News(l.news(c, o)), nil
 }
 
 // programsFeature serves what administrators see of programs.
@@ -142,11 +154,11 @@ func programsFeature(c *core, _ *options) (httpapi.Feature, error) { return c.pr
 func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
 	var err error
 	// A minute more than they last: clocks differ.
-	if l.sessions, err = kubestore.NewSessions(c.identity.config, o.Namespace, session.Longest+time.Minute, c.log); err != nil {
+	if l.sessions, err = bridgestore.NewSessions(c.cluster.config, o.Namespace, session.Longest+time.Minute, c.log); err != nil {
 		return httpapi.Feature{}, err
 	}
 	parts := l.consoleParts(c, o)
-	parts.Self, parts.Requests = l.self(c), requestsOn(c, o)
+	parts.Self, parts.Requests, parts.News = l.self(c), requestsOn(c, o), l.news(c, o)
 	if l.console, err = o.Console.Open(parts); err != nil {
 		return httpapi.Feature{}, err
 	}
@@ -158,7 +170,7 @@ func (l *logins) consoleFeature(c *core, o *options) (httpapi.Feature, error) {
 
 // consoleParts returns what both consoles stand on.
 func (l *logins) consoleParts(c *core, o *options) userconsole.Parts {
-	parts := userconsole.Parts{Signer: &c.identity.login, Keys: &c.identity.login, Ends: l.sessions, BaseURL: o.Catalog.URL, Server: l.server, Log: c.log}
+	parts := userconsole.Parts{UserKeys: c.keys(), Signer: &c.identity.Login, Keys: &c.identity.Login, Ends: l.sessions, BaseURL: o.Catalog.URL, Server: l.server, Recipe: c.recipe, Log: c.log}
 	if l.oauth != nil {
 		parts.BaseURL, parts.Name = l.oauth.PublicURL, l.oauth.Name
 	}
@@ -167,14 +179,13 @@ func (l *logins) consoleParts(c *core, o *options) userconsole.Parts {
 
 // adminFeature serves administrators.
 func (l *logins) adminFeature(c *core, o *options) (httpapi.Feature, error) {
-	keys := kubestore.NewKeys(c.cluster, rand.Reader)
-	leaving := &kubestore.Leaving{
-		Client: c.cluster, Namespace: o.Namespace, Known: c.routes, Keys: keys, Requests: requestsOf(c, o), Note: c.audit.sink.Write, Now: time.Now, Log: c.log,
+	leaving := &bridgestore.Leaving{
+		Client: c.cluster, Namespace: o.Namespace, Known: c.routes, Keys: keys.NewCluster(c.cluster, rand.Reader), Requests: requestsOf(c, o), Note: c.audit.Sink.Write, Now: time.Now, Log: c.log,
 	}
-	users := &kubestore.UserAccess{Client: c.cluster, Namespace: o.Namespace, Known: c.routes}
+	users := &bridgestore.UserAccess{Client: c.cluster, Namespace: o.Namespace, Known: c.routes}
 	l.administration = management.NewAdministration(management.AdminOptions{
-		Routes: c.routes, Keys: keys, Access: users, Wake: c.status.Wake, Users: users,
-		AuditIndex: c.audit.search(), Inventory: c.inventory,
+		Routes: c.routes, Keys: c.keys(), Access: users, Wake: c.status.Wake, Users: users,
+		AuditIndex: c.auditIndex(), Inventory: c.inventory,
 	})
 	f := l.administration.Feature()
 	f.Run = leaving.Run

@@ -17,7 +17,8 @@ func TestAnInstallationWithoutLoginsSaysWhereKeysAre(t *testing.T) {
 		"Ask an administrator for a key; with one you make others at https://bridges.example.com/keys.": func(*options) {},
 		"Ask ann@example.com for a key.": func(o *options) { o.Console.Enabled, o.Console.Contact = false, "ann@example.com" },
 	} {
-		o := defaults()
+		var o options
+		o.declare()
 		o.Catalog.URL = "https://bridges.example.com"
 		change(&o)
 		f := must.Value((&logins{}).feature(nil, &o))(t)

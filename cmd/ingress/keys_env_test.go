@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -28,10 +28,10 @@ import (
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
 // applyKey mints a key and does what the printed command does.
-func applyKey(t *testing.T, c client.Client, k keyRequest) *userkey.Minted {
+func applyKey(t *testing.T, c client.Client, k keys.Command) *keys.Minted {
 	t.Helper()
 	k.Name = cmp.Or(k.Name, k.User)
-	minted := must.Value(k.mint(rand.Reader, time.Now()))(t)
+	minted := must.Value(k.Mint(rand.Reader, time.Now()))(t)
 	patch := must.Value(json.Marshal(minted.Patch))(t)
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name}}
 	must.Succeed(t, c.Patch(t.Context(), b, client.RawPatch(types.ApplyPatchType, patch), client.FieldOwner(minted.FieldManager)))
@@ -50,7 +50,7 @@ func TestKeysAreAddedOneByOne(t *testing.T) {
 		},
 	}
 	testenv.ExpectApplied(t, c, b)
-	request := keyRequest{User: "alice", Name: "my-bridge", Namespace: namespace, Output: "text"}
+	request := keys.Command{User: "alice", Name: "my-bridge", Namespace: namespace, Output: "text"}
 	first := applyKey(t, c, request)
 	request.Expires = "90d"
 	second := applyKey(t, c, request)

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/bridgestore"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -68,7 +68,7 @@ func (c shell) mint(b *v1alpha1.HostedBridge) (id, command string) {
 	c.t.Helper()
 	var out, problems bytes.Buffer
 	args := []string{"create", "--user=" + string(b.User()), "--name=" + b.Name, "--namespace=" + b.Namespace}
-	if err := runKeys(args, rand.Reader, time.Now(), &out, &problems); err != nil {
+	if err := keys.Create(args, rand.Reader, time.Now(), &out, &problems); err != nil {
 		c.t.Fatalf("%v\n%s", err, problems.String())
 	}
 	key, command, _ := strings.Cut(out.String(), "\n")
@@ -214,7 +214,7 @@ func TestTheCommandOfAKeyTooManySaysSo(t *testing.T) {
 	b := &v1alpha1.HostedBridge{}
 	b.Namespace = testenv.Namespace(t, cl)
 	b.Name = b.Namespace
-	for n := range userkey.MaxKeys {
+	for n := range keys.Max {
 		b.Spec.APIKeys = append(b.Spec.APIKeys, v1alpha1.APIKey{ID: fmt.Sprintf("manifest%04d", n), Hash: "sha256:" + strings.Repeat("0a", 32)})
 	}
 	testenv.ExpectApplied(t, cl, b)
@@ -224,7 +224,7 @@ func TestTheCommandOfAKeyTooManySaysSo(t *testing.T) {
 		t.Errorf("the command ends with %v and prints\n%s", err, out)
 	}
 	testenv.ExpectExists(t, cl, b)
-	if len(b.Spec.APIKeys) != userkey.MaxKeys {
+	if len(b.Spec.APIKeys) != keys.Max {
 		t.Errorf("there are %d keys", len(b.Spec.APIKeys))
 	}
 }
@@ -253,8 +253,8 @@ const invitedIssuer = "https://login.example.com"
 // accept adds the subject that accepts an invitation to the bridge.
 func accept(t *testing.T, c client.Client, b *v1alpha1.HostedBridge) {
 	t.Helper()
-	onboarding := &kubestore.Onboarding{Client: c}
-	of := kubestore.BridgeRef{NamespacedName: client.ObjectKeyFromObject(b), UID: b.UID}
+	onboarding := &bridgestore.Onboarding{Client: c}
+	of := bridgestore.BridgeRef{NamespacedName: client.ObjectKeyFromObject(b), UID: b.UID}
 	if err := onboarding.Bind(t.Context(), of, invitedIssuer, b.Name); err != nil {
 		t.Fatalf("accept an invitation: %v", err)
 	}

@@ -15,20 +15,20 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/spf13/pflag"
 
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/userconsole"
 	"github.com/hostedbridge/hostedbridge/internal/authserver"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/loginstore"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/console/admin"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/identity"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/jwks"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
-	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/bridgestore"
 )
 
 // resourceName is what clients show as the name of what they log in to, where the
@@ -43,10 +43,6 @@ type loginOptions struct {
 	Replicas int
 }
 
-func (o *loginOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.File, "oauth-config", o.File, "YAML file with the accepted issuers of access tokens and the configuration of logins (default: only API keys)")
-}
-
 // logins are what access tokens are checked by, and where they come from. The
 // zero value is an installation of API keys alone.
 type logins struct {
@@ -55,19 +51,17 @@ type logins struct {
 	oauth  *authn.OAuth
 	server *authserver.Server
 	// entries is the store of the own server, and keptIn its kind; nil without such a server.
-	entries *store.Store
+	entries *loginstore.Store
 	keptIn  string
 	// shared is what owners of SharedServers are served with, nil where there can be none.
 	shared *management.SharedOptions
 	// console is the users' console, once its feature is made; nil for none.
 	console *console.Console
 	// sessions are the ends of sessions of both consoles.
-	sessions *kubestore.Sessions
+	sessions *bridgestore.Sessions
 	// These are what administrators see and do, and their console, once it is made.
 	administration *management.Administration
 	administrators *admin.Console
-	// namesGroups is whether anybody names groups, so that the ingress may read profiles.
-	namesGroups bool
 	// run are what runs beside the servers.
 	run []func(context.Context) error
 }
@@ -93,7 +87,7 @@ func (o *loginOptions) read() (*settings.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	if of := found.Server; of != nil && store.Embedded(of.Store) && o.Replicas > 1 {
+	if of := found.Server; of != nil && loginstore.Embedded(of.Store) && o.Replicas > 1 {
 		return nil, fmt.Errorf("--oauth-config %s: server.store is sqlite, a file of one ingress, but --replicas is %d: the other replicas would not know a login; set server.store to postgres:FILE, or --replicas to 1",
 			o.File, o.Replicas)
 	}
@@ -112,7 +106,7 @@ func (o *loginOptions) open(ctx context.Context, c *core, pages *userconsole.Opt
 	}
 	issuers := issuersOf(found)
 	warnOfIssuers(ctx, found.Issuers, c.log)
-	keys, err := jwks.New(keySources(found, &c.identity.login), jwks.Options{Client: clientOf(roots), Clock: clock.System{}, Log: c.log})
+	keys, err := jwks.New(keySources(found, &c.identity.Login), jwks.Options{Client: clientOf(roots), Clock: clock.System{}, Log: c.log})
 	if err != nil {
 		return nil, fmt.Errorf("--oauth-config: %w", err)
 	}
@@ -128,11 +122,10 @@ func (o *loginOptions) open(ctx context.Context, c *core, pages *userconsole.Opt
 			PublicURL: found.PublicURL, Name: resourceName, Scopes: scopesOf(found, verifier),
 			TrustedNamespaces: found.Trusted(), Tokens: verifier,
 		},
-		run:         []func(context.Context) error{keys.Run},
-		namesGroups: found.NamesGroups(),
+		run: []func(context.Context) error{keys.Run},
 	}
 	if found.IssuersNameGroups() {
-		recorder := kubestore.NewGroupRecorder(verifier, personsOf(c), c.log)
+		recorder := bridgestore.NewGroupRecorder(verifier, personsOf(c), c.log)
 		l.oauth.Tokens = recorder
 		l.run = append(l.run, recorder.Run)
 	}
@@ -186,7 +179,7 @@ func issuersOf(found *settings.Settings) []oauth.Issuer {
 
 // keySources returns where the keys of the issuers are. Those of our own are at
 // the keybroker.
-func keySources(found *settings.Settings, own *signingKeys) []jwks.Source {
+func keySources(found *settings.Settings, own *identity.SigningKeys) []jwks.Source {
 	var sources []jwks.Source
 	if found.Server != nil {
 		sources = append(sources, jwks.Source{Issuer: found.PublicURL, Fetch: own.Keys})

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/identity"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -62,13 +63,13 @@ server:
 	if diff := cmp.Diff(want, issuersOf(found)); diff != "" {
 		t.Errorf("issuers (-want +got):\n%s", diff)
 	}
-	sources := keySources(found, &signingKeys{})
+	sources := keySources(found, &identity.SigningKeys{})
 	if len(sources) != 2 || sources[0].Issuer != found.PublicURL || sources[0].Fetch == nil || sources[1].URL != "https://login.example.com/keys" || sources[1].Fetch != nil {
 		t.Errorf("sources of keys: %+v", sources)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := sources[0].Fetch(ended); !errors.Is(err, errNoKeybroker) {
+	if _, err := sources[0].Fetch(ended); !errors.Is(err, identity.ErrNoKeybroker) {
 		t.Errorf("before the keybroker is known: %v", err)
 	}
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/loginstore"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/provider"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
-	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/bridgestore"
 )
 
 // ownServer is what the installation's own authorization server is made of.
@@ -35,14 +35,14 @@ type ownServer struct {
 
 // open adds the server to l.
 func (o *ownServer) open(ctx context.Context, l *logins) error {
-	of, keys := o.found.Server, &o.core.identity.login
-	entries, err := store.Open(ctx, of.Store, store.Options{Metrics: o.core.metrics, Log: o.core.log})
+	of, keys := o.found.Server, &o.core.identity.Login
+	entries, err := loginstore.Open(ctx, of.Store, loginstore.Options{Metrics: o.core.metrics, Log: o.core.log})
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
 	l.run = append(l.run, entries.Run)
 	l.entries, l.keptIn = entries, "PostgreSQL"
-	if store.Embedded(of.Store) {
+	if loginstore.Embedded(of.Store) {
 		l.keptIn = "SQLite"
 	}
 	documents, err := documentsOf(of.Documents, o.roots)
@@ -92,36 +92,36 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	l.oauth.Name, l.server = of.Name, server
 	if shared != nil {
 		l.shared = &management.SharedOptions{
-			PublicURL: o.found.PublicURL, Tokens: l.oauth.Tokens, Routes: o.core.routes, UID: shared.UID, Secrets: &o.core.identity.secrets,
+			PublicURL: o.found.PublicURL, Tokens: l.oauth.Tokens, Routes: o.core.routes, UID: shared.UID, Secrets: &o.core.identity.Secrets,
 		}
 	}
 	return nil
 }
 
 // usersOf returns the directory of users, which makes a bridge at a first login.
-func usersOf(found *settings.Settings, c *core) *kubestore.Directory {
+func usersOf(found *settings.Settings, c *core) *bridgestore.Directory {
 	o := &found.Server.Onboarding
-	acts := &kubestore.Onboarding{Client: c.cluster}
+	acts := &bridgestore.Onboarding{Client: c.cluster}
 	if o.Mode == settings.Auto {
 		acts.Namespace = o.Namespace
 	}
-	return &kubestore.Directory{
+	return &bridgestore.Directory{
 		Routes: c.routes, Onboarding: acts, Mode: o.Mode, Trusted: found.Trusted(),
 		Persons: personsOf(c),
 	}
 }
 
 // sharedOf returns what finds the SharedServers of owners, nil where no provider names groups.
-func sharedOf(of *settings.Server, c *core) *kubestore.SharedServers {
+func sharedOf(of *settings.Server, c *core) *bridgestore.SharedServers {
 	if !slices.ContainsFunc(of.Providers, func(p settings.Provider) bool { return p.Groups.Claim != "" }) {
 		return nil
 	}
-	return &kubestore.SharedServers{Client: c.cluster, Namespace: c.identity.options.Namespace}
+	return &bridgestore.SharedServers{Client: c.cluster, Namespace: c.cluster.namespace}
 }
 
 // personsOf returns what records the groups of people.
-func personsOf(c *core) *kubestore.Persons {
-	return &kubestore.Persons{Client: c.cluster, Namespace: c.identity.options.Namespace, Log: c.log}
+func personsOf(c *core) *bridgestore.Persons {
+	return &bridgestore.Persons{Client: c.cluster, Namespace: c.cluster.namespace, Log: c.log}
 }
 
 func accountOriginsOf(list []settings.AccountOrigins) []authserver.AccountOrigins {
@@ -188,6 +188,6 @@ func providerOf(kind string, c provider.Config) (flow.Provider, error) {
 }
 
 // newConnections returns what connects the accounts of users' servers.
-func newConnections(c *core) *kubestore.Connections {
-	return &kubestore.Connections{Routes: c.routes, Bridges: c.cluster, Secrets: &c.identity.secrets, Wake: c.status.Wake}
+func newConnections(c *core) *bridgestore.Connections {
+	return &bridgestore.Connections{Routes: c.routes, Bridges: c.cluster, Secrets: &c.identity.Secrets, Wake: c.status.Wake}
 }

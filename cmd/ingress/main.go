@@ -21,11 +21,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hostedbridge/hostedbridge/cmd/ingress/auditcheck"
-	"github.com/hostedbridge/hostedbridge/cmd/ingress/bundle"
-	"github.com/hostedbridge/hostedbridge/cmd/ingress/check"
-	"github.com/hostedbridge/hostedbridge/cmd/ingress/scimtoken"
-	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
+	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
+	"github.com/hostedbridge/hostedbridge/internal/bundle/bundlejob"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/servicecheck"
+	"github.com/hostedbridge/hostedbridge/internal/scim/scimapi"
+	"github.com/hostedbridge/hostedbridge/internal/sharedstore"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
@@ -53,17 +54,17 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if len(args) > 0 {
 		switch args[0] {
 		case "keys":
-			return runKeys(args[1:], rand.Reader, time.Now(), stdout, stderr)
+			return keys.Create(args[1:], rand.Reader, time.Now(), stdout, stderr)
 		case "audit":
-			return auditcheck.Run(args[1:], os.Stdin, stdout, stderr)
+			return sink.RunCheck(args[1:], os.Stdin, stdout, stderr)
 		case "check":
-			return check.Run(ctx, args[1:], stdout, stderr)
+			return servicecheck.Run(ctx, args[1:], stdout, stderr)
 		case "scim":
-			return scimtoken.Run(args[1:], rand.Reader, stdout, stderr)
+			return scimapi.RunToken(args[1:], rand.Reader, stdout, stderr)
 		case "bundle":
-			return bundle.Run(ctx, args[1:], stderr)
+			return bundlejob.Run(ctx, args[1:], stderr)
 		case "store":
-			return store.Run(ctx, args[1:], stderr)
+			return sharedstore.Run(ctx, args[1:], stderr)
 		}
 	}
 	o, err := parseOptions(args, stderr)

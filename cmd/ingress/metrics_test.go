@@ -4,8 +4,6 @@
 package main
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"log/slog"
 	"testing"
@@ -14,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
-	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
+	"github.com/hostedbridge/hostedbridge/internal/route/snapshot"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -22,12 +20,10 @@ import (
 
 func TestMetricsAreDocumented(t *testing.T) {
 	watcher := must.Value(watch.New(&rest.Config{Host: "127.0.0.1:1"}, nil, "hosted-bridge-system", bundling.Package, slog.New(slog.DiscardHandler)))(t)
-	public := &certificate{}
-	public.current.Store(&loaded{pair: tls.Certificate{Leaf: &x509.Certificate{NotAfter: time.Unix(1, 0)}}})
 	reg := metricstest.New()
 	must.Succeed(t, errors.Join(
-		registerOutages(reg, watcher, &disk.Directory{}), public.register(reg),
-		registerExpiry(reg, func() time.Time { return time.Time{} }),
+		registerOutages(reg, watcher, &snapshot.Directory{}),
+		registerExpiry(reg, func() time.Time { return time.Time{} }), (&backups{}).register(reg),
 	))
 	metricstest.Documented(t, "ingress's certificates and routes", reg.Metrics())
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -30,7 +31,7 @@ func TestFromCreationToACallInNamespacedMode(t *testing.T) {
 	// It was there first, and has the user id of the one that is looked after.
 	other := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Elsewhere, Name: "alice"}}
 	testenv.ExpectApplied(t, c, other, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-sessions"}})
-	foreign := applyKey(t, c, keyRequest{User: "alice", Name: "alice", Namespace: testenv.Elsewhere, Output: "text"}).Key
+	foreign := applyKey(t, c, keys.Command{User: "alice", Name: "alice", Namespace: testenv.Elsewhere, Output: "text"}).Key
 
 	i := startAt(t, c, kubeconfig, l.Addr().(*net.TCPAddr).Port, "--namespace="+testenv.System, "--watch-namespaces="+testenv.Tenants+","+testenv.Trials)
 	i.namespace = testenv.System
@@ -38,7 +39,7 @@ func TestFromCreationToACallInNamespacedMode(t *testing.T) {
 	i.await("readiness", i.ready)
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Trials, Name: "alice"}}
 	testenv.ExpectApplied(t, c, b)
-	key := applyKey(t, c, keyRequest{User: "alice", Name: "alice", Namespace: testenv.Trials, Output: "text"}).Key
+	key := applyKey(t, c, keys.Command{User: "alice", Name: "alice", Namespace: testenv.Trials, Output: "text"}).Key
 	i.await("the key", func() bool { status, _ := i.call("GET", "/u/alice/health", key); return status == 200 })
 	i.serveBridge(l, b)
 	i.addPod(b, "127.0.0.1")
@@ -81,8 +82,8 @@ func TestOtherNamespacesAreServedWhereOneIsGone(t *testing.T) {
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Tenants, Name: "alice"}}
 	late := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Trials, Name: "bob"}}
 	testenv.ExpectApplied(t, c, b, late)
-	key := applyKey(t, c, keyRequest{User: "alice", Name: "alice", Namespace: testenv.Tenants, Output: "text"}).Key
-	lateKey := applyKey(t, c, keyRequest{User: "bob", Name: "bob", Namespace: testenv.Trials, Output: "text"}).Key
+	key := applyKey(t, c, keys.Command{User: "alice", Name: "alice", Namespace: testenv.Tenants, Output: "text"}).Key
+	lateKey := applyKey(t, c, keys.Command{User: "bob", Name: "bob", Namespace: testenv.Trials, Output: "text"}).Key
 
 	i := startAt(t, c, kubeconfig, l.Addr().(*net.TCPAddr).Port, "--namespace="+testenv.System, "--watch-namespaces="+testenv.Tenants+","+testenv.Trials)
 	i.namespace = testenv.System

@@ -24,9 +24,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/scim/scimapi"
+	"github.com/hostedbridge/hostedbridge/internal/users/news"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -67,7 +68,7 @@ func allRoutes(t *testing.T) []httpapi.Route {
 	routes := ingress.OwnRoutes()
 	for _, f := range []httpapi.Feature{
 		management.Health(nil, nil), management.Secrets(nil), management.NewSelf(management.SelfOptions{}).Feature(),
-		management.Admin(management.AdminOptions{}), management.NewRequests(nil, nil).Feature(), programsapi.New(programsapi.Options{}).Feature(), catalog.Feature(), logins.Feature(), scimapi.Feature(scimapi.Options{}), management.Shared(management.SharedOptions{}),
+		management.Admin(management.AdminOptions{}), management.Requests(&requests.Requests{}), management.News(&news.News{}), management.NewPrograms(management.ProgramOptions{}).Feature(), catalog.Feature(), logins.Feature(), scimapi.Feature(scimapi.Options{}), management.Shared(management.SharedOptions{}),
 	} {
 		routes = append(routes, f.Routes...)
 	}
@@ -111,7 +112,7 @@ func TestTheFeaturesAreAllThatIsServed(t *testing.T) {
 		opened = append(opened, string(found[1])+string(found[2]))
 	}
 	want := []string{
-		"healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.adminFeature, programsFeature, catalogFeature",
+		"healthFeature, secretsFeature, l.selfFeature, requestsFeature, l.newsFeature, l.adminFeature, programsFeature, catalogFeature",
 		"l.feature",
 		"scimFeature",
 		"func(*core, *options) (httpapi.Feature, error) { return management.Shared(*l.shared), nil }",

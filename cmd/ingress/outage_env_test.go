@@ -23,7 +23,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
+	"github.com/hostedbridge/hostedbridge/internal/route/snapshot"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -40,7 +41,7 @@ func (i *installation) addTenant(name string) tenant {
 	i.t.Helper()
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: name}}
 	testenv.ExpectApplied(i.t, i.client, b)
-	key := applyKey(i.t, i.client, keyRequest{User: name, Name: name, Namespace: i.namespace, Output: "text"}).Key
+	key := applyKey(i.t, i.client, keys.Command{User: name, Name: name, Namespace: i.namespace, Output: "text"}).Key
 	return tenant{b, b.User(), key}
 }
 
@@ -98,8 +99,8 @@ func (i *installation) awaitKept(of tenant) {
 	i.t.Helper()
 	o := i.options.Snapshot
 	i.await("a snapshot", func() bool {
-		d := must.Value(disk.Open(o.Dir, o.KeyFile, i.namespace))(i.t)
-		table, err := d.Routes(time.Now(), o.MaxAge)
+		d := must.Value(snapshot.OpenDirectory(o.Dir, o.KeyFile, i.namespace))(i.t)
+		table, err := d.Routes(time.Now(), snapshotMaxAge)
 		if err != nil {
 			return false
 		}

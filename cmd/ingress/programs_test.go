@@ -16,9 +16,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
-	"github.com/hostedbridge/hostedbridge/internal/bundle/bundleclient"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/programs"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -31,7 +30,7 @@ func TestABundleThatTheStoreLostIsToldFromAStoreThatIsAway(t *testing.T) {
 		defer server.Close()
 		trusts := server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 		trusts.ServerName = "example.com" // One of the names in the server's certificate.
-		store := must.Value(bundleclient.New(server.URL, func() *tls.Config { return trusts }))(t)
+		store := must.Value(bundle.NewClient(server.URL, func() *tls.Config { return trusts }))(t)
 		defer store.Close()
 		_, err := recordsOf(store)(t.Context(), bundle.Digest("sha256:"+strings.Repeat("ab", 32)))
 		if err == nil || errors.Is(err, programs.ErrGone) != lost {
@@ -45,7 +44,7 @@ func TestARecipesPackageIsTheOneThatBridgesStart(t *testing.T) {
 	made := v1alpha1.ProgramBundle{Spec: v1alpha1.ProgramBundleSpec{Install: v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "@acme/notes", Version: "1.2.3"}}}
 	made.Status.Digest = "sha256:" + strings.Repeat("ab", 32)
 	made.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonReady, LastTransitionTime: metav1.Now()}}
-	c := core{programs: programsapi.New(programsapi.Options{List: func(context.Context) ([]v1alpha1.ProgramBundle, error) { return []v1alpha1.ProgramBundle{made}, nil }})}
+	c := core{programs: management.NewPrograms(management.ProgramOptions{List: func(context.Context) ([]v1alpha1.ProgramBundle, error) { return []v1alpha1.ProgramBundle{made}, nil }})}
 	program := func(args ...string) recipe.Recipe {
 		return recipe.Recipe{
 			SchemaVersion: 2, ID: "notes", Name: "Notes", Description: "Keeps notes.", Repository: "https://example.com/notes",

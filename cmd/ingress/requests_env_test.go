@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -41,11 +41,11 @@ func (i *installation) offering(servers ...string) *v1alpha1.HostedBridge {
 func (i *installation) version(b *v1alpha1.HostedBridge, server string) (version string) {
 	i.t.Helper()
 	i.await("the request in the list of administrators", func() bool {
-		var list struct{ Requests []selfservice.UserRequest }
+		var list struct{ Requests []requests.UserRequest }
 		if i.admin("GET", "requests", "", &list) != http.StatusOK {
 			return false
 		}
-		at := slices.IndexFunc(list.Requests, func(q selfservice.UserRequest) bool { return q.User == b.User() && q.Server == server })
+		at := slices.IndexFunc(list.Requests, func(q requests.UserRequest) bool { return q.User == b.User() && q.Server == server })
 		if at >= 0 {
 			version = list.Requests[at].Version
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
@@ -39,18 +40,18 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	}
 	defer c.bridges.Close()
 	var stopTraces func()
-	if c.tracer, stopTraces, err = startTraces(ctx, o.OTLPEndpoint, log); err != nil {
+	if c.tracer, stopTraces, err = startTraces(ctx, log); err != nil {
 		return err
 	}
 	defer stopTraces()
-	if c.audit, err = openTrail(&o, c, c.auditRetention, stdout); err != nil {
+	if c.audit, err = o.Audit.Open(c.auditRetention, c.identity.StoreTLS, stdout, log); err != nil {
 		return err
 	}
 	service, err := newService(ctx, &o, c)
 	if err != nil {
-		return errors.Join(err, c.audit.sink.Close())
+		return errors.Join(err, c.audit.Sink.Close())
 	}
-	endTrail := c.audit.run(ctx)
+	endTrail := c.audit.Run(ctx)
 	err = c.serve(ctx, service)
 	return errors.Join(err, endTrail())
 }
@@ -58,12 +59,12 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 // newService listens last, so that no client connects to a process that then
 // ends over its configuration.
 func newService(ctx context.Context, o *options, c *core) (*graceful.Service, error) {
-	if err := c.audit.register(c.metrics); err != nil {
+	if err := c.audit.Register(c.metrics); err != nil {
 		return nil, err
 	}
 	readiness := &graceful.Readiness{Check: func() bool {
 		tried, _ := c.quotas.store.Shared()
-		return tried && c.routes.Current() != nil && c.identity.ready()
+		return tried && c.routes.Current() != nil && c.identity.Ready()
 	}}
 	if err := telemetry.Register(c.metrics, readiness.Gauge("ingress")); err != nil {
 		return nil, err
@@ -95,23 +96,23 @@ func newServer(ctx context.Context, o *options, c *core) (*ingress.Server, error
 		return nil, err
 	}
 	return ingress.New(o.Ingress, ingress.Deps{ //nolint:contextcheck // What it logs later is of no request.
-		Routes: c.routes, Bridges: c.bridges, Activity: c.status, Audit: c.audit.sink, Hasher: c.audit.hasher, Kept: kept,
+		Routes: c.routes, Bridges: c.bridges, Activity: c.status, Audit: c.audit.Sink, Hasher: c.audit.Hasher, Kept: kept,
 		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers,
-		AdminKey: newAdminKey(o.AdminKeyFile, c.log).get, Features: served, OAuth: l.oauth,
+		AdminKey: authn.NewAdminKey(o.AdminKeyFile, c.log).Get, Features: served, OAuth: l.oauth,
 		Metrics: c.metrics, Log: c.log, Tracer: c.tracer,
 	})
 }
 
 // listen adds to service the public server and where both listen.
 func (c *core) listen(ctx context.Context, o *options, surface *ingress.Server, service *graceful.Service) (*graceful.Service, error) {
-	certificate, err := o.TLS.open(c.log)
+	certificate, err := o.TLS.Open(c.log)
 	if err != nil {
 		return nil, err
 	}
-	if err := certificate.register(c.metrics); err != nil {
+	if err := certificate.Register(c.metrics); err != nil {
 		return nil, err
 	}
-	c.background = append(c.background, certificate.run)
+	c.background = append(c.background, certificate.Run)
 	var listener net.ListenConfig
 	public, err := listener.Listen(ctx, "tcp", o.Listen)
 	if err != nil {
@@ -125,7 +126,7 @@ func (c *core) listen(ctx context.Context, o *options, surface *ingress.Server, 
 	service.Probes.Listener = probes
 	public = limits.NewListener(public, o.Ingress.TrustedProxies)
 	server := surface.HTTPServer()
-	service.Public = []graceful.Endpoint{{Server: server, Listener: certificate.protect(server, public), OnDrain: surface.Drain, Wait: surface.Wait}}
+	service.Public = []graceful.Endpoint{{Server: server, Listener: certificate.Protect(server, public), OnDrain: surface.Drain, Wait: surface.Wait}}
 	return service, nil
 }
 

@@ -27,9 +27,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -184,7 +185,7 @@ func (i *installation) keybroker() string {
 
 // serveKeybroker answers what is asked beside certificates.
 func (i *installation) serveKeybroker(w http.ResponseWriter, r *http.Request) {
-	keys := signing.Of(i.authority, 1)
+	keys := oauth.NewSigningKeys(i.authority, 1)
 	switch r.URL.Path {
 	case "/v1/login/keys":
 		set, err := keys.Public(time.Now())
@@ -207,8 +208,8 @@ func (i *installation) serveKeybroker(w http.ResponseWriter, r *http.Request) {
 // publishCA does what the keybroker does at its start.
 func (i *installation) publishCA() {
 	testenv.ExpectApplied(i.t, i.client, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: caName},
-		Data:       map[string]string{caKey: string(i.authority.CertificatePEM())},
+		ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "hosted-bridge-ca"},
+		Data:       map[string]string{"ca.crt": string(i.authority.CertificatePEM())},
 	})
 }
 
@@ -274,7 +275,7 @@ func TestFromAnEmptyInstallationToACall(t *testing.T) {
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.namespace}}
 	testenv.ExpectApplied(t, i.client, b)
 	user := string(b.User())
-	key := applyKey(t, i.client, keyRequest{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"}).Key
+	key := applyKey(t, i.client, keys.Command{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"}).Key
 	i.await("the key", func() bool { status, _ := i.call("GET", "/u/"+user+"/health", key); return status == 200 })
 	if _, body := i.call("GET", "/u/"+user+"/health", key); body != `{"status":"starting","tools":0,"servers":{}}` {
 		t.Errorf("health without a pod = %s", body)

@@ -8,31 +8,19 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/scim"
 	"github.com/hostedbridge/hostedbridge/internal/scim/scimapi"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/directory"
 )
 
-// scimOptions say which directories may send people and groups.
-type scimOptions struct {
-	// File lists them; empty for none.
-	File string
-}
-
-func (o *scimOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.File, "scim-config", o.File, "YAML file with the directories that may send people and groups by SCIM 2.0, at /scim/v2 (default: none)")
-}
-
 // scimFeature serves SCIM to the directories.
 func scimFeature(c *core, o *options) (httpapi.Feature, error) {
-	list, err := readConfig("--scim-config", o.SCIM.File, scim.ParseDirectories)
+	list, err := readConfig("--scim-config", o.SCIMFile, scim.ParseDirectories)
 	if err != nil {
 		return httpapi.Feature{}, err
 	}
-	store, err := directory.New(c.identity.config, o.Namespace, c.routes, c.log)
+	store, err := directory.New(c.cluster.config, o.Namespace, c.routes, c.log)
 	if err != nil {
 		return httpapi.Feature{}, fmt.Errorf("scim: %w", err)
 	}

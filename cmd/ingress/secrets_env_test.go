@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -96,7 +97,7 @@ func TestSecretsGoToTheKeybrokerAndTheirChangeToTheBridge(t *testing.T) {
 	}
 	testenv.ExpectApplied(t, i.client, b)
 	user := string(b.User())
-	key := applyKey(t, i.client, keyRequest{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"}).Key
+	key := applyKey(t, i.client, keys.Command{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"}).Key
 	secret := "/u/" + user + "/secrets/TOKEN"
 	i.await("the key", func() bool { status, _ := i.call("GET", "/u/"+user+"/health", key); return status == 200 })
 	if status, body := i.call("GET", secret, key); status != 503 || !strings.Contains(body, `"secrets_unavailable"`) {

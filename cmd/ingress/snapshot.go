@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/spf13/pflag"
 
 	"github.com/hostedbridge/hostedbridge/internal/route/snapshot"
-	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
+	"github.com/hostedbridge/hostedbridge/internal/setting"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -24,36 +23,33 @@ import (
 // this process was down never opens anything.
 const restoreAfter = time.Second
 
+// snapshotMaxAge is how long ago the API server may have confirmed a snapshot's routes. The
+// kept certificate lives six hours; a day leaves it the last word.
+const snapshotMaxAge = 24 * time.Hour
+
 // snapshotOptions say where what survives a restart is kept, if anywhere.
 type snapshotOptions struct {
 	Dir     string
 	KeyFile string
-	MaxAge  time.Duration
 }
 
-func (o *snapshotOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Dir, "snapshot-dir", o.Dir, "directory, on a volume of only this pod, for the snapshot with which it restarts while the API server is unavailable (default: no snapshot)")
-	fs.StringVar(&o.KeyFile, "snapshot-key-file", o.KeyFile, "file with the key that signs it: 32 bytes in base64")
-	fs.DurationVar(&o.MaxAge, "snapshot-max-age", o.MaxAge, "maximum age of the routes in a snapshot, since the API server last confirmed them")
-}
-
-func (o *snapshotOptions) validate() error {
-	var errs []error
-	if o.Dir != "" && o.KeyFile == "" {
-		errs = append(errs, errors.New("--snapshot-key-file must be set with --snapshot-dir"))
-	}
-	if o.MaxAge <= 0 {
-		errs = append(errs, errors.New("--snapshot-max-age must be longer than 0"))
-	}
-	return errors.Join(errs...)
+func (o *snapshotOptions) declare(s *setting.Set) {
+	s.String(&o.Dir, "snapshot-dir", "", "directory, on a volume of only this pod, for the snapshot with which it restarts while the API server is unavailable (default: no snapshot)")
+	s.String(&o.KeyFile, "snapshot-key-file", "", "file with the key that signs it: 32 bytes in base64")
+	s.Check(func() error {
+		if o.Dir != "" && o.KeyFile == "" {
+			return errors.New("--snapshot-key-file: the value is empty; give it with --snapshot-dir, whose files it signs")
+		}
+		return nil
+	})
 }
 
 // open returns the directory, nil where nothing is kept.
-func (o *snapshotOptions) open(ctx context.Context, installation string, log *slog.Logger) (*disk.Directory, error) {
+func (o *snapshotOptions) open(ctx context.Context, installation string, log *slog.Logger) (*snapshot.Directory, error) {
 	if o.Dir == "" {
 		return nil, nil
 	}
-	d, err := disk.Open(o.Dir, o.KeyFile, installation)
+	d, err := snapshot.OpenDirectory(o.Dir, o.KeyFile, installation)
 	if errors.Is(err, fs.ErrNotExist) {
 		// An installation without the key is to serve nevertheless.
 		log.WarnContext(ctx, "nothing is kept for a restart while the API server is away", "error", err)
@@ -66,23 +62,23 @@ func (o *snapshotOptions) open(ctx context.Context, installation string, log *sl
 type snapshots struct {
 	watcher *watch.Watcher
 	kept    snapshot.Table
-	keeper  *disk.Keeper
+	keeper  *snapshot.Keeper
 	log     *slog.Logger
 }
 
 // newSnapshots reads what an earlier process has left in d, which may be nil.
-func newSnapshots(d *disk.Directory, maxAge time.Duration, watcher *watch.Watcher, log *slog.Logger) *snapshots {
+func newSnapshots(d *snapshot.Directory, watcher *watch.Watcher, log *slog.Logger) *snapshots {
 	s := &snapshots{watcher: watcher, log: log}
 	if d == nil {
 		return s
 	}
-	kept, err := d.Routes(time.Now(), maxAge)
+	kept, err := d.Routes(time.Now(), snapshotMaxAge)
 	if err == nil {
 		s.kept = kept
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		log.Warn("the kept routes are not used", "error", err)
 	}
-	s.keeper = disk.NewKeeper(d, watcher, s.kept, log)
+	s.keeper = snapshot.NewKeeper(d, watcher, s.kept, log)
 	return s
 }
 
@@ -137,7 +133,7 @@ func registerExpiry(metrics prometheus.Registerer, expiry func() time.Time) erro
 
 // registerOutages registers what tells how old routes are, and whether they are
 // kept in d, which may be nil.
-func registerOutages(metrics prometheus.Registerer, watcher *watch.Watcher, d *disk.Directory) error {
+func registerOutages(metrics prometheus.Registerer, watcher *watch.Watcher, d *snapshot.Directory) error {
 	collectors := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hostedbridge_ingress_routes_age_seconds",
 		Help: "Time since the API server last vouched for the routes and keys in use; about 0 while it tells of changes.",
@@ -146,7 +142,7 @@ func registerOutages(metrics prometheus.Registerer, watcher *watch.Watcher, d *d
 		return telemetry.Register(metrics, collectors...)
 	}
 	for _, kind := range []snapshot.Kind{snapshot.Routes, snapshot.Credentials} {
-		write := func(result string, count func(disk.Writes) int) prometheus.Collector {
+		write := func(result string, count func(snapshot.Writes) int) prometheus.Collector {
 			return prometheus.NewCounterFunc(prometheus.CounterOpts{
 				Name:        "hostedbridge_ingress_snapshot_writes_total",
 				Help:        "Writes of what a restart needs while the API server is away, by kind (routes, credentials) and result (done, failed).",
@@ -154,8 +150,8 @@ func registerOutages(metrics prometheus.Registerer, watcher *watch.Watcher, d *d
 			}, func() float64 { return float64(count(d.Writes(kind))) })
 		}
 		collectors = append(collectors,
-			write("done", func(w disk.Writes) int { return w.Done }),
-			write("failed", func(w disk.Writes) int { return w.Failed }))
+			write("done", func(w snapshot.Writes) int { return w.Done }),
+			write("failed", func(w snapshot.Writes) int { return w.Failed }))
 	}
 	return telemetry.Register(metrics, collectors...)
 }

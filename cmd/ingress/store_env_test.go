@@ -18,7 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
+	"github.com/hostedbridge/hostedbridge/internal/sharedstore"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -50,7 +51,7 @@ func TestTwoIngressesShareAStore(t *testing.T) {
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: first.namespace}, Spec: v1alpha1.HostedBridgeSpec{Tier: "six"}}
 	testenv.ExpectApplied(t, first.client, b)
 	user := string(b.User())
-	key := applyKey(t, first.client, keyRequest{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"}).Key
+	key := applyKey(t, first.client, keys.Command{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"}).Key
 	first.serveBridge(bridges, b)
 	first.addPod(b, "127.0.0.1")
 
@@ -108,7 +109,7 @@ func startStore(t *testing.T, i *installation, address, dir string) (stop func()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended, log := make(chan error, 1), &logtest.Log{}
 	go func() {
-		ended <- store.Run(ctx, []string{
+		ended <- sharedstore.Run(ctx, []string{
 			"--listen=" + address, "--probe-listen=127.0.0.1:0", "--namespace=" + i.namespace, "--directory=" + dir,
 			"--keybroker-url=" + i.options.KeybrokerURL, "--token-file=" + filepath.Join(dir, "store-token"),
 		}, log)

@@ -18,15 +18,15 @@ func TestTheIngressesFlagsOfTheStore(t *testing.T) {
 			t.Errorf("%s: %v", arg, err)
 		}
 	}
-	for url, want := range map[string]string{"https://store:8443": "", "http://store": "--answers-url must be"} {
+	for url, want := range map[string]string{"https://store:8443": "", "http://store": "--answers-url: the value is not an absolute URL with https"} {
 		if _, err := parseOptions([]string{"--answers-url=" + url, "--snapshot-key-file=key"}, io.Discard); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("answers at %s: %v", url, err)
 		}
 	}
-	if _, err := parseOptions([]string{"--answers-url=https://store:8443"}, io.Discard); err == nil || !strings.Contains(err.Error(), "--snapshot-key-file must be set") {
+	if _, err := parseOptions([]string{"--answers-url=https://store:8443"}, io.Discard); err == nil || !strings.Contains(err.Error(), "--snapshot-key-file, which is empty") {
 		t.Errorf("answers without a key: %v", err)
 	}
-	if _, err := parseOptions([]string{"--quota-store-url=https://store", "--quota-redis-url=redis://redis"}, io.Discard); err == nil || !strings.Contains(err.Error(), "exclude each other") {
+	if _, err := parseOptions([]string{"--quota-store-url=https://store", "--quota-redis-url=redis://redis"}, io.Discard); err == nil || !strings.Contains(err.Error(), "give one of them") {
 		t.Errorf("two stores of counts: %v", err)
 	}
 }

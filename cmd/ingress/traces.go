@@ -19,16 +19,11 @@ import (
 // lastSpans is how long the end of the process waits for the collector of spans.
 const lastSpans = 3 * time.Second
 
-// startTraces returns the tracer of requests, nil where neither endpoint nor
-// the environment names a collector, and what sends the last spans.
-func startTraces(ctx context.Context, endpoint string, log *slog.Logger) (trace.Tracer, func(), error) {
+// startTraces returns the tracer of requests, nil where the environment
+// names no collector, and what sends the last spans.
+func startTraces(ctx context.Context, log *slog.Logger) (trace.Tracer, func(), error) {
 	source := otlp.Source{Service: "hosted-bridge-ingress", Version: version.String(), Package: "github.com/hostedbridge/hostedbridge/internal/ingress"}
-	tracer, shutdown, err := otlp.Start(ctx, source, func(name string) string {
-		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" && endpoint != "" {
-			return endpoint
-		}
-		return os.Getenv(name)
-	})
+	tracer, shutdown, err := otlp.Start(ctx, source, os.Getenv)
 	if err != nil || shutdown == nil {
 		return nil, func() {}, err
 	}

@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	use "github.com/hostedbridge/hostedbridge/internal/catalog/usage"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 )
 
@@ -29,14 +29,14 @@ func (c *core) inventory(ctx context.Context) (use.Inventory, error) {
 // popularity returns what tells the catalog how popular its recipes are.
 func (c *core) popularity() *use.Counter {
 	sources := use.Sources{Bridges: c.awaitBridges, Set: c.catalog.SetPopularity, Clock: clock.System{}, Log: c.log}
-	if c.audit.index != nil {
-		sources.Uses = c.audit.index.Uses
+	if c.audit.Index != nil {
+		sources.Uses = c.audit.Index.Uses
 	}
 	return use.NewCounter(sources)
 }
 
 // awaitBridges returns all bridges, once they are known.
-func (c *core) awaitBridges(ctx context.Context) ([]*v1alpha1.HostedBridge, error) {
+func (c *core) awaitBridges(ctx context.Context) ([]*effective.Bridge, error) {
 	for {
 		changed := c.routes.Changed()
 		bridges, err := c.routes.Bridges(ctx)

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
+	"github.com/hostedbridge/hostedbridge/internal/audit/trail"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
@@ -85,11 +86,10 @@ func TestAnalyticsOfTheAdminSurface(t *testing.T) {
 // now.
 func indexOfCalls(t *testing.T, b *v1alpha1.HostedBridge, calls int) *index.Index {
 	t.Helper()
-	o := options{AuditIndex: "sqlite:" + filepath.Join(t.TempDir(), "index")}
-	x, err := o.openIndex(func(string) time.Duration { return time.Hour }, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := filepath.Join(t.TempDir(), "index")
+	x := index.New(index.Later(func() (*index.Store, error) { return index.OpenSQLite(path) }), index.Config{
+		Keep: func(string) time.Duration { return time.Hour }, Log: slog.New(slog.DiscardHandler),
+	})
 	head := audit.NewChain("w")
 	for range calls {
 		r := audit.Record{Prev: head.Hash, Entry: audit.Entry{
@@ -115,7 +115,7 @@ func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
 	b := namingBridge(t, testenv.Namespace(t, testenv.Client(t)))
-	p := core{log: log, audit: &trail{index: indexOfCalls(t, b, 3)}}
+	p := core{log: log, audit: &trail.Trail{Index: indexOfCalls(t, b, 3)}}
 	var err error
 	if p.routes, err = watch.New(testenv.Config(), nil, "hosted-bridge-system", bundling.Package, log); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/installation"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -46,7 +48,7 @@ type administered struct {
 	namespace  string // Of its users.
 	kubeconfig string
 	ring       string // A folder, as the kubelet would mount it.
-	*installation
+	*installation.Installation
 }
 
 // administer makes one. The API server has none but its own HostedBridges,
@@ -54,7 +56,7 @@ type administered struct {
 func administer(t *testing.T) *administered {
 	t.Helper()
 	c := testenv.Client(t)
-	o := Defaults()
+	o := shipped()
 	installKeybroker(t, c, o.Namespace)
 	a := &administered{t: t, client: c, namespace: testenv.Namespace(t, c), kubeconfig: impersonating(t), ring: t.TempDir()}
 	a.deleteBridges(t.Context())
@@ -62,9 +64,9 @@ func administer(t *testing.T) *administered {
 		writeKey(t, a.ring, name, first)
 	}
 	a.keep(ringOf(t, a.ring))
-	o.MasterKeyDir, o.Kubeconfig = a.ring, a.kubeconfig
+	o.Keys.Dir, o.Kubeconfig = a.ring, a.kubeconfig
 	var err error
-	if a.installation, err = connect(t.Context(), &o); err != nil {
+	if a.Installation, err = installation.Connect(t.Context(), o.installation()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.deleteBridges(context.WithoutCancel(t.Context())) })
@@ -85,7 +87,7 @@ func (a *administered) keep(o client.Object) {
 
 // ringSecret is the Secret that the ring is mounted from.
 func ringSecret() *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: adminRing}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: shipped().Namespace, Name: adminRing}}
 }
 
 func ringOf(t *testing.T, dir string) *corev1.Secret {
@@ -132,15 +134,15 @@ func mount(t *testing.T, dir string, data map[string][]byte) {
 }
 
 // bridgeWith makes a HostedBridge with these secrets.
-func (a *administered) bridgeWith(name string, secrets map[string]string) store.Bridge {
+func (a *administered) bridgeWith(name string, secrets map[string]string) secretstore.Bridge {
 	a.t.Helper()
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name}}
 	testenv.ExpectApplied(a.t, a.client, b)
-	of := store.Bridge{Namespace: a.namespace, Name: name, UID: b.UID}
-	_, err := a.store.Update(a.t.Context(), of, func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
-		var changes []store.Change
+	of := secretstore.Bridge{Namespace: a.namespace, Name: name, UID: b.UID}
+	_, err := a.Store.Update(a.t.Context(), of, func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error) {
+		var changes []secretstore.Change
 		for secret, value := range secrets {
-			changes = append(changes, store.Change{Name: secret, Value: []byte(value)})
+			changes = append(changes, secretstore.Change{Name: secret, Value: []byte(value)})
 		}
 		return changes, nil
 	})
@@ -151,17 +153,17 @@ func (a *administered) bridgeWith(name string, secrets map[string]string) store.
 }
 
 // sharedWith makes a SharedServer with one secret.
-func (a *administered) sharedWith(name, secret, value string) store.Bridge {
+func (a *administered) sharedWith(name, secret, value string) secretstore.Bridge {
 	a.t.Helper()
 	group := []v1alpha1.IssuerGroup{{Issuer: "https://idp.example.com", Value: "payments"}}
-	s := &v1alpha1.SharedServer{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: name}, Spec: v1alpha1.SharedServerSpec{
+	s := &v1alpha1.SharedServer{ObjectMeta: metav1.ObjectMeta{Namespace: shipped().Namespace, Name: name}, Spec: v1alpha1.SharedServerSpec{
 		Server:  v1alpha1.SharedEndpoint{Transport: v1alpha1.Transport{URL: "https://pay.example.com/mcp"}},
 		Secrets: []v1alpha1.SecretName{v1alpha1.SecretName(secret)}, Namespaces: []string{"*"}, Members: group, Owners: group,
 	}}
 	testenv.ExpectApplied(a.t, a.client, s)
-	of := store.Shared(s.Namespace, name, s.UID)
-	_, err := a.store.Update(a.t.Context(), of, func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
-		return []store.Change{{Name: secret, Value: []byte(value), Origin: "https://pay.example.com"}}, nil
+	of := secretstore.Shared(s.Namespace, name, s.UID)
+	_, err := a.Store.Update(a.t.Context(), of, func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error) {
+		return []secretstore.Change{{Name: secret, Value: []byte(value), Origin: "https://pay.example.com"}}, nil
 	})
 	if err != nil {
 		a.t.Fatal(err)
@@ -172,7 +174,13 @@ func (a *administered) sharedWith(name, secret, value string) store.Bridge {
 // run runs a command in a process of its own, and expects its exit code.
 func (a *administered) run(want int, args ...string) (stdout, stderr string) {
 	a.t.Helper()
-	cmd := exec.CommandContext(a.t.Context(), os.Args[0], append(args, "--master-key-dir="+a.ring, "--kubeconfig="+a.kubeconfig)...)
+	return a.runPlain(want, append(args, "--master-key-dir="+a.ring)...)
+}
+
+// runPlain runs a command that needs no master key.
+func (a *administered) runPlain(want int, args ...string) (stdout, stderr string) {
+	a.t.Helper()
+	cmd := exec.CommandContext(a.t.Context(), os.Args[0], append(args, "--kubeconfig="+a.kubeconfig)...)
 	cmd.Env = append(os.Environ(), asKeybroker+"=1")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -231,15 +239,15 @@ func TestVerifyOnARealAPIServer(t *testing.T) {
 		t.Errorf("%+v, error %v", report, err)
 	}
 	payments := a.sharedWith("payments", "PAY_TOKEN", adminCanary)
-	out, _ = a.run(0, "verify", "--namespace="+Defaults().Namespace)
+	out, _ = a.run(0, "verify", "--namespace="+shipped().Namespace)
 	a.expect(out, "1 secrets of 0 HostedBridges and 1 SharedServers: local:1 1", "everything opens")
-	out, _ = a.run(0, "verify", "--namespace="+Defaults().Namespace, "--name="+payments.Name)
+	out, _ = a.run(0, "verify", "--namespace="+shipped().Namespace, "--name="+payments.Name)
 	a.expect(out, "everything opens")
-	if err := a.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: payments.SaltName()}}); err != nil {
+	if err := a.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: shipped().Namespace, Name: payments.SaltName()}}); err != nil {
 		t.Fatal(err)
 	}
-	out, _ = a.run(1, "verify", "--namespace="+Defaults().Namespace)
-	a.expect(out, "does not open: "+Defaults().Namespace+"/shared/payments/PAY_TOKEN\n", "has secrets and no salt: "+Defaults().Namespace+"/shared/payments\n")
+	out, _ = a.run(1, "verify", "--namespace="+shipped().Namespace)
+	a.expect(out, "does not open: "+shipped().Namespace+"/shared/payments/PAY_TOKEN\n", "has secrets and no salt: "+shipped().Namespace+"/shared/payments\n")
 	_, errs = a.run(1, "verify", "--namespace="+a.namespace, "--name=carol")
 	a.expect(errs, "there is no HostedBridge "+a.namespace+"/carol")
 }
@@ -277,12 +285,12 @@ func (r *replica) serve(a *administered, name, address, port string) string {
 	a.t.Helper()
 	r.load(a)
 	listener := must.Value(net.Listen("tcp", net.JoinHostPort(address, port)))(a.t)
-	server := &http.Server{Handler: withRing(http.NotFoundHandler(), func() masterkey.Status { return r.source.Load().Status() }, nil)}
+	server := &http.Server{Handler: keybroker.WithRing(http.NotFoundHandler(), func() masterkey.Status { return r.source.Load().Status() }, nil)}
 	go func() { _ = server.Serve(listener) }()
 	a.t.Cleanup(func() { _ = server.Close() })
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: name, Labels: map[string]string{
-			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: component,
+		ObjectMeta: metav1.ObjectMeta{Namespace: shipped().Namespace, Name: name, Labels: map[string]string{
+			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: "keybroker",
 		}},
 		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "a", Image: "a"}}},
 	}
@@ -294,9 +302,9 @@ func (r *replica) serve(a *administered, name, address, port string) string {
 }
 
 // lead wraps anew what it can.
-func (r *replica) lead(a *administered, bridges []store.Bridge) {
-	s, err := store.New(store.Config{
-		Secrets: a.Cluster, Keys: r.source.Load().Keys, Cluster: Defaults().ClusterID,
+func (r *replica) lead(a *administered, bridges []secretstore.Bridge) {
+	s, err := secretstore.New(secretstore.Config{
+		Secrets: a.Cluster, Keys: r.source.Load().Keys, Cluster: shipped().ClusterID,
 		Random: bytes.NewReader(bytes.Repeat([]byte{3}, 4096)), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -312,7 +320,7 @@ func (r *replica) lead(a *administered, bridges []store.Bridge) {
 
 func TestRotateOnARealAPIServer(t *testing.T) {
 	a := administer(t)
-	bridges := []store.Bridge{
+	bridges := []secretstore.Bridge{
 		a.bridgeWith("alice", map[string]string{"A": adminCanary, "B": adminCanary}),
 		a.sharedWith("payments", "PAY_TOKEN", adminCanary),
 	}
@@ -364,7 +372,7 @@ func TestRotateOnARealAPIServer(t *testing.T) {
 		t.Errorf("the ring has %d files, current %q, minimum %q", len(secret.Data), secret.Data["current"], secret.Data["minimum"])
 	}
 	_, errs := rotate(1, "--secret=absent")
-	a.expect(errs, "there is no Secret "+Defaults().Namespace+"/absent", `--secret=""`)
+	a.expect(errs, "there is no Secret "+shipped().Namespace+"/absent", `--secret=""`)
 
 	// And all of it opens under the new version alone.
 	end()

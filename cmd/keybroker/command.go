@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
+	"github.com/hostedbridge/hostedbridge/internal/setting"
 )
 
 // streams are where a command reads and writes.
@@ -29,7 +31,7 @@ type command struct {
 	// usage explains it; the flags follow.
 	usage string
 	// prepare adds the flags and returns what to run once they are parsed.
-	prepare func(o *Options, fs *pflag.FlagSet) runner
+	prepare func(o *Options, s *setting.Set) runner
 }
 
 // runner runs a subcommand whose flags are parsed.
@@ -39,7 +41,7 @@ type runner func(ctx context.Context, s streams) error
 var errUsage = errors.New("see --help")
 
 func commands() map[string]command {
-	return map[string]command{"verify": verifyCommand, "rotate": rotateCommand, "restore": restoreCommand}
+	return map[string]command{"verify": verifyCommand, "rotate": rotateCommand, "restore": restoreCommand, "backup": backupCommand}
 }
 
 // serverUsage is what --help says without a subcommand.
@@ -60,20 +62,15 @@ func executeCommand(ctx context.Context, name string, args []string, s streams) 
 		_, _ = fmt.Fprintf(s.err, "keybroker: there is no command %q: %s\n", name, errUsage)
 		return 2
 	}
-	o := Defaults()
-	fs := pflag.NewFlagSet("keybroker "+name, pflag.ContinueOnError)
+	fs := setting.New("keybroker "+name, c.usage+"\nFlags:\n")
 	fs.SetOutput(s.err)
 	fs.SortFlags = false
-	fs.Usage = func() { _, _ = io.WriteString(s.err, c.usage+"\nFlags:\n"+fs.FlagUsages()) }
-	run := c.prepare(&o, fs)
+	run := c.prepare(&Options{}, fs)
 	err := fs.Parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
 		return 0
 	}
-	if err == nil && fs.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	}
-	if err = errors.Join(err, o.Validate()); err != nil {
+	if err != nil {
 		err = fmt.Errorf("%w: %w", err, errUsage)
 	} else {
 		err = run(ctx, s)
@@ -91,14 +88,22 @@ func executeCommand(ctx context.Context, name string, args []string, s streams) 
 
 // inherit gives a command those of the server's flags that say which keys and
 // which cluster, so that both have one meaning and one default.
-func (o *Options) inherit(fs *pflag.FlagSet, names ...string) {
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.RegisterFlags(all)
-	all.VisitAll(func(f *pflag.Flag) {
-		keys := strings.HasPrefix(f.Name, "master-key") || strings.HasPrefix(f.Name, "key-") || strings.HasPrefix(f.Name, "vault-")
-		cluster := f.Name == "cluster-id" || f.Name == "kubeconfig" || f.Name == scope.Flag
-		if keys || cluster || slices.Contains(names, f.Name) {
-			fs.AddFlag(f)
-		}
+func (o *Options) inherit(s *setting.Set, names ...string) {
+	names = append(names, "cluster-id", "kubeconfig", namespaces.Flag)
+	s.Inherit(o.Declare(""), func(name string) bool {
+		keys := strings.HasPrefix(name, "master-key") || strings.HasPrefix(name, "key-") || strings.HasPrefix(name, "vault-")
+		return keys || slices.Contains(names, name)
 	})
+}
+
+// printReport prints what a command found, as JSON or as text does.
+func printReport(w io.Writer, format string, report any, text func(io.Writer)) error {
+	if format != "json" {
+		text(w)
+		return nil
+	}
+	if err := jsondoc.Print(w, report); err != nil {
+		return fmt.Errorf("print the report: %w", err)
+	}
+	return nil
 }

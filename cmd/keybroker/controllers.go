@@ -20,19 +20,19 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/sealing"
 	"github.com/hostedbridge/hostedbridge/controllers/sharedserver"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 )
 
 // controllers are what the replica that leads runs.
 type controllers struct {
 	config   *rest.Config
-	store    *store.Store
+	store    *secretstore.Store
 	keys     sealing.Keys
 	metrics  *sealing.Metrics
 	settings sealing.Settings
-	watched  scope.Namespaces
+	watched  namespaces.Set
 	log      *slog.Logger
 }
 
@@ -54,7 +54,7 @@ func (c *controllers) run(ctx context.Context) error {
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(c.log.Handler()),
-		Cache:  sealing.CacheOptions(c.settings.Namespace, c.watched), NewCache: scope.NewCache(c.watched, c.log),
+		Cache:  sealing.CacheOptions(c.settings.Namespace, c.watched), NewCache: namespaces.NewCache(c.watched, c.log),
 		// The process has a registry and probes of its own.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",

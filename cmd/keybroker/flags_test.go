@@ -8,19 +8,22 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spf13/pflag"
-
+	"github.com/hostedbridge/hostedbridge/internal/setting"
 	"github.com/hostedbridge/hostedbridge/test/docs"
 )
 
 func TestTheReferenceHasEveryFlag(t *testing.T) {
-	o, fs := Defaults(), pflag.NewFlagSet("keybroker", pflag.ContinueOnError)
-	o.RegisterFlags(fs)
-	all := []docs.Command{{Name: "keybroker", Summary: "Issues certificates, and seals and opens users' secrets.", Flags: fs}}
+	all := []docs.Command{{Name: "keybroker", Summary: "Issues certificates, and seals and opens users' secrets.", Flags: new(Options).Declare("").FlagSet}}
 	for _, name := range slices.Sorted(maps.Keys(commands())) {
-		o, fs, c := Defaults(), pflag.NewFlagSet(name, pflag.ContinueOnError), commands()[name]
-		c.prepare(&o, fs)
-		all = append(all, docs.Command{Name: "keybroker " + name, Summary: c.summary, Flags: fs})
+		s, c := setting.New(name, ""), commands()[name]
+		c.prepare(&Options{}, s)
+		all = append(all, docs.Command{Name: "keybroker " + name, Summary: c.summary, Flags: s.FlagSet})
 	}
 	docs.ExpectFlags(t, "keybroker", all)
+}
+
+// shipped returns the settings without flags.
+func shipped() (o Options) {
+	o.Declare("")
+	return o
 }

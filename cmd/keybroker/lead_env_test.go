@@ -31,11 +31,11 @@ import (
 
 func TestAReplicaThatLosesTheLeaseServesOnAndLeadsAgain(t *testing.T) {
 	c := testenv.Client(t)
-	o := Defaults()
+	o := shipped()
 	o.Namespace, o.Listen, o.ProbeListen, o.DrainDelay = testenv.Namespace(t, c), "127.0.0.1:0", unusedAddress(t), 0
-	o.MasterKeyDir = t.TempDir()
-	writeKey(t, o.MasterKeyDir, "authority", 9)
-	writeKey(t, o.MasterKeyDir, "1", 1)
+	o.Keys.Dir = t.TempDir()
+	writeKey(t, o.Keys.Dir, "authority", 9)
+	writeKey(t, o.Keys.Dir, "1", 1)
 
 	var logs logtest.Log
 	stop := serveParts(t, o, slog.New(slog.NewTextHandler(&logs, nil)))
@@ -83,12 +83,12 @@ func serveParts(t *testing.T, o Options, log *slog.Logger) (stop func()) {
 	t.Helper()
 	master := must.Value(masterkey.Open(t.Context(), o.masterKey(log)))(t)
 	p := must.Value(newParts(o, testenv.Config(), master, quota.Defaults(), log))(t)
-	p.leader.duration, p.leader.renew, p.leader.retry = 1500*time.Millisecond, time.Second, 100*time.Millisecond
+	p.leader.Duration, p.leader.Renew, p.leader.Retry = 1500*time.Millisecond, time.Second, 100*time.Millisecond
 	service := must.Value(p.listen(t.Context(), o))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
 	group.Go(func() error { return service.Serve(ctx) })
-	group.Go(func() error { return p.leader.run(ctx) })
+	group.Go(func() error { return p.leader.Run(ctx) })
 	return func() {
 		cancel()
 		if err := group.Wait(); err != nil {

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -33,21 +32,20 @@ func execute(ctx context.Context, args []string, s streams) int {
 	if len(args) > 0 && (args[0] == "" || args[0][0] != '-') {
 		return executeCommand(ctx, args[0], args[1:], s)
 	}
-	o := Defaults()
-	flags := pflag.NewFlagSet("keybroker", pflag.ContinueOnError)
+	var o Options
+	var said bool
+	flags := o.Declare(serverUsage())
 	flags.SetOutput(s.err)
-	flags.Usage = func() { _, _ = io.WriteString(s.err, serverUsage()+flags.FlagUsages()) }
-	o.RegisterFlags(flags)
-	said := flags.Bool("version", false, "say which version this is, and end")
+	flags.Bool(&said, "version", false, "say which version this is, and end")
 	err := flags.Parse(args)
-	if *said && err == nil {
+	if said && err == nil {
 		_, _ = fmt.Fprintln(s.out, version.String())
 		return 0
 	}
 	if errors.Is(err, pflag.ErrHelp) {
 		return 0
 	}
-	if err = errors.Join(err, o.Validate()); err != nil {
+	if err != nil {
 		_, _ = fmt.Fprintln(s.err, "keybroker:", err)
 		return 2
 	}

@@ -20,8 +20,8 @@ func TestScripts(t *testing.T) {
 }
 
 func TestDefaultsAreValid(t *testing.T) {
-	o := Defaults()
-	if err := o.Validate(); err != nil {
+	var o Options
+	if err := o.Declare("").Parse(nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -28,7 +28,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/installation"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -121,14 +122,14 @@ func installNamespaced(t *testing.T) (n *namespaced, start func() (logs *logtest
 	t.Helper()
 	p := testenv.StartControlPlane(t)
 	n = &namespaced{t: t, client: p.Client(), plane: p, at: unusedAddress(t)}
-	o := Defaults()
+	o := shipped()
 	o.Listen, o.ProbeListen, o.DrainDelay = n.at, unusedAddress(t), 0
-	o.Kubeconfig, o.MasterKeyDir = p.InstallNamespaced("../..", "keybroker"), t.TempDir()
-	n.kubeconfig, n.ring, n.probes = o.Kubeconfig, o.MasterKeyDir, o.ProbeListen
-	o.Namespace, o.WatchNamespaces, o.TokenVerification = testenv.System, scope.Namespaces{testenv.Tenants, testenv.Trials}, byKeys
+	o.Kubeconfig, o.Keys.Dir = p.InstallNamespaced("../..", "keybroker"), t.TempDir()
+	n.kubeconfig, n.ring, n.probes = o.Kubeconfig, o.Keys.Dir, o.ProbeListen
+	o.Namespace, o.WatchNamespaces = testenv.System, namespaces.Set{testenv.Tenants, testenv.Trials}
 	testenv.ExpectApplied(t, n.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-ca"}})
-	writeKey(t, o.MasterKeyDir, "authority", 9)
-	writeKey(t, o.MasterKeyDir, "1", 1)
+	writeKey(t, o.Keys.Dir, "authority", 9)
+	writeKey(t, o.Keys.Dir, "1", 1)
 	return n, func() (logs *logtest.Log, stop func()) {
 		logs = &logtest.Log{}
 		return logs, testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, logs) })
@@ -253,7 +254,7 @@ func TestRotateInNamespacedMode(t *testing.T) {
 	address, port := must.Values(net.SplitHostPort(n.probes))(t)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "keybroker-a", Labels: map[string]string{
-			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: component,
+			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: "keybroker",
 		}},
 		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "a", Image: "a"}}},
 	}
@@ -280,9 +281,9 @@ func TestRotateInNamespacedMode(t *testing.T) {
 	// the watched namespaces, and no other.
 	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "of-somebody-else"}}
 	testenv.ExpectApplied(t, n.client, other)
-	o := Defaults()
-	o.Kubeconfig, o.MasterKeyDir = n.kubeconfig, n.ring
-	i := must.Value(connect(t.Context(), &o))(t)
+	o := shipped()
+	o.Kubeconfig, o.Keys.Dir = n.kubeconfig, n.ring
+	i := must.Value(installation.Connect(t.Context(), o.installation()))(t)
 	if _, err := i.Secret(t.Context(), other.Namespace, other.Name); !apierrors.IsForbidden(err) {
 		t.Errorf("a Secret of another namespace: %v, want that it is forbidden", err)
 	}
@@ -302,7 +303,7 @@ func (n *namespaced) command(args ...string) string {
 func (n *namespaced) try(args ...string) (string, error) {
 	n.t.Helper()
 	args = append(args, "--master-key-dir="+n.ring, "--kubeconfig="+n.kubeconfig, "--namespace="+testenv.System,
-		"--"+scope.Flag+"="+testenv.Tenants+","+testenv.Trials)
+		"--"+namespaces.Flag+"="+testenv.Tenants+","+testenv.Trials)
 	cmd := exec.CommandContext(n.t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asKeybroker+"=1")
 	out, err := cmd.CombinedOutput()

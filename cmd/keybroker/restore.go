@@ -6,12 +6,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 
-	"github.com/spf13/pflag"
-
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/installation"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/recovery"
+	"github.com/hostedbridge/hostedbridge/internal/setting"
 )
 
 var restoreCommand = command{
@@ -30,20 +28,21 @@ restored.
 	prepare: prepareRestore,
 }
 
-func prepareRestore(o *Options, fs *pflag.FlagSet) runner {
+func prepareRestore(o *Options, fs *setting.Set) runner {
 	r := recovery.Restoration{}
-	fs.BoolVar(&r.DryRun, "dry-run", false, "check everything but write nothing")
-	format := outputFlag(fs)
+	fs.Bool(&r.DryRun, "dry-run", false, "check everything but write nothing")
+	var format string
+	fs.OutputFormat(&format)
 	o.inherit(fs)
 	return func(ctx context.Context, s streams) error {
 		backup, err := recovery.ReadBackup(s.in)
 		if err != nil {
 			return err
 		}
-		return attend(ctx, o, func(ctx context.Context, i *installation) error {
-			r.Bridge, r.Store = i.bridge, i.store
+		return installation.Attend(ctx, o.installation(), func(ctx context.Context, i *installation.Installation) error {
+			r.Bridge, r.Store = i.Find, i.Store
 			report, err := r.Run(ctx, backup)
-			if err := errors.Join(err, format.print(s.out, report, func(w io.Writer) { printRestoration(w, report) })); err != nil {
+			if err := errors.Join(err, printReport(s.out, format, report, report.Print)); err != nil {
 				return err
 			}
 			if !report.OK() {
@@ -51,21 +50,5 @@ func prepareRestore(o *Options, fs *pflag.FlagSet) runner {
 			}
 			return nil
 		})
-	}
-}
-
-func printRestoration(w io.Writer, r *recovery.RestorationReport) {
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
-	for _, b := range r.Bridges {
-		if b.Reason != "" {
-			line("%s %s/%s: %s", b.Outcome, b.Namespace, b.Name, b.Reason)
-			continue
-		}
-		line("%s %s/%s: %d secrets", b.Outcome, b.Namespace, b.Name, b.Secrets)
-	}
-	line("%d restored, %d unchanged, %d skipped, %d refused",
-		r.Count(recovery.Restored), r.Count(recovery.Unchanged), r.Count(recovery.Skipped), r.Count(recovery.Refused))
-	if r.DryRun {
-		line("nothing was written")
 	}
 }

@@ -20,7 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
+	"github.com/hostedbridge/hostedbridge/test/gobuild"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -32,7 +33,8 @@ if [ "$1" = exec ]; then
 	while [ "$1" != -- ]; do shift; done
 	[ "$2" = /keybroker ] || { echo "what is run is $2" >&2; exit 1; }
 	shift 2
-	%[1]s=1 exec %[2]s "$@" --master-key-dir=%[3]s --kubeconfig=%[4]s
+	[ "$1" = backup ] || set -- "$@" --master-key-dir=%[3]s
+	%[1]s=1 exec %[2]s "$@" --kubeconfig=%[4]s
 fi
 exec %[5]s/kubectl --kubeconfig=%[6]s "$@"
 `
@@ -59,9 +61,10 @@ func newDrill(t *testing.T, a *administered) *drill {
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(content), -1) {
 		d.blocks = append(d.blocks, block[1])
 	}
-	if len(d.blocks) != 5 {
-		t.Fatalf("backup.md has %d blocks of commands, and the test knows 5", len(d.blocks))
+	if len(d.blocks) != restoreSecrets+1 {
+		t.Fatalf("backup.md has %d blocks of commands, and the test knows %d", len(d.blocks), restoreSecrets+1)
 	}
+	must.Succeed(t, gobuild.Age(t.Context(), "../..", d.folder))
 	script := fmt.Sprintf(kubectl, asKeybroker, os.Args[0], a.ring, a.kubeconfig, os.Getenv("KUBEBUILDER_ASSETS"), testenv.Kubeconfig(t))
 	must.Succeed(t, os.WriteFile(filepath.Join(d.folder, "kubectl"), []byte(script), 0o755))
 	return d
@@ -70,6 +73,7 @@ func newDrill(t *testing.T, a *administered) *drill {
 // The blocks.
 const (
 	takeBackup = iota
+	openBackup
 	restoreRing
 	restorePeople
 	restoreBridges
@@ -111,7 +115,7 @@ func (d *drill) values(name string) map[string]string {
 	d.t.Helper()
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: name}}
 	testenv.ExpectExists(d.t, d.client, b)
-	opened, err := d.store.Open(d.t.Context(), store.Bridge{Namespace: d.namespace, Name: name, UID: b.UID})
+	opened, err := d.Store.Open(d.t.Context(), secretstore.Bridge{Namespace: d.namespace, Name: name, UID: b.UID})
 	if err != nil || len(opened.Unreadable) > 0 {
 		d.t.Fatal(opened.Unreadable, err)
 	}
@@ -134,14 +138,15 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 	people := newPeople(d, before)
 
 	d.mustDo(takeBackup)
+	d.lose()
+	people.lose()
+	d.mustDo(openBackup)
 	for _, file := range []string{"envelopes.json", "salts.json"} {
 		content, err := os.ReadFile(filepath.Join(d.folder, file))
 		if err != nil || strings.Count(string(content), `"kind":"Secret"`) != 3 {
 			t.Fatalf("%s has not three Secrets, or error %v", file, err)
 		}
 	}
-	d.lose()
-	people.lose()
 	d.mustDo(restoreRing)
 	ring := ringSecret()
 	testenv.ExpectExists(t, a.client, ring)
@@ -161,11 +166,11 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 	people.expectApprovedFor(after)
 
 	said := d.mustDo(restoreSecrets)
-	a.expect(said, "restored "+a.namespace+"/alice: 3 secrets", "restored "+Defaults().Namespace+"/shared/payments: 1 secrets", "nothing was written", "3 restored, 0 unchanged, 0 skipped, 0 refused",
+	a.expect(said, "restored "+a.namespace+"/alice: 3 secrets", "restored "+shipped().Namespace+"/shared/payments: 1 secrets", "nothing was written", "3 restored, 0 unchanged, 0 skipped, 0 refused",
 		"5 secrets of 3 HostedBridges and 1 SharedServers: local:1 5", "everything opens")
-	restored := &v1alpha1.SharedServer{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: "payments"}}
+	restored := &v1alpha1.SharedServer{ObjectMeta: metav1.ObjectMeta{Namespace: shipped().Namespace, Name: "payments"}}
 	testenv.ExpectExists(t, a.client, restored)
-	listing, err := a.store.List(t.Context(), store.Shared(restored.Namespace, restored.Name, restored.UID))
+	listing, err := a.Store.List(t.Context(), secretstore.Shared(restored.Namespace, restored.Name, restored.UID))
 	if entry, _ := listing.Find("PAY_TOKEN"); err != nil || entry.Origin != "https://pay.example.com" {
 		t.Errorf("the shared secret is for %q, %v", entry.Origin, err)
 	}

@@ -21,12 +21,12 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipestore"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
-	tenantstore "github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	tenantstore "github.com/hostedbridge/hostedbridge/internal/tenant/bridgestore"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -43,17 +43,17 @@ var peopleKinds = []string{"BridgePerson", "BridgeGroup", "BridgeProfile", "Cata
 type people struct {
 	*drill
 
-	catalog *kubestore.Store
+	catalog *recipestore.Store
 	persons *tenantstore.Persons
 	objects map[string]any
 }
 
 // newPeople makes one object or more of each kind. The directory has taken the access of
 // anna, whose bridge is that of the user alice by the provider's rule alone.
-func newPeople(d *drill, alice store.Bridge) *people {
-	t, namespace := d.t, Defaults().Namespace
+func newPeople(d *drill, alice secretstore.Bridge) *people {
+	t, namespace := d.t, shipped().Namespace
 	t.Helper()
-	recipes, err := kubestore.New(testenv.Config(), kubestore.Options{Namespace: namespace, Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	recipes, err := recipestore.New(testenv.Config(), recipestore.Options{Namespace: namespace, Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func (p *people) login(groups ...string) {
 // person returns what logins say of anna.
 func (p *people) person() *v1alpha1.BridgePerson {
 	p.t.Helper()
-	person := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: access.PersonName(oauth.KeyOf(idp, anna))}}
+	person := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: shipped().Namespace, Name: access.PersonName(oauth.KeyOf(idp, anna))}}
 	testenv.ExpectExists(p.t, p.client, person)
 	return person
 }
@@ -136,7 +136,7 @@ func (p *people) person() *v1alpha1.BridgePerson {
 // accept writes the version that the operator has accepted of the publisher's recipe.
 func (p *people) accept() {
 	p.t.Helper()
-	o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: "notes"}}
+	o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: shipped().Namespace, Name: "notes"}}
 	testenv.ExpectStatusChanged(p.t, p.client, o, func() {
 		o.Status.Versions = []v1alpha1.RecipeVersion{{Version: "1.0.0", Digest: "sha256:0", AcceptedAt: metav1.Now(), Recipe: `{"name": "a \"b\"\n<c>"}`}}
 	})
@@ -149,7 +149,7 @@ func (p *people) read() map[string]any {
 	for _, kind := range peopleKinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
-		must.Succeed(p.t, p.client.List(p.t.Context(), list, client.InNamespace(Defaults().Namespace)))
+		must.Succeed(p.t, p.client.List(p.t.Context(), list, client.InNamespace(shipped().Namespace)))
 		for _, o := range list.Items {
 			objects[kind+" "+o.GetName()] = map[string]any{"spec": o.Object["spec"], "status": o.Object["status"]}
 		}
@@ -162,7 +162,7 @@ func (p *people) deleteAll(ctx context.Context) {
 	for _, kind := range append(slices.Clone(peopleKinds), "BridgeRequest") {
 		o := &unstructured.Unstructured{}
 		o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
-		if err := p.client.DeleteAllOf(ctx, o, client.InNamespace(Defaults().Namespace)); err != nil {
+		if err := p.client.DeleteAllOf(ctx, o, client.InNamespace(shipped().Namespace)); err != nil {
 			p.t.Error(err)
 		}
 	}
@@ -194,7 +194,7 @@ func (p *people) expectRestored() {
 func (p *people) expectApprovedFor(b *v1alpha1.HostedBridge) {
 	p.t.Helper()
 	var requests v1alpha1.BridgeRequestList
-	must.Succeed(p.t, p.client.List(p.t.Context(), &requests, client.InNamespace(Defaults().Namespace)))
+	must.Succeed(p.t, p.client.List(p.t.Context(), &requests, client.InNamespace(shipped().Namespace)))
 	if got := profile.Approved(requests.Items, b); got["github"] != "recipe github" {
 		p.t.Errorf("of the requests %+v, these are approved: %v", requests.Items, got)
 	}
@@ -204,7 +204,7 @@ func (p *people) expectApprovedFor(b *v1alpha1.HostedBridge) {
 func (p *people) expectNoAccessTo(b *v1alpha1.HostedBridge) {
 	p.t.Helper()
 	var persons v1alpha1.BridgePersonList
-	must.Succeed(p.t, p.client.List(p.t.Context(), &persons, client.InNamespace(Defaults().Namespace)))
+	must.Succeed(p.t, p.client.List(p.t.Context(), &persons, client.InNamespace(shipped().Namespace)))
 	if got := access.NewPeople(persons.Items).Bridge(b); got != v1alpha1.AccessSuspended {
 		p.t.Errorf("the access to the bridge of %s is %s", b.User(), got)
 	}

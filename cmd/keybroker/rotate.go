@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/installation"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/rotation"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/internal/setting"
 )
 
 var rotateCommand = command{
@@ -43,23 +43,20 @@ type rotateRequest struct {
 	retire  bool
 	// onlyWatched acknowledges that other namespaces have nothing that is sealed.
 	onlyWatched bool
-	format      *output
+	format      string
 }
 
-func prepareRotate(o *Options, fs *pflag.FlagSet) runner {
+func prepareRotate(o *Options, fs *setting.Set) runner {
 	r := &rotateRequest{}
-	fs.BoolVar(&r.dryRun, "dry-run", false, "report the state and the planned changes, but change nothing")
-	fs.BoolVar(&r.retire, "retire", false, "only remove the versions that a rotation left")
-	fs.BoolVar(&r.onlyWatched, "only-watched", false, "with --retire and --watch-namespaces: confirm that other namespaces, such as one that is no longer watched, have no secret that this ring sealed")
-	fs.StringVar(&r.secret, "secret", "hosted-bridge-master-key", "Secret from which the ring is mounted; empty if it has another source")
-	fs.DurationVar(&r.timeout, "timeout", time.Hour, "how long to wait in total")
-	r.format = outputFlag(fs)
+	fs.Bool(&r.dryRun, "dry-run", false, "report the state and the planned changes, but change nothing")
+	fs.Bool(&r.retire, "retire", false, "only remove the versions that a rotation left")
+	fs.Bool(&r.onlyWatched, "only-watched", false, "with --retire and --watch-namespaces: confirm that other namespaces, such as one that is no longer watched, have no secret that this ring sealed")
+	fs.String(&r.secret, "secret", "hosted-bridge-master-key", "Secret from which the ring is mounted; empty if it has another source")
+	fs.Duration(&r.timeout, "timeout", time.Hour, "how long to wait in total", setting.Positive)
+	fs.OutputFormat(&r.format)
 	o.inherit(fs, "namespace", "probe-listen")
 	fs.Lookup("probe-listen").Usage = "where replicas serve /ring; only the port counts"
 	return func(ctx context.Context, s streams) error {
-		if r.timeout <= 0 {
-			return fmt.Errorf("--timeout must be more than 0: %w", errUsage)
-		}
 		if err := r.acknowledged(o, s); err != nil {
 			return err
 		}
@@ -85,7 +82,7 @@ func (r *rotateRequest) acknowledged(o *Options, s streams) error {
 }
 
 func (r *rotateRequest) run(ctx context.Context, o *Options, s streams) error {
-	i, err := connect(ctx, o)
+	i, err := installation.Connect(ctx, o.installation())
 	if err != nil {
 		return err
 	}
@@ -93,21 +90,21 @@ func (r *rotateRequest) run(ctx context.Context, o *Options, s streams) error {
 	if err != nil {
 		return err // Validate let it pass.
 	}
-	replicas := rotation.NewReplicas(port, i.pods)
+	replicas := rotation.NewReplicas(port, i.Pods)
 	replicas.Watched = o.WatchNamespaces
 	progress := s.out
-	if r.format.json() {
+	if r.format == "json" {
 		progress = s.err
 	}
 	rotation := &rotation.Rotation{
-		Ring: r.ring(i, o), Replicas: replicas.List, Count: i.count,
+		Ring: r.ring(i, o), Replicas: replicas.List, Count: i.Count,
 		Tell: func(line string) { _, _ = fmt.Fprintln(progress, line) },
 	}
 	report, err := r.rotate(ctx, rotation)
 	if err != nil {
 		return err
 	}
-	return r.format.print(s.out, report, func(w io.Writer) { printRotation(w, &report, r.dryRun) })
+	return printReport(s.out, r.format, report, func(w io.Writer) { report.Print(w, r.dryRun) })
 }
 
 func (r *rotateRequest) rotate(ctx context.Context, rotation *rotation.Rotation) (rotation.Report, error) {
@@ -122,40 +119,14 @@ func (r *rotateRequest) rotate(ctx context.Context, rotation *rotation.Rotation)
 }
 
 // ring returns what is rotated.
-func (r *rotateRequest) ring(i *installation, o *Options) rotation.Ring {
-	transit := o.masterKey(nil)
+func (r *rotateRequest) ring(i *installation.Installation, o *Options) rotation.Ring {
+	keys := o.Keys
 	switch {
-	case transit.Provider == masterkey.ProviderTransit:
-		return &rotation.TransitRing{Known: i.ring, Rotate: i.keys.Rotate, Mount: transit.Transit.Mount, Key: transit.Transit.Key}
+	case keys.Provider == masterkey.ProviderTransit:
+		return &rotation.TransitRing{Known: i.Ring, Rotate: i.Keys.Rotate, Mount: keys.Transit.Mount, Key: keys.Transit.Key}
 	case r.secret == "":
-		return &rotation.FileRing{Loaded: i.ring}
+		return &rotation.FileRing{Loaded: i.Ring}
 	default:
 		return &rotation.SecretRing{Secrets: i.Cluster, Namespace: o.Namespace, Name: r.secret, Random: rand.Reader}
-	}
-}
-
-// printRotation prints the whole state of a dry run, and what remains of a
-// rotation whose progress stands above.
-func printRotation(w io.Writer, r *rotation.Report, dryRun bool) {
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
-	line("%s ring: %s", r.Ring.Provider, r.Ring)
-	line("envelopes: %s", r.KeyUsage())
-	if dryRun {
-		for _, replica := range r.Replicas {
-			if replica.Ring == nil {
-				line("replica %s: %s", replica.Pod, replica.Problem)
-				continue
-			}
-			line("replica %s: %s", replica.Pod, replica.Ring)
-		}
-	}
-	if len(r.Next) == 0 {
-		line("nothing remains to be done")
-	}
-	for _, next := range r.Next {
-		line("next: %s", next)
-	}
-	if r.Instruction != "" {
-		line("%s", r.Instruction)
 	}
 }

@@ -7,32 +7,31 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
-	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/hostedbridge/hostedbridge/controllers/sealing"
 	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
+
+// leaseName is also what the keybroker is called in events.
+const leaseName = "hosted-bridge-keybroker"
 
 // run serves until ctx ends and everything is drained.
 func run(ctx context.Context, o Options, stderr io.Writer) error {
@@ -42,7 +41,7 @@ func run(ctx context.Context, o Options, stderr io.Writer) error {
 	}
 	klog.SetSlogLogger(log) // What client-go has to say goes the same way.
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	tiers, err := quota.FromFile(o.Sealing.TiersFile, os.ReadFile)
+	tiers, err := quota.FromFile(o.TiersFile, os.ReadFile)
 	if err != nil {
 		return err
 	}
@@ -50,7 +49,7 @@ func run(ctx context.Context, o Options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	config, err := restConfig(o.Kubeconfig)
+	config, err := keybroker.ClientConfig(o.Kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -69,24 +68,15 @@ func run(ctx context.Context, o Options, stderr io.Writer) error {
 	group.Go(func() error { return p.publisher.Run(working) })
 	group.Go(func() error { return service.Serve(working) })
 	group.Go(func() error { return master.Run(working) })
-	group.Go(func() error { return p.leader.run(working) })
+	group.Go(func() error { return p.leader.Run(working) })
 	return group.Wait()
-}
-
-func restConfig(kubeconfig string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("find the API server: %w", err)
-	}
-	config.UserAgent = "hosted-bridge-keybroker"
-	return config, nil
 }
 
 // parts are what the process is made of.
 type parts struct {
 	server    *keybroker.Server
 	publisher *keybroker.Publisher
-	leader    *leader
+	leader    *keybroker.Leader
 	master    *masterkey.Source
 	metrics   *prometheus.Registry
 	log       *slog.Logger
@@ -97,7 +87,7 @@ func newParts(o Options, config *rest.Config, master *masterkey.Source, tiers qu
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := store.New(store.Config{
+	secrets, err := secretstore.New(secretstore.Config{
 		Secrets: cluster, Keys: master.Keys, Cluster: o.ClusterID,
 		Random: rand.Reader, Now: time.Now, Log: log,
 	})
@@ -126,9 +116,9 @@ func newParts(o Options, config *rest.Config, master *masterkey.Source, tiers qu
 	}
 	controllers := &controllers{
 		config: config, store: secrets, keys: currentKey{master}, metrics: metrics, log: log, watched: o.WatchNamespaces,
-		settings: sealing.Settings{Namespace: o.Namespace, Tiers: tiers, Concurrency: o.Sealing.Concurrency, Retention: o.Sealing.Retention},
+		settings: sealing.Settings{Namespace: o.Namespace, Tiers: tiers, Concurrency: sealConcurrency, Retention: o.Retention},
 	}
-	p.leader, err = newLeader(config, o.Namespace, controllers.run, log)
+	p.leader, err = keybroker.NewLeader(config, types.NamespacedName{Namespace: o.Namespace, Name: leaseName}, controllers.run, log)
 	return p, err
 }
 
@@ -151,33 +141,10 @@ func (p *parts) listen(ctx context.Context, o Options) (*graceful.Service, error
 		return nil, err
 	}
 	probeServer := graceful.NewProbes(readiness, p.metrics, p.log)
-	probeServer.Handler = withRing(probeServer.Handler, p.master.Status, o.WatchNamespaces)
+	probeServer.Handler = keybroker.WithRing(probeServer.Handler, p.master.Status, o.WatchNamespaces)
 	return &graceful.Service{
 		Public:    []graceful.Endpoint{{Server: p.server.HTTP(), Listener: tls.NewListener(api, p.server.TLS())}},
 		Probes:    graceful.Endpoint{Server: probeServer, Listener: probes},
-		Readiness: readiness, DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout, Log: p.log,
+		Readiness: readiness, DrainDelay: o.DrainDelay, DrainTimeout: drainTimeout, Log: p.log,
 	}, nil
-}
-
-// withRing adds to the probes which versions of the master key are loaded here:
-// a new one may seal only when every replica can open it. It tells the numbers
-// of the versions and nothing of the keys, and whose envelopes are sealed by it.
-func withRing(probes http.Handler, status func() masterkey.Status, watched scope.Namespaces) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", probes)
-	mux.HandleFunc("GET /ring", func(w http.ResponseWriter, _ *http.Request) {
-		body, err := json.Marshal(struct {
-			masterkey.Status
-
-			WatchNamespaces scope.Namespaces `json:"watchNamespaces,omitempty"`
-		}{status(), watched})
-		if err != nil {
-			http.Error(w, "encode", http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-store")
-		_, _ = w.Write(body)
-	})
-	return mux
 }

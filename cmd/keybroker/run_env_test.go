@@ -38,13 +38,13 @@ const account = "system:serviceaccount:hosted-bridge-system:hosted-bridge-keybro
 // ServiceAccount with the rights that config/rbac gives it, and no others.
 func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	c := testenv.Client(t)
-	o := Defaults()
+	o := shipped()
 	installKeybroker(t, c, o.Namespace)
 	o.Listen, o.ProbeListen = "127.0.0.1:0", unusedAddress(t)
 	o.Kubeconfig, o.DrainDelay = impersonating(t), 0
-	o.MasterKeyDir = t.TempDir()
-	writeKey(t, o.MasterKeyDir, "authority", 9)
-	writeKey(t, o.MasterKeyDir, "1", 1)
+	o.Keys.Dir = t.TempDir()
+	writeKey(t, o.Keys.Dir, "authority", 9)
+	writeKey(t, o.Keys.Dir, "1", 1)
 
 	var logs logtest.Log
 	stop := testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, &logs) })
@@ -77,7 +77,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 		var events corev1.EventList
 		return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
 	})
-	writeKey(t, o.MasterKeyDir, "2", 2)
+	writeKey(t, o.Keys.Dir, "2", 2)
 	wait.Until(t, "the new version is taken up", func() bool {
 		testenv.ExpectExists(t, c, b)
 		return b.Status.KeyVersion != nil && *b.Status.KeyVersion == 2
@@ -107,7 +107,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 
 func TestTheManifestsGiveNoMoreThanIsUsed(t *testing.T) {
 	c := testenv.Client(t)
-	o := Defaults()
+	o := shipped()
 	installKeybroker(t, c, o.Namespace)
 	for name, r := range map[string]struct {
 		authorizationv1.ResourceAttributes

@@ -10,19 +10,14 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/serviceaccount"
 )
 
-// The values of --token-verification.
-const (
-	byReview = "review"
-	byKeys   = "jwks"
-)
-
-// reader returns what callers are identified by.
+// reader returns what callers are identified by: the API server reviews tokens. That right
+// can be granted for the whole cluster alone, so with watched namespaces the API server's
+// public keys verify tokens.
 func (o *Options) reader(cluster *keybroker.Cluster) keybroker.Reader {
-	if o.TokenVerification == byKeys {
-		return &verifying{cluster, serviceaccount.New(cluster, time.Now)}
+	if len(o.WatchNamespaces) > 0 {
+		return &verifying{cluster, keybroker.NewTokenVerifier(cluster, time.Now)}
 	}
 	return cluster
 }
@@ -31,7 +26,7 @@ func (o *Options) reader(cluster *keybroker.Cluster) keybroker.Reader {
 type verifying struct {
 	*keybroker.Cluster
 
-	tokens *serviceaccount.Verifier
+	tokens *keybroker.TokenVerifier
 }
 
 // Review implements keybroker.Reader.

@@ -6,12 +6,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 
-	"github.com/spf13/pflag"
-
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/installation"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/recovery"
+	"github.com/hostedbridge/hostedbridge/internal/setting"
 )
 
 var verifyCommand = command{
@@ -26,23 +24,27 @@ The exit code is 1 when a secret does not open, or when that cannot be seen.
 	prepare: prepareVerify,
 }
 
-func prepareVerify(o *Options, fs *pflag.FlagSet) runner {
+func prepareVerify(o *Options, fs *setting.Set) runner {
 	v := recovery.Verification{}
 	fs.StringVarP(&v.Namespace, "namespace", "n", "", "namespace of the HostedBridges (default: all)")
-	fs.StringVar(&v.Name, "name", "", "name of one HostedBridge (default: all)")
-	format := outputFlag(fs)
+	fs.String(&v.Name, "name", "", "name of one HostedBridge (default: all)")
+	fs.Check(func() error {
+		if v.Name != "" && v.Namespace == "" {
+			return errors.New("--name: --namespace is empty; give it too")
+		}
+		return nil
+	})
+	var format string
+	fs.OutputFormat(&format)
 	o.inherit(fs)
 	return func(ctx context.Context, s streams) error {
-		if v.Name != "" && v.Namespace == "" {
-			return fmt.Errorf("--name needs --namespace: %w", errUsage)
-		}
-		return attend(ctx, o, func(ctx context.Context, i *installation) error {
-			v.Installation, v.Store = i, i.store
+		return installation.Attend(ctx, o.installation(), func(ctx context.Context, i *installation.Installation) error {
+			v.Installation, v.Store = i, i.Store
 			report, err := v.Run(ctx)
 			if err != nil {
 				return err
 			}
-			if err := format.print(s.out, report, func(w io.Writer) { printVerification(w, report) }); err != nil {
+			if err := printReport(s.out, format, report, report.Print); err != nil {
 				return err
 			}
 			if !report.OK() {
@@ -50,25 +52,5 @@ func prepareVerify(o *Options, fs *pflag.FlagSet) runner {
 			}
 			return nil
 		})
-	}
-}
-
-func printVerification(w io.Writer, r *recovery.VerificationReport) {
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
-	line("%s", r)
-	for _, secret := range r.Unreadable {
-		line("does not open: %s", secret)
-	}
-	for _, bridge := range r.SaltMissing {
-		line("has secrets and no salt: %s", bridge)
-	}
-	for _, bridge := range r.NotOwned {
-		line("its Secret belongs to something else: %s", bridge)
-	}
-	for _, secret := range r.Orphans {
-		line("its HostedBridge is gone: Secret %s", secret)
-	}
-	if r.OK() {
-		line("everything opens")
 	}
 }

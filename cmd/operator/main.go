@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command operator makes of each HostedBridge the objects that its bridge
+// Command operator creates the objects that the bridge of each HostedBridge
 // needs. It holds no secrets: those are sealed and opened by the keybroker.
 // "operator profiles diff" says what BridgeProfiles would change.
 package main
@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/hostedbridge/hostedbridge/cmd/operator/profiles"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/profilediff"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
@@ -29,19 +29,19 @@ func main() {
 		os.Exit(runProfiles(os.Args[2:]))
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	o := Defaults()
-	flags := pflag.NewFlagSet("operator", pflag.ContinueOnError)
-	o.RegisterFlags(flags)
-	said := flags.Bool("version", false, "say which version this is, and end")
+	var o Options
+	flags := o.Declare()
+	var said bool
+	flags.Bool(&said, "version", false, "say which version this is, and end")
 	err := flags.Parse(os.Args[1:])
-	if *said && err == nil {
+	if said && err == nil {
 		fmt.Println(version.String())
 		return
 	}
 	if errors.Is(err, pflag.ErrHelp) {
 		return
 	}
-	if err = errors.Join(err, o.Validate()); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "operator:", err)
 		os.Exit(2)
 	}
@@ -59,10 +59,10 @@ func main() {
 // runProfiles runs the command and returns its exit code, which is as of "kubectl diff".
 func runProfiles(args []string) int {
 	ctrl.SetLogger(logr.Discard())
-	switch err := profiles.Run(context.Background(), args, os.Stdin, os.Stdout, os.Stderr); {
+	switch err := profilediff.Run(context.Background(), args, os.Stdin, os.Stdout, os.Stderr); {
 	case err == nil, errors.Is(err, pflag.ErrHelp):
 		return 0
-	case errors.Is(err, profiles.ErrChanges):
+	case errors.Is(err, profilediff.ErrChanges):
 		return 1
 	default:
 		fmt.Fprintln(os.Stderr, "operator:", err)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -91,9 +91,10 @@ func installNamespaced(t *testing.T) client.Client {
 // runNamespaced runs an operator that looks after two namespaces.
 func runNamespaced(t *testing.T) (logs *logtest.Log, stop func()) {
 	t.Helper()
-	o := Defaults()
+	var o Options
+	o.Declare()
 	o.ProbeListen, o.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
-	o.Namespace, o.WatchNamespaces = testenv.System, scope.Namespaces{testenv.Tenants, testenv.Trials}
+	o.Namespace, o.WatchNamespaces = testenv.System, namespaces.Set{testenv.Tenants, testenv.Trials}
 	logs = &logtest.Log{}
 	return logs, testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, slog.New(slog.NewJSONHandler(logs, nil))) })
 }

@@ -4,163 +4,177 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
-	"net/url"
+	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bundling/bundlename"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
+	"github.com/hostedbridge/hostedbridge/internal/setting"
 )
 
-// Options are the operator's settings.
+// Options are the operator's settings. Each is explained where it is declared.
 type Options struct {
-	// BridgeImage is the image of the tenants' pods.
-	BridgeImage string
-	// RuntimeImageNode and RuntimeImagePython are the images in which npx and
-	// uvx run servers that have none of their own. Where one is empty, such
-	// servers are out of service.
-	RuntimeImageNode   string
-	RuntimeImagePython string
-	// ShimImages are images that have the shim of the bridge's version.
-	ShimImages []string
-	// RuntimeEnv are variables, each NAME=VALUE, and RuntimeAuthorities the
-	// certificate authorities in PEM that programs in these images get.
-	RuntimeEnv         []string
-	RuntimeAuthorities string
-	// UpstreamAllowCIDR are the address ranges that the tenants' bridges may
-	// reach though they are not public.
-	UpstreamAllowCIDR []string
-	// UpstreamDenyCIDR are those that they never reach.
-	UpstreamDenyCIDR []string
-	// BridgeOTLPEndpoint is where the tenants' bridges send traces, by OTLP over
-	// HTTP; empty sends none.
-	BridgeOTLPEndpoint string
-	// BridgePriorityClass is the PriorityClass of the tenants' pods; empty names
-	// none.
-	BridgePriorityClass string
-	// BaseURL is the ingress's public address, as users type it.
-	BaseURL string
-	// LoginURL is the public URL of the ingress where it lets people log in;
-	// empty where it does not.
-	LoginURL string
-	// KeybrokerURL is where the tenants' pods reach the keybroker.
-	KeybrokerURL string
-	// Namespace is the installation's own.
-	Namespace string
-	// WatchNamespaces are where HostedBridges are looked after; none are all.
-	WatchNamespaces scope.Namespaces
-	// CatalogNamespace is where the catalog's recipes are; empty is Namespace.
-	CatalogNamespace string
-	// TiersFile replaces the built-in tiers; empty keeps them.
-	TiersFile string
-	// OnboardingProfile is the file with the BridgeProfile of first logins. If it is empty, first logins have no profile.
-	OnboardingProfile string
-	// MinIdleTimeout is the shortest idleTimeout that counts.
-	MinIdleTimeout time.Duration
-	// MaxWaking is how many bridges may start at once because they were called.
-	MaxWaking int
-	// Bundles are how programs are installed.
-	Bundles BundleOptions
-	// Isolation is how the network keeps tenants apart.
-	Isolation IsolationOptions
-	// LeaderElect lets one of several replicas act.
-	LeaderElect bool
-	// ProbeListen serves /healthz and /readyz, MetricsListen /metrics.
-	ProbeListen   string
-	MetricsListen string
+	BridgeImage                          string
+	RuntimeImageNode, RuntimeImagePython string
+	ShimImages                           []string
+	RuntimeEnv                           []string
+	RuntimeAuthorities                   string
+	UpstreamAllowCIDR, UpstreamDenyCIDR  []string
+	BridgeOTLPEndpoint                   string
+	BridgePriorityClass                  string
+	BaseURL, LoginURL                    string
+	Namespace                            string
+	WatchNamespaces                      namespaces.Set
+	CatalogNamespace                     string
+	TiersFile                            string
+	OnboardingProfile                    string
+	MinIdleTimeout                       time.Duration
+	MaxWaking                            int
+	Bundles                              BundleOptions
+	Isolation                            IsolationOptions
+	ProbeListen, MetricsListen           string
 }
 
-// Defaults returns the settings of an installation that changes none.
-func Defaults() Options {
-	return Options{
-		BridgeImage:      "hosted-bridge/bridge:dev",
-		RuntimeImageNode: "hosted-bridge/runtime-node:dev",
-		BaseURL:          "http://127.0.0.1:8080",
-		KeybrokerURL:     "https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443",
-		Namespace:        "hosted-bridge-system",
-		// A pod that ends within a minute of each call would start all day long.
-		MinIdleTimeout: time.Minute,
-		// Some pods a second start on a node. A queue of the cluster's own would
-		// know neither who waits nor in which order.
-		MaxWaking:     32,
-		Isolation:     isolationDefaults(),
-		Bundles:       bundleDefaults(),
-		LeaderElect:   true,
-		ProbeListen:   ":8081",
-		MetricsListen: ":8082",
+// BundleOptions are how programs are installed once for all.
+type BundleOptions struct {
+	StoreURL                      string
+	PackerImage                   string
+	Architecture                  string
+	InstallScripts                []string
+	MaxBytes                      int64
+	Registry, RegistryAuthorities string
+}
+
+// IsolationOptions are how the network keeps tenants apart.
+type IsolationOptions struct {
+	NetworkPolicy, RequireNetworkPolicy, Probe bool
+	// PodIP, PodName and PodUID are those of the operator's own pod, which the probe connects to and
+	// goes with. The pod's variables have them.
+	PodIP, PodName, PodUID string
+	DNSNamespace           string
+	DNSPodLabels           map[string]string
+	DNSCIDRs               []string
+	DNSPort                int
+	Scrapers               []string
+}
+
+// Declare declares the settings.
+func (o *Options) Declare() *setting.Set {
+	s := setting.New("operator", "Make a pod of each HostedBridge.\n\nUsage: operator [flags], or operator profiles diff --help\n\n")
+	s.String(&o.BridgeImage, "bridge-image", "hosted-bridge/bridge:dev", "image of the tenants' pods", setting.Required)
+	s.String(&o.RuntimeImageNode, "runtime-image-node", "hosted-bridge/runtime-node:dev", "image with npx on its PATH for servers that have no image of their own; if it is empty, such servers are out of service")
+	s.String(&o.RuntimeImagePython, "runtime-image-python", "", "image with uvx on its PATH for servers that have no image of their own; if it is empty, such servers are out of service")
+	s.List(&o.ShimImages, "shim-images", "images of programs that have the shim of the bridge's version at /usr/libexec/hosted-bridge/shim, separated by commas; a pod whose programs are all in such images needs no init container that copies it, and starts sooner")
+	s.Each(&o.RuntimeEnv, "runtime-env", "variable that programs of npx and uvx get, as NAME=VALUE, such as a proxy or a registry; a server's own variable of that name goes before it; repeat the flag for each variable. Users' programs read it, so it is no place for a password", setting.Variable)
+	s.String(&o.RuntimeAuthorities, "runtime-authorities", "", "certificate authorities in PEM that npx, and Node.js programs that it runs, trust besides those of Node.js", setting.Certificates)
+	s.Each(&o.UpstreamAllowCIDR, "upstream-allow-cidr", "private address range that tenants' bridges may reach, such as 10.96.0.0/16 for a cluster's Services; repeat the flag for each range. Do not allow a range with addresses that tenants must not reach", setting.Range)
+	s.Each(&o.UpstreamDenyCIDR, "upstream-deny-cidr", "address range that tenants' bridges never reach, even if it is public or inside an --upstream-allow-cidr; repeat the flag for each range. The API server's address in the cluster's Services is denied without it; its other addresses belong here", setting.Range)
+	s.String(&o.BridgeOTLPEndpoint, "bridge-otlp-endpoint", "", "endpoint to which tenants' bridges send traces, such as http://collector.observability.svc:4318; if it is empty, they send none", setting.Optional(setting.HTTP))
+	s.String(&o.BridgePriorityClass, "bridge-priority-class", "", "PriorityClass of the tenants' pods, which must exist (default: the cluster's). A change replaces every pod, as a change of --bridge-image does")
+	s.String(&o.BaseURL, "base-url", "http://127.0.0.1:8080", "public address of the ingress; the URL of a bridge is this address followed by /u/<userID>/mcp", setting.HTTP)
+	s.String(&o.LoginURL, "login-url", "", "public URL of the ingress where its authorization server is on; on its page /oauth/connect/<userID>/<server> users connect the accounts of servers with an authorizationURL, and bridges say so. Without it they do not", setting.Optional(setting.HTTP))
+	s.String(&o.Namespace, "namespace", "hosted-bridge-system", "namespace of the installation", setting.Label)
+	o.WatchNamespaces.Declare(s)
+	s.String(&o.CatalogNamespace, "catalog-namespace", "", "namespace of the catalog's recipes and publishers (default: the installation's namespace)")
+	s.String(&o.TiersFile, "tiers-file", "", "YAML file with the installation's tiers; the default tiers are free, pro and business")
+	s.String(&o.OnboardingProfile, "onboarding-profile", "", "YAML file with the BridgeProfile, without a name, that the operator makes for the HostedBridges of first logins, under the name onboarding. Without it, the operator deletes the one that it made")
+	// A pod that ends within a minute of each call would start all day long.
+	s.Duration(&o.MinIdleTimeout, "min-idle-timeout", time.Minute, "shortest spec.idleTimeout that takes effect; it replaces a shorter one", setting.AtLeast[time.Duration](0))
+	// Some pods a second start on a node. A queue of the cluster's own would know neither who waits
+	// nor in which order.
+	s.Int(&o.MaxWaking, "max-waking", 32, "how many bridges may start at the same time because of a call; others wait for their turn; 0 means no limit", setting.AtLeast(0))
+	o.Bundles.declare(s)
+	o.Isolation.declare(s)
+	s.String(&o.ProbeListen, "probe-listen", ":8081", "address of /healthz and /readyz")
+	s.String(&o.MetricsListen, "metrics-listen", ":8082", "address of /metrics")
+	s.Check(func() error {
+		o.BaseURL, o.LoginURL = strings.TrimRight(o.BaseURL, "/"), strings.TrimRight(o.LoginURL, "/")
+		return nil
+	})
+	return s
+}
+
+func (o *BundleOptions) declare(s *setting.Set) {
+	s.String(&o.StoreURL, "bundles-url", "", "URL at which the store keeps the bundles of programs. Without it, each program is fetched from its registry when it starts", setting.Optional(setting.HTTPS))
+	s.String(&o.PackerImage, "packer-image", "hosted-bridge/ingress:dev", "image of the ingress's program, which packs what a Job has installed", setting.Required)
+	s.String(&o.Architecture, "bundle-architecture", runtime.GOARCH, "architecture of the machines on which programs run, such as amd64 or arm64", setting.Required)
+	s.Each(&o.InstallScripts, "bundle-install-scripts", "package of npm whose install scripts, and those of its dependencies, run when it is installed, or package of Python that may be built, with its dependencies; repeat the flag for each package. That runs in a Job without any secret", packageName)
+	// Twice the largest of the catalog's packages, which have up to 411 MB.
+	s.Int64(&o.MaxBytes, "bundle-max-bytes", 1<<30, "how many bytes an installed package may have with its dependencies", setting.AtLeast[int64](1))
+	s.String(&o.Registry, "bundle-registry", "", "repository of a registry, as host/path, where bundles are images that pods mount. It needs Kubernetes 1.35 and a container runtime with image volumes, such as containerd 2.1. Without it bridges fetch bundles from the store", setting.Optional(repository))
+	s.String(&o.RegistryAuthorities, "bundle-registry-authorities", "", "certificate authorities in PEM that the registry of bundles is trusted by, besides those of the system")
+}
+
+// declare declares the settings of a cluster with CoreDNS, as kubeadm and most providers install it.
+func (o *IsolationOptions) declare(s *setting.Set) {
+	o.PodIP, o.PodName, o.PodUID = os.Getenv("POD_IP"), os.Getenv("POD_NAME"), os.Getenv("POD_UID")
+	s.Bool(&o.NetworkPolicy, "network-policy", true, "create in each namespace with HostedBridges the NetworkPolicy that isolates their pods; if false, the operator removes the policies that it created")
+	s.Bool(&o.RequireNetworkPolicy, "require-network-policy", false, "accept no HostedBridge if the cluster's network does not enforce network policies")
+	s.Bool(&o.Probe, "network-policy-probe", true, "test with two pods in the installation's namespace whether the cluster's network enforces network policies")
+	s.String(&o.DNSNamespace, "dns-namespace", "kube-system", "namespace of the cluster's resolvers", setting.Label)
+	s.StringToStringVar(&o.DNSPodLabels, "dns-pod-labels", map[string]string{"k8s-app": "kube-dns"}, "labels of the resolvers' pods")
+	s.Each(&o.DNSCIDRs, "dns-cidr", "address range of resolvers that are not pods with their own addresses, such as 169.254.20.10/32 for a cache on each node; repeat the flag for each range", setting.Range)
+	s.Each(&o.Scrapers, "scrape-namespace", "namespace whose pods may read the metrics of tenants' bridges; repeat the flag for each namespace")
+	s.Int(&o.DNSPort, "dns-port", 53, "port of the resolvers' pods, which can differ from the port of their Service", setting.Between(1, 65535))
+	s.Check(func() error {
+		if o.RequireNetworkPolicy && (!o.NetworkPolicy || !o.Probe) {
+			return errors.New("--require-network-policy: without policies or their probe no HostedBridge would be accepted; give --network-policy and --network-policy-probe too")
+		}
+		return nil
+	})
+}
+
+var packagePattern = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+
+// packageName accepts the name of a package of npm or of the Python Package Index.
+func packageName(value string) error {
+	if !packagePattern.MatchString(value) {
+		return fmt.Errorf("%.80q is not the name of a package; give one without a version, such as @example/server", value)
 	}
+	return nil
 }
 
-// RegisterFlags adds a flag for each setting to fs.
-func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.BridgeImage, "bridge-image", o.BridgeImage, "image of the tenants' pods")
-	fs.StringVar(&o.RuntimeImageNode, "runtime-image-node", o.RuntimeImageNode, "image with npx on its PATH for servers that have no image of their own; if it is empty, such servers are out of service")
-	fs.StringVar(&o.RuntimeImagePython, "runtime-image-python", o.RuntimeImagePython, "image with uvx on its PATH for servers that have no image of their own; if it is empty, such servers are out of service")
-	fs.StringSliceVar(&o.ShimImages, "shim-images", o.ShimImages, "images of programs that have the shim of the bridge's version at /usr/libexec/hosted-bridge/shim, separated by commas; a pod whose programs are all in such images needs no init container that copies it, and starts sooner")
-	fs.StringArrayVar(&o.RuntimeEnv, "runtime-env", o.RuntimeEnv, "variable that programs of npx and uvx get, as NAME=VALUE, such as a proxy or a registry; a server's own variable of that name goes before it; repeat the flag for each variable. Users' programs read it, so it is no place for a password")
-	fs.StringVar(&o.RuntimeAuthorities, "runtime-authorities", o.RuntimeAuthorities, "certificate authorities in PEM that npx, and Node.js programs that it runs, trust besides those of Node.js")
-	fs.StringArrayVar(&o.UpstreamAllowCIDR, "upstream-allow-cidr", o.UpstreamAllowCIDR, "private address range that tenants' bridges may reach, such as 10.96.0.0/16 for a cluster's Services; repeat the flag for each range. Do not allow a range with addresses that tenants must not reach")
-	fs.StringArrayVar(&o.UpstreamDenyCIDR, "upstream-deny-cidr", o.UpstreamDenyCIDR, "address range that tenants' bridges never reach, even if it is public or inside an --upstream-allow-cidr; repeat the flag for each range. The API server's address in the cluster's Services is denied without it; its other addresses belong here")
-	fs.StringVar(&o.BridgeOTLPEndpoint, "bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "endpoint to which tenants' bridges send traces, such as http://collector.observability.svc:4318; if it is empty, they send none")
-	fs.StringVar(&o.BridgePriorityClass, "bridge-priority-class", o.BridgePriorityClass, "PriorityClass of the tenants' pods, which must exist (default: the cluster's). A change replaces every pod, as a change of --bridge-image does")
-	fs.StringVar(&o.BaseURL, "base-url", o.BaseURL, "public address of the ingress; the URL of a bridge is this address followed by /u/<userID>/mcp")
-	fs.StringVar(&o.LoginURL, "login-url", o.LoginURL, "public URL of the ingress where its authorization server is on; on its page /oauth/connect/<userID>/<server> users connect the accounts of servers with an authorizationURL, and bridges say so. Without it they do not")
-	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL at which the tenants' pods reach the keybroker")
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
-	fs.StringSliceVar((*[]string)(&o.WatchNamespaces), scope.Flag, o.WatchNamespaces, scope.FlagUsage)
-	fs.StringVar(&o.CatalogNamespace, "catalog-namespace", o.CatalogNamespace, "namespace of the catalog's recipes and publishers (default: the installation's namespace)")
-	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers; the default tiers are free, pro and business")
-	fs.StringVar(&o.OnboardingProfile, "onboarding-profile", o.OnboardingProfile, "YAML file with the BridgeProfile, without a name, that the operator makes for the HostedBridges of first logins, under the name onboarding. Without it, the operator deletes the one that it made")
-	fs.DurationVar(&o.MinIdleTimeout, "min-idle-timeout", o.MinIdleTimeout, "shortest spec.idleTimeout that takes effect; it replaces a shorter one")
-	fs.IntVar(&o.MaxWaking, "max-waking", o.MaxWaking, "how many bridges may start at the same time because of a call; others wait for their turn; 0 means no limit")
-	o.Bundles.registerFlags(fs)
-	o.Isolation.registerFlags(fs)
-	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect a leader, so that only one of several replicas acts")
-	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz and /readyz")
-	fs.StringVar(&o.MetricsListen, "metrics-listen", o.MetricsListen, "address of /metrics")
+func repository(value string) error {
+	if !bundlename.IsRepository(value) {
+		return fmt.Errorf("%.200q is not a repository; give its host and path without a tag, such as registry.example.com/mcp/bundles", value)
+	}
+	return nil
 }
 
-// Validate reports every setting that cannot be used, by its flag.
-func (o *Options) Validate() error {
-	o.BaseURL, o.LoginURL = strings.TrimRight(o.BaseURL, "/"), strings.TrimRight(o.LoginURL, "/")
-	return errors.Join(
-		notEmpty("bridge-image", o.BridgeImage),
-		variables("runtime-env", o.RuntimeEnv),
-		optionalCertificates("runtime-authorities", o.RuntimeAuthorities),
-		addressRanges("upstream-allow-cidr", o.UpstreamAllowCIDR),
-		addressRanges("upstream-deny-cidr", o.UpstreamDenyCIDR),
-		optionalURL("bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "http", "https"),
-		notEmpty("namespace", o.Namespace),
-		o.WatchNamespaces.Validate(),
-		notNegative("min-idle-timeout", o.MinIdleTimeout),
-		notNegative("max-waking", o.MaxWaking),
-		o.Bundles.validate(),
-		o.Isolation.validate(),
-		absoluteURL("base-url", o.BaseURL, "http", "https"),
-		optionalURL("login-url", o.LoginURL, "http", "https"),
-		absoluteURL("keybroker-url", o.KeybrokerURL, "https"),
-	)
+// keybrokerURL returns where pods reach the keybroker.
+func (o *Options) keybrokerURL() string {
+	return "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"
 }
 
 // catalog returns the namespace of the catalog.
 func (o *Options) catalog() string { return cmp.Or(o.CatalogNamespace, o.Namespace) }
 
+// probeAddress returns the URL at which the operator answers to its own pods,
+// empty where it is not known.
+func (o *Options) probeAddress() string {
+	_, port, err := net.SplitHostPort(o.ProbeListen)
+	if o.Isolation.PodIP == "" || err != nil {
+		return ""
+	}
+	return "http://" + net.JoinHostPort(o.Isolation.PodIP, port) + "/healthz"
+}
+
 // egress returns where the tenants' bridges may connect to. apiServer is the
 // address at which a process in the cluster finds the API server, empty outside
 // of one: no tenant's server is there, even where the range of the cluster's
 // Services is allowed.
-func (o *Options) egress(apiServer string) mcpserver.Egress {
-	e := mcpserver.Egress{Allow: o.UpstreamAllowCIDR, Deny: slices.Clone(o.UpstreamDenyCIDR)}
+func (o *Options) egress(apiServer string) bridgeconfig.Egress {
+	e := bridgeconfig.Egress{Allow: o.UpstreamAllowCIDR, Deny: slices.Clone(o.UpstreamDenyCIDR)}
 	if a, err := netip.ParseAddr(apiServer); err == nil {
 		a = a.Unmap().WithZone("")
 		own := netip.PrefixFrom(a, a.BitLen()).String()
@@ -169,72 +183,4 @@ func (o *Options) egress(apiServer string) mcpserver.Egress {
 		}
 	}
 	return e
-}
-
-func notEmpty(flag, value string) error {
-	if value == "" {
-		return fmt.Errorf("--%s is empty", flag)
-	}
-	return nil
-}
-
-var variableName = regexp.MustCompile(`^[A-Za-z_@][A-Za-z0-9_@:./-]*$`)
-
-// variables refuses what is no variable. The error does not have the value.
-func variables(flag string, values []string) error {
-	for _, v := range values {
-		if name, _, found := strings.Cut(v, "="); !found || !variableName.MatchString(name) {
-			return fmt.Errorf("--%s must be NAME=VALUE, such as HTTPS_PROXY=http://proxy.example.com:3128", flag)
-		}
-	}
-	return nil
-}
-
-// optionalCertificates refuses a text without certificates, and one with a private
-// key among them. Comments are fine: bundles of authorities have them.
-func optionalCertificates(flag, text string) error {
-	for rest := []byte(text); len(bytes.TrimSpace(rest)) > 0; {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
-			return fmt.Errorf("--%s must be certificates in PEM, and nothing else that is in PEM", flag)
-		}
-	}
-	return nil
-}
-
-func notNegative[T int | time.Duration](flag string, value T) error {
-	if value < 0 {
-		return fmt.Errorf("--%s must be 0 or more", flag)
-	}
-	return nil
-}
-
-// addressRanges refuses what is no range, and a range that is written as one of
-// its addresses: it may be meant for that address alone.
-func addressRanges(flag string, values []string) error {
-	for _, value := range values {
-		prefix, err := netip.ParsePrefix(value)
-		if err != nil {
-			return fmt.Errorf("--%s %.80q must be an address range such as 10.96.0.0/16 or fd00::/8", flag, value)
-		}
-		if prefix != prefix.Masked() {
-			return fmt.Errorf("--%s %s must begin at the range's first address, as %s does; one address alone is %s/%d", flag, value, prefix.Masked(), prefix.Addr(), prefix.Addr().BitLen())
-		}
-	}
-	return nil
-}
-
-func optionalURL(flag, value string, schemes ...string) error {
-	if value == "" {
-		return nil
-	}
-	return absoluteURL(flag, value, schemes...)
-}
-
-func absoluteURL(flag, value string, schemes ...string) error {
-	u, err := url.Parse(value)
-	if err == nil && slices.Contains(schemes, u.Scheme) && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" {
-		return nil
-	}
-	return fmt.Errorf("--%s must be an absolute URL with %s and a host, such as %s://host:8443", flag, strings.Join(schemes, " or "), schemes[len(schemes)-1])
 }

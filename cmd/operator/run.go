@@ -30,12 +30,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
 	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/cgroup"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 	"github.com/hostedbridge/hostedbridge/internal/netguard"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/resolve"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -62,8 +63,8 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 		Recorder: m.GetEventRecorder(leaseName),
 		Clock:    clock.RealClock{},
 		Settings: hostedbridge.Settings{
-			Settings: desired.Settings{
-				BridgeImage: o.BridgeImage, KeybrokerURL: o.KeybrokerURL,
+			Settings: bridgeobjects.Settings{
+				BridgeImage: o.BridgeImage, KeybrokerURL: o.keybrokerURL(),
 				RuntimeImageNode: o.RuntimeImageNode, RuntimeImagePython: o.RuntimeImagePython, ShimImages: o.ShimImages,
 				RuntimeEnv: o.RuntimeEnv, RuntimeAuthorities: o.RuntimeAuthorities,
 				Egress: o.egress(os.Getenv("KUBERNETES_SERVICE_HOST")), OTLPEndpoint: o.BridgeOTLPEndpoint,
@@ -99,7 +100,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := errors.Join(setUpOnboarding(m, o, log), setUpBundles(m, o, own)); err != nil {
 		return err
 	}
-	go paceCollector(ctx, m.Elected())
+	go cgroup.PaceCollector(ctx, m.Elected())
 	if err := m.Start(ctx); err != nil {
 		return fmt.Errorf("run controllers: %w", err)
 	}
@@ -131,7 +132,7 @@ func setUpOnboarding(m ctrl.Manager, o Options, log *slog.Logger) error {
 }
 
 // hosting returns what the installation can run.
-func hosting(s desired.Settings) (*resolve.Hosting, error) {
+func hosting(s bridgeobjects.Settings) (*resolve.Hosting, error) {
 	rules, err := netguard.New(s.Egress.Allow, s.Egress.Deny, s.Egress.Unrestricted)
 	if err != nil {
 		return nil, fmt.Errorf("read the rules for addresses: %w", err)
@@ -154,12 +155,12 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 	maps.Copy(caches.ByObject, tenantnamespace.CacheOptions())
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
-		NewCache:                scope.NewCache(o.WatchNamespaces, log),
+		NewCache:                namespaces.NewCache(o.WatchNamespaces, log),
 		Logger:                  logr.FromSlogHandler(log.Handler()),
 		Cache:                   caches,
 		Metrics:                 metricsserver.Options{BindAddress: o.MetricsListen},
 		HealthProbeBindAddress:  o.ProbeListen,
-		LeaderElection:          o.LeaderElect,
+		LeaderElection:          true,
 		LeaderElectionID:        leaseName,
 		LeaderElectionNamespace: o.Namespace,
 		// Safe because the process ends as soon as its manager has.

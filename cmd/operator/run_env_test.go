@@ -27,7 +27,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/cmd/operator/profiles"
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1/recipefile"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/profilediff"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -40,7 +41,8 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 // with the rights that config/rbac gives it, and no others.
 func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	c := testenv.Client(t)
-	o := Defaults()
+	var o Options
+	o.Declare()
 	o.ProbeListen, o.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
 	install(t, c, o.Namespace)
 	t.Setenv("KUBECONFIG", testenv.KubeconfigOf(t, o.Namespace, "hosted-bridge-operator"))
@@ -115,12 +117,12 @@ func expectProfiled(t *testing.T, c client.Client, b *v1alpha1.HostedBridge, nam
 			t.Fatal(err)
 		}
 		var out, problems bytes.Buffer
-		err = profiles.Run(t.Context(), []string{"diff", "--watch-namespaces=" + b.Namespace}, bytes.NewReader(text), &out, &problems)
+		err = profilediff.Run(t.Context(), []string{"diff", "--watch-namespaces=" + b.Namespace}, bytes.NewReader(text), &out, &problems)
 		return out.String() + problems.String(), err
 	}
 	testenv.ExpectExists(t, c, b)
 	want := fmt.Sprintf("%s/%s (user %s)\n    tier: free -> pro\n    + server docs\n1 of 1 bridges would change\n", b.Namespace, b.Name, b.User())
-	if got, err := diff(); !errors.Is(err, profiles.ErrChanges) || got != want {
+	if got, err := diff(); !errors.Is(err, profilediff.ErrChanges) || got != want {
 		t.Errorf("before it is applied: %v\n%s\nwant\n%s", err, got, want)
 	}
 	testenv.ExpectApplied(t, c, p)
@@ -133,7 +135,7 @@ func expectProfiled(t *testing.T, c client.Client, b *v1alpha1.HostedBridge, nam
 		t.Errorf("after it was applied: %v\n%s", err, got)
 	}
 	p.Namespace = b.Namespace
-	if got, err := diff(); err == nil || errors.Is(err, profiles.ErrChanges) || got != "" {
+	if got, err := diff(); err == nil || errors.Is(err, profilediff.ErrChanges) || got != "" {
 		t.Errorf("of another namespace: %v\n%s", err, got)
 	}
 }
@@ -143,11 +145,11 @@ func expectProfiled(t *testing.T, c client.Client, b *v1alpha1.HostedBridge, nam
 func expectChecked(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	recipe := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "notes"}}
-	recipe.Spec.Recipe = &v1alpha1.Recipe{
+	recipe.Spec.Recipe = &v1alpha1.Recipe{Recipe: recipefile.Recipe{
 		SchemaVersion: 2, ID: "notes", Name: "Notes", Description: "Keeps notes", Repository: "https://example.com/notes",
-		Transports: []v1alpha1.RecipeTransport{{Type: "streamable-http", URL: "https://example.com/mcp"}},
-		Signature:  &v1alpha1.RecipeSignature{Algorithm: "ed25519", PublisherID: "nobody", Value: "x", SignedFields: []string{"id"}, SignedAt: "2026-01-02T03:04:05Z"},
-	}
+		Transports: []recipefile.RecipeTransport{{Type: "streamable-http", URL: "https://example.com/mcp"}},
+		Signature:  &recipefile.RecipeSignature{Algorithm: "ed25519", PublisherID: "nobody", Value: "x", SignedFields: []string{"id"}, SignedAt: "2026-01-02T03:04:05Z"},
+	}}
 	testenv.ExpectApplied(t, c, recipe)
 	wait.Until(t, "the recipe is checked", func() bool {
 		testenv.ExpectExists(t, c, recipe)

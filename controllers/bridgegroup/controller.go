@@ -11,13 +11,14 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
@@ -47,14 +48,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, p *v1alpha1.BridgePerson) (c
 	if known != nil && known.Incarnation == incarnation && isSame(known, groups, leftOut) {
 		return ctrl.Result{}, nil
 	}
-	found := bridgeac.PersonDirectoryGroups().WithIncarnation(incarnation).WithGroups(groups...)
 	if leftOut > 0 {
 		log.FromContext(ctx).Info("a person is in more groups of BridgeProfiles and SharedServers than are stored: "+
 			"those of the profiles that decide first count", "groups", len(groups), "leftOut", leftOut)
-		found.WithLeftOut(leftOut)
 	}
-	object := bridgeac.BridgePerson(p.Name, p.Namespace).WithStatus(bridgeac.BridgePersonStatus().WithDirectory(found))
-	if err := r.Client.Status().Apply(ctx, object, client.FieldOwner(manager), client.ForceOwnership); err != nil && !apierrors.IsNotFound(err) {
+	object := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
+	patch := apply.Status(v1alpha1.BridgePersonStatus{
+		Directory: &v1alpha1.PersonDirectoryGroups{Incarnation: incarnation, Groups: groups, LeftOut: leftOut},
+	})
+	err = r.Client.Status().Patch(ctx, object, patch, client.FieldOwner(manager), client.ForceOwnership)
+	if err != nil && !apierrors.IsNotFound(err) {
 		return ctrl.Result{}, fmt.Errorf("apply the groups of a person: %w", err)
 	}
 	return ctrl.Result{}, nil

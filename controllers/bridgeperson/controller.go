@@ -12,12 +12,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
 )
@@ -84,17 +84,11 @@ func (r *Reconciler) deleteDue(ctx context.Context, own []*v1alpha1.HostedBridge
 }
 
 func (r *Reconciler) applyStatus(ctx context.Context, p *v1alpha1.BridgePerson, s v1alpha1.BridgePersonStatus) error {
-	ac := bridgeac.BridgePersonStatus().WithObservedGeneration(s.ObservedGeneration)
-	for _, b := range s.Bridges {
-		one := bridgeac.PersonBridge().WithUID(b.UID).WithNamespace(b.Namespace).WithName(b.Name).WithShared(b.Shared).WithStopped(b.Stopped)
-		one.SecretsRetainedUntil, one.SecretsDestroyedTime, one.DeletedTime = b.SecretsRetainedUntil, b.SecretsDestroyedTime, b.DeletedTime
-		ac.WithBridges(one)
-	}
-	ac.WithConditions(apply.Conditions(s.Conditions)...)
+	own := v1alpha1.BridgePersonStatus{ObservedGeneration: s.ObservedGeneration, Bridges: s.Bridges, Conditions: s.Conditions}
 	// With the version that was read, the API server refuses a status about an access that
 	// has since changed.
-	object := bridgeac.BridgePerson(p.Name, p.Namespace).WithResourceVersion(p.ResourceVersion).WithStatus(ac)
-	err := r.Client.Status().Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
+	object := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, ResourceVersion: p.ResourceVersion}}
+	err := r.Client.Status().Patch(ctx, object, apply.Status(own), client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // The event of the change reconciles the person again.
 	}

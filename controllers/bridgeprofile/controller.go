@@ -21,10 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
-	"github.com/hostedbridge/hostedbridge/internal/kstatus"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
@@ -150,7 +148,7 @@ func setConditions(s *v1alpha1.BridgeProfileStatus, generation int64, refused ve
 	set(v1alpha1.ConditionProgressing, reason == v1alpha1.ReasonRollingOut, reason, message)
 	if refused.Reason != "" {
 		set(v1alpha1.ConditionReady, false, refused.Reason, "the spec is not accepted")
-		kstatus.Note(&s.Conditions, v1alpha1.ConditionStalled, meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAccepted))
+		v1alpha1.NoteKstatus(&s.Conditions, v1alpha1.ConditionStalled, meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAccepted))
 		return
 	}
 	set(v1alpha1.ConditionReady, reason == v1alpha1.ReasonRolloutComplete, reason, message)
@@ -161,7 +159,7 @@ func setConditions(s *v1alpha1.BridgeProfileStatus, generation int64, refused ve
 	case v1alpha1.ReasonRollingOut:
 		unready = v1alpha1.ConditionReconciling
 	}
-	kstatus.Note(&s.Conditions, unready, meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady))
+	v1alpha1.NoteKstatus(&s.Conditions, unready, meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady))
 }
 
 // progress says how far the last accepted revision is.
@@ -178,18 +176,10 @@ func progress(s *v1alpha1.BridgeProfileStatus, c counted) (reason, message strin
 }
 
 func (r *Reconciler) applyStatus(ctx context.Context, p *v1alpha1.BridgeProfile, s v1alpha1.BridgeProfileStatus) error {
-	ac := bridgeac.BridgeProfileStatus().WithObservedGeneration(s.ObservedGeneration).WithMatched(s.Matched).WithUpdated(s.Updated)
-	if s.Paused {
-		ac.WithPaused(true)
-	}
-	for _, v := range s.Revisions {
-		ac.WithRevisions(bridgeac.ProfileRevision().WithGeneration(v.Generation).WithSpec(v.Spec))
-	}
-	ac.WithConditions(apply.Conditions(s.Conditions)...)
 	// With the version that was read, the API server refuses a verdict on a spec that
 	// has since changed.
-	object := bridgeac.BridgeProfile(p.Name, p.Namespace).WithResourceVersion(p.ResourceVersion).WithStatus(ac)
-	err := r.Client.Status().Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
+	object := &v1alpha1.BridgeProfile{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, ResourceVersion: p.ResourceVersion}}
+	err := r.Client.Status().Patch(ctx, object, apply.Status(s), client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status: %w", err)
 	}

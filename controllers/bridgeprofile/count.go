@@ -91,6 +91,11 @@ func refusedSince(b *v1alpha1.HostedBridge) time.Time {
 	return accepted.LastTransitionTime.Time
 }
 
+// starts reports whether a pod may only take its time, which is no failure until the minute is over.
+func starts(reason string) bool {
+	return reason == v1alpha1.ReasonProgressing || v1alpha1.PodBlocked(reason)
+}
+
 // failed reports whether the bridge, or a server of the profile, stopped working within a
 // minute after the bridge got a revision.
 func failed(b *v1alpha1.HostedBridge, name string, since, now time.Time) bool {
@@ -100,8 +105,7 @@ func failed(b *v1alpha1.HostedBridge, name string, since, now time.Time) bool {
 		if condition == nil || condition.Status != metav1.ConditionFalse || !within(condition.LastTransitionTime) {
 			continue
 		}
-		// A pod that only takes its time is no failure until the minute is over.
-		if condition.Reason != v1alpha1.ReasonProgressing || now.Sub(since) > watched {
+		if !starts(condition.Reason) || now.Sub(since) > watched {
 			return true
 		}
 	}

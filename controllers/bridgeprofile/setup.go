@@ -22,7 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 // Name names the controller in logs, metrics and events.
@@ -83,7 +83,7 @@ func countedChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
 		after, ok2 := e.ObjectNew.(*v1alpha1.HostedBridge)
-		return !ok || !ok2 || !plan.SamePeople(&before.Status, &after.Status) ||
+		return !ok || !ok2 || !bridgestate.SamePeople(&before.Status, &after.Status) ||
 			!equality.Semantic.DeepEqual(before.Spec.Groups, after.Spec.Groups) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
 	}}

@@ -20,11 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	recipeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
-	"github.com/hostedbridge/hostedbridge/internal/kstatus"
 	"github.com/hostedbridge/hostedbridge/internal/resolve"
 )
 
@@ -95,7 +93,7 @@ func (r *Reconciler) status(o *v1alpha1.CatalogRecipe, v validate.Verdict) v1alp
 		condition.Status, unready = metav1.ConditionTrue, ""
 	}
 	meta.SetStatusCondition(&s.Conditions, condition)
-	kstatus.Note(&s.Conditions, unready, &condition)
+	v1alpha1.NoteKstatus(&s.Conditions, unready, &condition)
 	r.noteHosting(&s, o)
 	catalog.NoteDeprecation(&s.Conditions, o, r.Clock.Now())
 	return s
@@ -122,19 +120,10 @@ func (r *Reconciler) noteHosting(s *v1alpha1.CatalogRecipeStatus, o *v1alpha1.Ca
 }
 
 func (r *Reconciler) applyStatus(ctx context.Context, o *v1alpha1.CatalogRecipe, s v1alpha1.CatalogRecipeStatus) error {
-	ac := recipeac.CatalogRecipeStatus().WithObservedGeneration(s.ObservedGeneration)
-	ac.WithConditions(apply.Conditions(s.Conditions)...)
-	for _, v := range s.Versions {
-		version := recipeac.RecipeVersion().WithVersion(v.Version).WithDigest(v.Digest).WithAcceptedAt(v.AcceptedAt).WithRecipe(v.Recipe)
-		if v.Withdrawn {
-			version.WithWithdrawn(true)
-		}
-		ac.WithVersions(version)
-	}
 	// With the version that was read, the API server refuses a verdict on an
 	// object that has since changed.
-	object := recipeac.CatalogRecipe(o.Name, o.Namespace).WithResourceVersion(o.ResourceVersion).WithStatus(ac)
-	err := r.Client.Status().Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
+	object := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, ResourceVersion: o.ResourceVersion}}
+	err := r.Client.Status().Patch(ctx, object, apply.Status(s), client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status: %w", err)
 	}

@@ -22,12 +22,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/test/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -51,7 +51,7 @@ func object(namespace string, r recipe.Recipe) *v1alpha1.CatalogRecipe {
 	return &v1alpha1.CatalogRecipe{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CatalogRecipe"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: r.ID},
-		Spec:       v1alpha1.CatalogRecipeSpec{Recipe: catalog.ToObject(r)},
+		Spec:       v1alpha1.CatalogRecipeSpec{Recipe: &v1alpha1.Recipe{Recipe: r}},
 	}
 }
 
@@ -128,7 +128,7 @@ func TestARecipeThatBreaksTheRulesIsNotServed(t *testing.T) {
 		t.Error("the snapshot has it")
 	}
 
-	write(t, c, o, func(s *v1alpha1.CatalogRecipeSpec) { s.Recipe = catalog.ToObject(valid("bad")) })
+	write(t, c, o, func(s *v1alpha1.CatalogRecipeSpec) { s.Recipe = &v1alpha1.Recipe{Recipe: valid("bad")} })
 	e = expect(t, c, o, v1alpha1.ReasonRecipeValid)
 	if !e.Accepted || !catalog.Same(e.Recipe, valid("bad")) || !e.Updated.Equal(start) {
 		t.Errorf("not served after it was mended: %+v", e)
@@ -270,7 +270,7 @@ func TestAWithdrawnKeyIsSaidOfOlderVersionsToo(t *testing.T) {
 	expect(t, c, o, v1alpha1.ReasonRecipeValid)
 	write(t, c, o, func(s *v1alpha1.CatalogRecipeSpec) {
 		r, s.Source = signedBy(t, current, "1.1.0", start)
-		s.Recipe = catalog.ToObject(r)
+		s.Recipe = &v1alpha1.Recipe{Recipe: r}
 	})
 	if e := expect(t, c, o, v1alpha1.ReasonRecipeValid); len(e.Versions) != 2 || e.Versions[0].Withdrawn || e.Versions[1].Withdrawn {
 		t.Fatalf("with both keys: %+v", e.Versions)
@@ -292,7 +292,7 @@ func TestAWithdrawnKeyIsSaidOfOlderVersionsToo(t *testing.T) {
 	}
 
 	// What the spec says now has no part in whose keys are looked at.
-	write(t, c, o, func(s *v1alpha1.CatalogRecipeSpec) { s.Recipe, s.Source = catalog.ToObject(valid("notes")), "" })
+	write(t, c, o, func(s *v1alpha1.CatalogRecipeSpec) { s.Recipe, s.Source = &v1alpha1.Recipe{Recipe: valid("notes")}, "" })
 	if e := expect(t, c, o, v1alpha1.ReasonRecipeInvalid); !e.Accepted {
 		t.Errorf("before its key is withdrawn: %+v", e)
 	}
@@ -314,7 +314,7 @@ func TestTheAPIServerRefusesTheWrongShape(t *testing.T) {
 		"an id with a hyphen at its end": {func(o *v1alpha1.CatalogRecipe) { o.Spec.Recipe.ID = "notes-" },
 			"id must be 2 to 64 lower-case letters"},
 		"an unknown installer": {func(o *v1alpha1.CatalogRecipe) { o.Spec.Recipe.Install.Method = "curl" }, "spec.recipe.install.method"},
-		"a cost that is no number": {func(o *v1alpha1.CatalogRecipe) { o.Spec.Recipe.Metadata = &v1alpha1.RecipeMetadata{CostPerCall: "-1"} },
+		"a cost that is no number": {func(o *v1alpha1.CatalogRecipe) { o.Spec.Recipe.Metadata.CostPerCall = -1 },
 			"costPerCall must be a decimal number"},
 		"a replacement that is no id": {func(o *v1alpha1.CatalogRecipe) {
 			o.Spec.Deprecated = &v1alpha1.RecipeDeprecation{Since: metav1.NewTime(start), ReplacedBy: "A B"}

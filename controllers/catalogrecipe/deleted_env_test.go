@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -29,10 +28,10 @@ func TestADeletedRecipeIsGoneOnWith(t *testing.T) {
 	}
 	other := valid("notes")
 	other.Description = "Another program"
-	write(t, c, o, func(s *v1alpha1.CatalogRecipeSpec) { s.Recipe, s.Deleted = catalog.ToObject(other), nil })
+	write(t, c, o, func(s *v1alpha1.CatalogRecipeSpec) { s.Recipe, s.Deleted = &v1alpha1.Recipe{Recipe: other}, nil })
 	expect(t, c, o, v1alpha1.ReasonRecipeVersion)
 	other.RecipeVersion = "1.1.0"
-	write(t, c, o, func(s *v1alpha1.CatalogRecipeSpec) { s.Recipe = catalog.ToObject(other) })
+	write(t, c, o, func(s *v1alpha1.CatalogRecipeSpec) { s.Recipe = &v1alpha1.Recipe{Recipe: other} })
 	if e := expect(t, c, o, v1alpha1.ReasonRecipeValid); !e.Accepted || len(e.Versions) != 2 {
 		t.Errorf("%+v", e)
 	}

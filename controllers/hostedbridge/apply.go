@@ -18,22 +18,25 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // apply writes the objects of p one after the other. It stops at the first that
 // fails: a pod must not start with a ServiceAccount that is not the bridge's.
 // The error is for a retry; a failure that a user can repair is in the outcome
 // too.
-func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan.Plan, s desired.Settings) (plan.Outcome, error) {
-	objects, err := desired.Objects(b, p, s)
+func (r *Reconciler) apply(
+	ctx context.Context, b *effective.Bridge, p bridgestate.Plan, s bridgeobjects.Settings,
+) (bridgestate.Outcome, error) {
+	objects, err := bridgeobjects.Objects(b, p, s)
 	if err != nil {
-		return plan.Outcome{Failed: plan.Finding{Reason: v1alpha1.ReasonApplyFailed, Message: err.Error()}}, err
+		return bridgestate.Outcome{Failed: bridgestate.Finding{Reason: v1alpha1.ReasonApplyFailed, Message: err.Error()}}, err
 	}
-	var outcome plan.Outcome
+	var outcome bridgestate.Outcome
 	for _, object := range objects {
-		held, err := r.write(ctx, b, object)
+		held, err := r.write(ctx, b.HostedBridge, object)
 		if err != nil {
 			outcome.Failed = failure(err)
 			if isForeign(err) {
@@ -46,8 +49,8 @@ func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan
 	return outcome, nil
 }
 
-// write applies one object. A claim can be an earlier bridge's that had the same name
-// and user, and so is not found by who controls it.
+// write applies one object. A claim can belong to an earlier bridge with the same name
+// and user, so it is not found by its controller.
 func (r *Reconciler) write(ctx context.Context, b *v1alpha1.HostedBridge, object runtime.ApplyConfiguration) (client.Object, error) {
 	if _, claim := object.(*corev1ac.PersistentVolumeClaimApplyConfiguration); claim {
 		return r.applier().Kept(ctx, b, object, func(o metav1.Object) bool { return claimBelongs(o, b) })
@@ -57,12 +60,12 @@ func (r *Reconciler) write(ctx context.Context, b *v1alpha1.HostedBridge, object
 
 // note adds to out the state of an object that was applied, or held because it
 // did not have to be.
-func note(out *plan.Outcome, object runtime.ApplyConfiguration, held client.Object) {
+func note(out *bridgestate.Outcome, object runtime.ApplyConfiguration, held client.Object) {
 	switch o := object.(type) {
 	case *corev1ac.ConfigMapApplyConfiguration:
-		out.Configuration = desired.DigestIn(o)
+		out.Configuration = bridgeobjects.DigestIn(o)
 		if held != nil {
-			out.ConfigMap = plan.ConfigMap{Made: held.GetCreationTimestamp().Time, Written: apply.Written(held, v1alpha1.FieldOwnerOperator)}
+			out.ConfigMap = bridgestate.ConfigMap{Made: held.GetCreationTimestamp().Time, Written: apply.Written(held, v1alpha1.FieldOwnerOperator)}
 		}
 	case *appsv1ac.DeploymentApplyConfiguration:
 		out.Workload = workload(o)
@@ -75,16 +78,18 @@ func note(out *plan.Outcome, object runtime.ApplyConfiguration, held client.Obje
 // tell makes the nodes of running pods fetch a configuration that has changed.
 // A deleted pod does not need it, and a pod that started with the configuration
 // has it already.
-func (r *Reconciler) tell(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome, s desired.Settings) error {
-	if p.Action != plan.Run || out.Workload == nil {
+func (r *Reconciler) tell(
+	ctx context.Context, o bridgestate.Observed, p bridgestate.Plan, out bridgestate.Outcome, s bridgeobjects.Settings,
+) error {
+	if p.Action != bridgestate.Run || out.Workload == nil {
 		return nil // No pod is to have it, and it may not even be a configuration.
 	}
-	digest, err := desired.Digest(o.Bridge, s)
+	digest, err := bridgeobjects.Digest(o.Bridge, s)
 	if err != nil {
 		return err
 	}
 	for _, pod := range p.Untold(o, out, digest) {
-		if err := r.applier().Existing(ctx, pod.UID, desired.Told(o.Bridge, pod, digest)); err != nil {
+		if err := r.applier().Existing(ctx, pod.UID, bridgeobjects.Told(o.Bridge, pod, digest)); err != nil {
 			return err
 		}
 	}
@@ -93,7 +98,7 @@ func (r *Reconciler) tell(ctx context.Context, o plan.Observed, p plan.Plan, out
 
 // replace deletes the pod whose bridge the kubelet would start again only after
 // some time. The Deployment's controller makes another one at once.
-func (r *Reconciler) replace(ctx context.Context, b *v1alpha1.HostedBridge, p plan.Plan) error {
+func (r *Reconciler) replace(ctx context.Context, b *v1alpha1.HostedBridge, p bridgestate.Plan) error {
 	if p.Replace == nil {
 		return nil
 	}
@@ -108,23 +113,23 @@ func isForeign(err error) bool {
 
 // failure turns an error of apply into a reason and a message. It is zero for
 // an error that says nothing about the objects.
-func failure(err error) plan.Finding {
+func failure(err error) bridgestate.Finding {
 	if foreign, ok := errors.AsType[*apply.ForeignError](err); ok {
 		reason := v1alpha1.ReasonNotOwned
 		if foreign.Predecessor {
 			reason = v1alpha1.ReasonProgressing
 		}
-		return plan.Finding{Reason: reason, Message: foreign.Error()}
+		return bridgestate.Finding{Reason: reason, Message: foreign.Error()}
 	}
 	if message, refused := apply.Refusal(err); refused {
-		return plan.Finding{Reason: v1alpha1.ReasonApplyFailed, Message: message}
+		return bridgestate.Finding{Reason: v1alpha1.ReasonApplyFailed, Message: message}
 	}
-	return plan.Finding{}
+	return bridgestate.Finding{}
 }
 
 // heldWorkload is workload for a Deployment that did not have to be applied.
-func heldWorkload(d *appsv1.Deployment) *plan.Workload {
-	w := &plan.Workload{
+func heldWorkload(d *appsv1.Deployment) *bridgestate.Workload {
+	w := &bridgestate.Workload{
 		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration,
 		Replicas: d.Status.Replicas, Updated: d.Status.UpdatedReplicas, Available: d.Status.AvailableReplicas,
 	}
@@ -137,8 +142,8 @@ func heldWorkload(d *appsv1.Deployment) *plan.Workload {
 }
 
 // workload reads what the API server answered to the apply of d.
-func workload(d *appsv1ac.DeploymentApplyConfiguration) *plan.Workload {
-	w := &plan.Workload{Generation: ptr.Deref(d.Generation, 0)}
+func workload(d *appsv1ac.DeploymentApplyConfiguration) *bridgestate.Workload {
+	w := &bridgestate.Workload{Generation: ptr.Deref(d.Generation, 0)}
 	if d.Status == nil {
 		return w
 	}

@@ -14,10 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // bundler looks after the ProgramBundles that bridges need.
@@ -28,21 +29,23 @@ type bundler struct {
 
 // decide returns what to do about a bridge, and s with the bundles of its programs, whose faults it
 // adds to o. Those that an accepted bridge lacks are created.
-func (b bundler) decide(ctx context.Context, o *plan.Observed, s desired.Settings, now time.Time) (plan.Plan, desired.Settings, error) {
+func (b bundler) decide(
+	ctx context.Context, o *bridgestate.Observed, s bridgeobjects.Settings, now time.Time,
+) (bridgestate.Plan, bridgeobjects.Settings, error) {
 	var err error
 	if s.Bundles, err = b.observe(ctx, o.Bridge, s.Bundles.Settings); err != nil {
-		return plan.Plan{}, s, fmt.Errorf("observe bundles: %w", err)
+		return bridgestate.Plan{}, s, fmt.Errorf("observe bundles: %w", err)
 	}
 	s.Bundles.Mounted = o.Mounted
 	s.Bundles.Refused = refused(s.Bundles, now)
 	for _, pod := range o.Pods {
 		if err := b.unmount(ctx, &s.Bundles, pod.Unmounted, now); err != nil {
-			return plan.Plan{}, s, err
+			return bridgestate.Plan{}, s, err
 		}
 	}
 	o.NotInstalled = s.Bundles.NotInstalled(o.Bridge)
-	p := plan.Decide(*o, now)
-	if p.Rejected == (plan.Finding{}) {
+	p := bridgestate.Decide(*o, now)
+	if p.Rejected == (bridgestate.Finding{}) {
 		err = b.create(ctx, o.Bridge, s.Bundles, now)
 	}
 	return p, s, err
@@ -87,7 +90,7 @@ func refused(bundles bundling.Bundles, now time.Time) map[string]bool {
 }
 
 // observe returns the existing bundles of a bridge's programs.
-func (b bundler) observe(ctx context.Context, bridge *v1alpha1.HostedBridge, s bundling.Settings) (bundling.Bundles, error) {
+func (b bundler) observe(ctx context.Context, bridge *effective.Bridge, s bundling.Settings) (bundling.Bundles, error) {
 	bundles := bundling.Bundles{Settings: s, Known: map[string]*v1alpha1.ProgramBundle{}}
 	for _, spec := range bundles.Missing(bridge) {
 		name := bundling.NameOf(spec)
@@ -108,13 +111,11 @@ func (b bundler) observe(ctx context.Context, bridge *v1alpha1.HostedBridge, s b
 
 // create creates the bundles that a bridge lacks, so that its programs are installed before they
 // are called. From now on they are known.
-func (b bundler) create(ctx context.Context, bridge *v1alpha1.HostedBridge, bundles bundling.Bundles, now time.Time) error {
+func (b bundler) create(ctx context.Context, bridge *effective.Bridge, bundles bundling.Bundles, now time.Time) error {
 	for _, spec := range bundles.Missing(bridge) {
 		name := bundling.NameOf(spec)
-		object := bridgeac.ProgramBundle(name, b.namespace).WithSpec(bridgeac.ProgramBundleSpec().
-			WithMethod(spec.Method).WithPackage(spec.Package).WithVersion(spec.Version).
-			WithArchitecture(spec.Architecture).WithInstallScripts(spec.InstallScripts))
-		if err := b.client.Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator)); err != nil {
+		object := &v1alpha1.ProgramBundle{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}
+		if err := b.client.Patch(ctx, object, apply.Spec(spec), client.FieldOwner(v1alpha1.FieldOwnerOperator)); err != nil {
 			return fmt.Errorf("create ProgramBundle %s: %w", name, err)
 		}
 		bundles.Known[name] = &v1alpha1.ProgramBundle{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now)}, Spec: spec}
@@ -144,4 +145,4 @@ func UsersOf(reader client.Reader) func(context.Context, v1alpha1.ProgramBundleS
 }
 
 // packages returns the values of indexPackage.
-func packages(b *v1alpha1.HostedBridge) []string { return bundling.Packages(b.WithEffective()) }
+func packages(b *v1alpha1.HostedBridge) []string { return bundling.Packages(effective.Of(b)) }

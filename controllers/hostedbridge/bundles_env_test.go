@@ -21,8 +21,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -100,7 +100,7 @@ func TestAPodKeepsTheImageThatItMountsUnlessItsNodeCannotMountIt(t *testing.T) {
 		t.Helper()
 		_, d := f.children(name)
 		testenv.ExpectExists(t, f.Client, d)
-		return desired.MountedImages(d.Spec.Template.Spec)["files"]
+		return bridgeobjects.MountedImages(d.Spec.Template.Spec)["files"]
 	}
 	first := start("first")
 	var made v1alpha1.ProgramBundleList
@@ -159,7 +159,7 @@ func TestManyUsersOfANewPackageHaveItInstalledOnce(t *testing.T) {
 	installs := &programbundle.Reconciler{
 		Client: f.Client, Live: f.Client, Recorder: f.events, Clock: f.clock, UsersOf: hostedbridge.UsersOf(f.Client),
 		Settings: programbundle.Settings{
-			Installing: desired.Installing{Image: "node:1", PackerImage: "ingress:1", MaxBytes: 1 << 20}, Namespace: f.Settings.Namespace, MaxJobs: 4, Retention: time.Hour,
+			Installing: bridgeobjects.Installing{Image: "node:1", PackerImage: "ingress:1", MaxBytes: 1 << 20}, Namespace: f.Settings.Namespace, MaxJobs: 4, Retention: time.Hour,
 		},
 	}
 	install := func() error {

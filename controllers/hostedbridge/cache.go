@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 )
 
 // CacheOptions limit what the operator holds in memory: only the installation's
 // own objects, and only the fields that it reads. namespace is the
 // installation's; HostedBridges are reconciled in the watched namespaces.
-func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
+func CacheOptions(namespace string, watched namespaces.Set) cache.Options {
 	// The operator changes no object of these types that it reads, so reads do not copy them.
 	own := cache.ByObject{UnsafeDisableDeepCopy: new(true), Label: labels.SelectorFromSet(labels.Set{
 		v1alpha1.LabelName:      v1alpha1.NameValue,
@@ -44,11 +44,12 @@ func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 	}}
 	return cache.Options{
 		DefaultTransform:  cache.TransformStripManagedFields(),
-		DefaultNamespaces: scope.Each(watched, cache.Config{}),
+		DefaultNamespaces: namespaces.Each(watched, cache.Config{}),
 		// A read of any other type would silently start a cache of all its
 		// objects.
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.HostedBridge{}:        {Transform: stripBridge},
 			&corev1.ServiceAccount{}:        accounts,
 			&appsv1.Deployment{}:            deployments,
 			&corev1.Pod{}:                   pods,
@@ -57,6 +58,15 @@ func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 			&discoveryv1.EndpointSlice{}:    keybroker,
 		},
 	}
+}
+
+// stripBridge leaves out of a HostedBridge what only the ingress reads: what its user saw at the
+// last visits, which is the largest part of some.
+func stripBridge(object any) (any, error) {
+	if b, ok := object.(*v1alpha1.HostedBridge); ok {
+		b.ManagedFields, b.Status.Visits = nil, nil
+	}
+	return object, nil
 }
 
 // stripConfigMap keeps no field of a bridge's ConfigMap that the API server
@@ -183,7 +193,7 @@ func stripState(s corev1.ContainerState) corev1.ContainerState {
 	if s.Terminated != nil {
 		kept.Terminated = &corev1.ContainerStateTerminated{
 			Reason: s.Terminated.Reason, ExitCode: s.Terminated.ExitCode, FinishedAt: s.Terminated.FinishedAt,
-			Message: termination.Parse(s.Terminated.Message).Text(),
+			Message: health.ParseSuspect(s.Terminated.Message).Text(),
 		}
 	}
 	return kept

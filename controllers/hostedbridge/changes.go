@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 // The reasons of events about what a person changed.
@@ -45,7 +45,7 @@ func (r *Reconciler) emitChanges(elected <-chan struct{}) handler.EventHandler {
 			return
 		}
 		for _, c := range changes {
-			r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, c.reason, "Change", "%s", plan.Note(c.note))
+			r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, c.reason, "Change", "%s", bridgestate.Note(c.note))
 		}
 	}
 	return handler.Funcs{

@@ -15,22 +15,22 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 // claims returns the PersistentVolumeClaims of the bridge's servers, also of those
 // that an earlier bridge of its name retained.
-func (r *Reconciler) claims(ctx context.Context, b *v1alpha1.HostedBridge) ([]plan.Claim, error) {
+func (r *Reconciler) claims(ctx context.Context, b *v1alpha1.HostedBridge) ([]bridgestate.Claim, error) {
 	var list corev1.PersistentVolumeClaimList
 	err := r.Client.List(ctx, &list, client.InNamespace(b.Namespace),
 		client.MatchingFields{indexClaimBridge: v1alpha1.InstanceLabelValue(b.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("list PersistentVolumeClaims: %w", err)
 	}
-	var claims []plan.Claim
+	var claims []bridgestate.Claim
 	for i := range list.Items {
 		o := &list.Items[i]
-		claims = append(claims, plan.Claim{
+		claims = append(claims, bridgestate.Claim{
 			Name: o.Name, UID: o.UID, Size: o.Spec.Resources.Requests[corev1.ResourceStorage],
 			Class: ptr.Deref(o.Spec.StorageClassName, ""), Owned: metav1.IsControlledBy(o, b),
 			Foreign: !claimBelongs(o, b), Deleting: o.DeletionTimestamp != nil,
@@ -51,7 +51,7 @@ func claimBelongs(o metav1.Object, b *v1alpha1.HostedBridge) bool {
 
 // drop deletes the claims that go with servers which left the spec. A claim that a
 // pod has stays until the pod is gone.
-func (r *Reconciler) drop(ctx context.Context, b *v1alpha1.HostedBridge, p plan.Plan) error {
+func (r *Reconciler) drop(ctx context.Context, b *v1alpha1.HostedBridge, p bridgestate.Plan) error {
 	for _, c := range p.Dropped {
 		o := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: c.Name}}
 		if err := r.applier().Delete(ctx, c.UID, o); err != nil {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hostedbridge creates the objects that each HostedBridge needs, and
-// reports the result in its status. It is a shell around packages plan and
-// desired: it reads, asks them, and writes.
+// reports the result in its status. It is a shell around packages bridgestate
+// and bridgeobjects: it reads, asks them, and writes.
 //
 // It never writes the user's spec, and it needs no finalizer: the HostedBridge
 // owns all objects that it creates, so Kubernetes deletes them with it, except for
@@ -25,15 +25,15 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
 // Settings are what an installation decides for all of its bridges.
 type Settings struct {
-	desired.Settings
+	bridgeobjects.Settings
 	// BaseURL is the ingress's public address, without a path: a bridge's URL
 	// is BaseURL/u/<userID>/mcp.
 	BaseURL string
@@ -59,7 +59,7 @@ type Settings struct {
 // Network tells whether the cluster's network enforces network policies.
 type Network interface {
 	// Known returns the result, and the reason why there is no result yet.
-	Known() (plan.Enforcement, string)
+	Known() (bridgestate.Enforcement, string)
 	// Changes gets an event whenever the result changes.
 	Changes() <-chan event.GenericEvent
 }
@@ -100,38 +100,22 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	now := r.Clock.Now()
 	r.followed.Do(func() { r.followedFrom = now })
 	stored := b.Status
-	people, err := peopleOf(ctx, r.Client, r.Settings.Namespace, b)
+	merged, claims, err := r.inEffect(ctx, b, now)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	profiles := profiler{r.Client, r.Settings.Namespace, r.Settings.Tiers, &r.pacer}
-	merged, err := profiles.apply(ctx, withAccess(b, people, now), people, now)
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("apply profiles: %w", err)
-	}
-	b = merged.bridge
-	claims, err := r.claims(ctx, b)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	b, err = r.withRecipes(ctx, b, claims)
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("resolve recipes: %w", err)
-	}
-	observed, err := r.observe(ctx, b, claims, now)
+	observed, err := r.observe(ctx, merged.bridge, claims, now)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
-	observed.Recipes, observed.Profiles, observed.Effective, observed.Access = stored.Recipes, stored.Profiles, stored.Effective, stored.Access
-	observed.PendingProfiles = merged.pending
+	observed.Before, observed.PendingProfiles, observed.UnknownGroups = stored, merged.pending, merged.unknownGroups
 	observed = observed.AfterTerminations(now)
-	b = observed.Bridge
 	p, settings, err := bundler{r.Client, r.Settings.Namespace}.decide(ctx, &observed, r.Settings.Settings, now)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	outcome, err := r.apply(ctx, b, p, settings)
-	if err != nil && outcome.Failed == (plan.Finding{}) {
+	outcome, err := r.apply(ctx, observed.Bridge, p, settings)
+	if err != nil && outcome.Failed == (bridgestate.Finding{}) {
 		return ctrl.Result{}, err // The API server did not answer, so there is nothing to report in a status.
 	}
 	deferred, failed := r.applyStatus(ctx, observed, p, outcome)
@@ -141,6 +125,29 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 		err = errors.Join(r.replace(ctx, b, p), r.drop(ctx, b, p))
 	}
 	return ctrl.Result{RequeueAfter: earlier(earlier(deferred, merged.wait), earlier(outcome.RequeueAfter(), p.RequeueAfter))}, err
+}
+
+// inEffect returns the bridge as its people, profiles and recipes change it now, and the claims
+// of its servers.
+func (r *Reconciler) inEffect(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (profiled, []bridgestate.Claim, error) {
+	people, err := peopleOf(ctx, r.Client, r.Settings.Namespace, b)
+	if err != nil {
+		return profiled{}, nil, err
+	}
+	profiles := profiler{r.Client, r.Settings.Namespace, r.Settings.Tiers, &r.pacer}
+	merged, err := profiles.apply(ctx, withAccess(b, people, now), people, now)
+	if err != nil {
+		return profiled{}, nil, fmt.Errorf("apply profiles: %w", err)
+	}
+	claims, err := r.claims(ctx, b)
+	if err != nil {
+		return profiled{}, nil, err
+	}
+	merged.bridge, err = withRecipes(ctx, r.Client, r.Settings, merged.bridge, claims)
+	if err != nil {
+		return profiled{}, nil, fmt.Errorf("resolve recipes: %w", err)
+	}
+	return merged, claims, nil
 }
 
 // earlier returns the shorter of two times to wait; zero means none.

@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -66,7 +66,7 @@ func newFixtureWithoutTrust(t *testing.T) *fixture {
 	f.Reconciler = &hostedbridge.Reconciler{
 		Recorder: f.events, Clock: f.clock, Live: direct,
 		Settings: hostedbridge.Settings{
-			Settings: desired.Settings{
+			Settings: bridgeobjects.Settings{
 				BridgeImage: "hosted-bridge/bridge:test", KeybrokerURL: "https://keys:8443",
 				RuntimeImageNode: "hosted-bridge/runtime-node:test", RuntimeImagePython: "hosted-bridge/runtime-python:test",
 			},
@@ -116,14 +116,19 @@ func (f *fixture) keybroker(t *testing.T, slice string, ready ...*bool) {
 	testenv.ExpectApplied(t, f.Client, s)
 }
 
+// named returns an object that has no more than b's name.
+func named(b *v1alpha1.HostedBridge) *v1alpha1.HostedBridge {
+	return &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
+}
+
 // report writes what the keybroker would write of the bridge's secrets, about
 // its spec as it is.
-func (f *fixture) report(t *testing.T, b *v1alpha1.HostedBridge, keyVersion int32, s *bridgeac.SecretsStatusApplyConfiguration) {
+func (f *fixture) report(t *testing.T, b *v1alpha1.HostedBridge, keyVersion int32, s v1alpha1.SecretsStatus) {
 	t.Helper()
 	testenv.ExpectExists(t, f.Client, b)
-	status := bridgeac.HostedBridgeStatus().WithKeyVersion(keyVersion).WithSecrets(s.WithObservedGeneration(b.Generation))
-	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(status)
-	must.Succeed(t, f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership))
+	s.ObservedGeneration = b.Generation
+	status := apply.Status(v1alpha1.HostedBridgeStatus{KeyVersion: &keyVersion, Secrets: &s})
+	must.Succeed(t, f.Status().Patch(t.Context(), named(b), status, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership))
 }
 
 // bridge returns a bridge called name whose user id no other test has.

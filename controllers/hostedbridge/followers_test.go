@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1/recipefile"
 )
 
 // cached is a cache that has these bridges, by the recipes that they name.
@@ -61,7 +62,7 @@ func (a *asked) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Reque
 // of returns a recipe of which these versions were accepted.
 func of(change func(*v1alpha1.CatalogRecipe), versions ...string) *v1alpha1.CatalogRecipe {
 	o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Name: "notes", UID: "uid"}}
-	o.Spec.Recipe = &v1alpha1.Recipe{ID: "notes"}
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: recipefile.Recipe{ID: "notes"}}
 	for _, v := range versions {
 		o.Status.Versions = append(o.Status.Versions, v1alpha1.RecipeVersion{Version: v, Digest: "digest of " + v})
 	}

@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -106,9 +107,8 @@ func (f *fixture) asleep(t *testing.T, name string) *v1alpha1.HostedBridge {
 	t.Helper()
 	b := f.bridge(name)
 	testenv.ExpectApplied(t, f.Client, b)
-	status := bridgeac.HostedBridgeStatus().WithPhase(v1alpha1.PhaseAsleep).WithIdleSince(metav1.NewTime(time.Now().Add(-time.Hour)))
-	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(status)
-	must.Succeed(t, f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership))
+	status := apply.Status(v1alpha1.HostedBridgeStatus{Phase: v1alpha1.PhaseAsleep, IdleSince: new(metav1.NewTime(time.Now().Add(-time.Hour)))})
+	must.Succeed(t, f.Status().Patch(t.Context(), named(b), status, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership))
 	return b
 }
 
@@ -209,7 +209,7 @@ func TestABridgeThatRunsIsNotAsleepWhoeverSaidSo(t *testing.T) {
 				f.expect(t, b, v1alpha1.PhaseWaking, progressing)
 				f.roll(t, b)
 				f.expect(t, b, v1alpha1.PhaseRunning, available)
-				if b.Asleep() {
+				if effective.Of(b).Asleep() {
 					t.Errorf("it runs, and is asleep since %s", b.Status.IdleSince)
 				}
 			})

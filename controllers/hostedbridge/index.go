@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 // The indexes under which caches are read, so that no reconcile looks through
@@ -56,7 +56,7 @@ func Indexes() []Index {
 			return []string{o.GetLabels()[v1alpha1.LabelInstance]}
 		}},
 		{&v1alpha1.HostedBridge{}, indexWaking, func(o client.Object) []string {
-			if b := o.(*v1alpha1.HostedBridge); b.Status.Phase != v1alpha1.PhaseWaking && !plan.InQueue(b) {
+			if b := o.(*v1alpha1.HostedBridge); b.Status.Phase != v1alpha1.PhaseWaking && !bridgestate.InQueue(b) {
 				return nil
 			}
 			return []string{isWaking}

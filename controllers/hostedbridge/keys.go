@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 // copyable returns the values of indexKey.
 func copyable(b *v1alpha1.HostedBridge) []string {
 	var values []string
-	for _, k := range plan.CopyableKeys(b) {
+	for _, k := range bridgestate.CopyableKeys(b) {
 		values = append(values, k.ID+" "+k.Hash)
 	}
 	return values

@@ -50,7 +50,7 @@ func TestAKeyThatIsSharedIsSaidAtBothBridges(t *testing.T) {
 	expect(alice, v1alpha1.ReasonAccepted)
 	f.change(t, mallory, func(s *v1alpha1.HostedBridgeSpec) { s.APIKeys = []v1alpha1.APIKey{old} })
 	command := func(b *v1alpha1.HostedBridge) string {
-		return "ingress keys create --user=" + string(b.User()) + " --name=" + b.Name + " --namespace=" + b.Namespace
+		return "kubectl bridge key create " + b.Name + " --namespace=" + b.Namespace
 	}
 	expect(alice, v1alpha1.ReasonKeysShared, old.ID, mallory.Namespace+"/mallory", command(alice))
 	expect(mallory, v1alpha1.ReasonKeysShared, old.ID, alice.Namespace+"/alice", command(mallory))

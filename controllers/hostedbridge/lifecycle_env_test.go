@@ -17,8 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -319,7 +320,7 @@ func TestTheLoserOfAUserIDIsSuspendedWhateverElseIsWrong(t *testing.T) {
 	if b.Precedes(a) { // Both can be of the same second.
 		loser, b = f, a
 	}
-	objects := must.Value(desired.Objects(b, plan.Plan{Action: plan.Run}, loser.Settings.Settings))(t)
+	objects := must.Value(bridgeobjects.Objects(effective.Of(b), bridgestate.Plan{Action: bridgestate.Run}, loser.Settings.Settings))(t)
 	for _, o := range objects {
 		must.Succeed(t, loser.Client.Apply(t.Context(), o, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership))
 	}
@@ -368,10 +369,7 @@ func TestWhatKeepsAPodFromRunningIsSaid(t *testing.T) {
 	must.Succeed(t, f.Status().Update(t.Context(), pod))
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	testenv.ExpectExists(t, f.Client, b)
-	if wait := f.requeue(t, b); b.Status.PodName != "" || wait != 5*time.Second {
-		t.Errorf("the progress of a start is told at once: pod %q; or not later: in %s", b.Status.PodName, wait)
-	}
-	f.clock.Step(5 * time.Second)
-	f.expect(t, b, v1alpha1.PhasePending, progressing)
+	f.expect(t, b, v1alpha1.PhasePending, conditions("True Accepted", "False ImageNotPulled", "False ImageNotPulled"))
+	f.expectEvents(t, "Warning ImageNotPulled")
 	expectMessage(t, b, v1alpha1.ConditionReady, "pod alice-bridge-1 is not ready: container bridge is waiting: ImagePullBackOff")
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 // isolation reads whether the bridge's pod is isolated from others.
-func (r *Reconciler) isolation(ctx context.Context, b *v1alpha1.HostedBridge) (plan.Isolation, error) {
-	i := plan.Isolation{Policies: r.Settings.NetworkPolicy, Required: r.Settings.RequireNetworkPolicy}
+func (r *Reconciler) isolation(ctx context.Context, b *v1alpha1.HostedBridge) (bridgestate.Isolation, error) {
+	i := bridgestate.Isolation{Policies: r.Settings.NetworkPolicy, Required: r.Settings.RequireNetworkPolicy}
 	if !i.Policies {
 		return i, nil
 	}
@@ -33,7 +33,7 @@ func (r *Reconciler) isolation(ctx context.Context, b *v1alpha1.HostedBridge) (p
 		i.Enforcement, i.Why = r.Network.Known()
 	}
 	policy := &networkingv1.NetworkPolicy{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: desired.PolicyName}, policy, client.UnsafeDisableDeepCopy)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: bridgeobjects.PolicyName}, policy, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return i, fmt.Errorf("get NetworkPolicy: %w", err)
 	}
@@ -56,7 +56,7 @@ func (r *Reconciler) watchNetwork(c *builder.Builder, events eventMapper) {
 // bridgesOfNamespace maps a namespace's policy to all bridges that it holds
 // for.
 func (m eventMapper) bridgesOfNamespace(ctx context.Context, o client.Object) []reconcile.Request {
-	if o.GetName() != desired.PolicyName {
+	if o.GetName() != bridgeobjects.PolicyName {
 		return nil
 	}
 	return m.requests(ctx, client.InNamespace(o.GetNamespace()))

@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 const (
@@ -26,10 +27,12 @@ const (
 )
 
 // observe reads what decisions depend on, and makes no decision.
-func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, claims []plan.Claim, now time.Time) (plan.Observed, error) {
-	o := plan.Observed{
+func (r *Reconciler) observe(
+	ctx context.Context, b *effective.Bridge, claims []bridgestate.Claim, now time.Time,
+) (bridgestate.Observed, error) {
+	o := bridgestate.Observed{
 		Bridge: b, Tiers: r.Settings.Tiers, Lacking: r.Settings.Lacking(),
-		Idling: plan.Idling{MinIdleTimeout: r.Settings.MinIdleTimeout, FollowedSince: r.followedFrom}, Claims: claims,
+		Idling: bridgestate.Idling{MinIdleTimeout: r.Settings.MinIdleTimeout, FollowedSince: r.followedFrom}, Claims: claims,
 	}
 	var rivals v1alpha1.HostedBridgeList
 	if err := r.Client.List(ctx, &rivals, client.MatchingFields{indexPerson: string(b.User())}, client.UnsafeDisableDeepCopy); err != nil {
@@ -38,7 +41,7 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, clai
 	o.Rivals = rivals.Items
 
 	var err error
-	if o.Sharers, err = r.sharers(ctx, b); err != nil {
+	if o.Sharers, err = r.sharers(ctx, b.HostedBridge); err != nil {
 		return o, err
 	}
 	var pods corev1.PodList
@@ -51,7 +54,7 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, clai
 		}
 	}
 
-	if o.Waking, err = r.waking(ctx, b, now); err != nil {
+	if o.Waking, err = r.waking(ctx, b.HostedBridge, now); err != nil {
 		return o, err
 	}
 	if o.Trust, err = r.trust(ctx); err != nil {
@@ -60,10 +63,10 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, clai
 	if o.KeybrokerReady, err = r.keybrokerReady(ctx); err != nil {
 		return o, err
 	}
-	if o.Isolation, err = r.isolation(ctx, b); err != nil {
+	if o.Isolation, err = r.isolation(ctx, b.HostedBridge); err != nil {
 		return o, err
 	}
-	o.WorkloadExists, o.Mounted, err = r.workload(ctx, b)
+	o.WorkloadExists, o.Mounted, err = r.workload(ctx, b.HostedBridge)
 	return o, err
 }
 
@@ -86,7 +89,7 @@ func (r *Reconciler) workload(ctx context.Context, b *v1alpha1.HostedBridge) (ex
 	}
 	exists = err == nil && metav1.IsControlledBy(d, b)
 	if exists && ptr.Deref(d.Spec.Replicas, 0) > 0 {
-		mounted = desired.MountedImages(d.Spec.Template.Spec)
+		mounted = bridgeobjects.MountedImages(d.Spec.Template.Spec)
 	}
 	return exists, mounted, nil
 }

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -96,7 +95,7 @@ func TestWhatOthersWriteIsLeftAlone(t *testing.T) {
 	}
 	merge := client.RawPatch(types.MergePatchType, nil)
 	patch(b, merge, map[string]any{"status": map[string]any{"servers": "1/1", "tools": 7, "lastActivityTime": active}}, v1alpha1.FieldOwnerIngress)
-	f.report(t, b, 2, bridgeac.SecretsStatus().WithCount(1).WithRevision("0123456789abcdef"))
+	f.report(t, b, 2, sealed(1, "0123456789abcdef"))
 	// What `kubectl rollout restart` and `kubectl annotate` send.
 	restart := map[string]any{"kubectl.kubernetes.io/restartedAt": "2026-02-03T04:05:06Z"}
 	patch(d, client.RawPatch(types.StrategicMergePatchType, nil), map[string]any{"spec": map[string]any{

@@ -66,7 +66,7 @@ func withAccess(b *v1alpha1.HostedBridge, people *access.People, now time.Time) 
 }
 
 // personKeys returns the keys under which the BridgePersons of a bridge are found: that of
-// its user, also for people of whom a rule makes the user, and those of its subjects.
+// its user, also for people for whom a rule derives the user, and those of its subjects.
 func personKeys(b *v1alpha1.HostedBridge) []string {
 	keys := []string{string(b.User())}
 	if b.Spec.OAuth != nil {

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeperson"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/test/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -56,8 +56,9 @@ func (f *fixture) followPerson(t *testing.T, p *v1alpha1.BridgePerson) string {
 // endLogins writes what the ingress writes once keys and logins ended.
 func (f *fixture) endLogins(t *testing.T, p *v1alpha1.BridgePerson) {
 	t.Helper()
-	ac := bridgeac.BridgePerson(p.Name, p.Namespace).WithStatus(bridgeac.BridgePersonStatus().WithLoginsEndedTime(metav1.NewTime(f.clock.Now())))
-	must.Succeed(t, f.Status().Apply(t.Context(), ac, client.FieldOwner("hosted-bridge-ingress-leaving"), client.ForceOwnership))
+	object := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
+	status := apply.Status(v1alpha1.BridgePersonStatus{LoginsEndedTime: new(metav1.NewTime(f.clock.Now()))})
+	must.Succeed(t, f.Status().Patch(t.Context(), object, status, client.FieldOwner("hosted-bridge-ingress-leaving"), client.ForceOwnership))
 }
 
 // running creates a bridge and brings its pod up.
@@ -146,14 +147,14 @@ func TestAPersonWhoIsOffboardedLeavesStepByStep(t *testing.T) {
 	}
 	health.Expect(t, person, health.Current) // The retention time alone is left.
 	end := metav1.NewTime(f.clock.Now().Add(time.Hour).Truncate(time.Second))
-	f.report(t, own, 1, bridgeac.SecretsStatus().WithCount(2).WithRetainedUntil(end))
+	f.report(t, own, 1, v1alpha1.SecretsStatus{Count: 2, RetainedUntil: &end})
 	f.followPerson(t, person)
 	for _, b := range person.Status.Bridges {
 		if b.Shared != (b.Name == "shared") || b.Name == "own" && !b.SecretsRetainedUntil.Equal(&end) {
 			t.Errorf("%+v", b)
 		}
 	}
-	f.report(t, own, 1, bridgeac.SecretsStatus().WithRetainedUntil(end).WithDestroyedTime(end))
+	f.report(t, own, 1, v1alpha1.SecretsStatus{RetainedUntil: &end, DestroyedTime: &end})
 	f.followPerson(t, person)
 	if err := f.Get(t.Context(), client.ObjectKeyFromObject(own), own); !apierrors.IsNotFound(err) {
 		t.Fatalf("the bridge that a login made is there: %v", err)
@@ -183,7 +184,7 @@ func TestABridgeOfAManifestStaysWhenItsUserIsOffboarded(t *testing.T) {
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	f.roll(t, b)
 	f.expect(t, b, v1alpha1.PhaseOffboarded, nil)
-	f.report(t, b, 1, bridgeac.SecretsStatus().WithDestroyedTime(metav1.NewTime(f.clock.Now())))
+	f.report(t, b, 1, v1alpha1.SecretsStatus{DestroyedTime: new(metav1.NewTime(f.clock.Now()))})
 	f.endLogins(t, user)
 	if got := f.followPerson(t, user); got != "Stopped=True:Done SecretsDestroyed=True:Done Deleted=True:Done Left=True:Done" {
 		t.Error(got)
@@ -203,7 +204,7 @@ func TestACrashWhileAPersonLeavesIsRepaired(t *testing.T) {
 		f.roll(t, own)
 		f.expect(t, own, v1alpha1.PhaseOffboarded, nil)
 		f.endLogins(t, person)
-		f.report(t, own, 1, bridgeac.SecretsStatus().WithDestroyedTime(metav1.NewTime(f.clock.Now())))
+		f.report(t, own, 1, v1alpha1.SecretsStatus{DestroyedTime: new(metav1.NewTime(f.clock.Now()))})
 		sound := f.Client
 		c := &testenv.Crash{Limit: n}
 		f.use(indexed(c.Client(sound.(testenv.Indexed).WithWatch)))

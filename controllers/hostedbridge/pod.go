@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 // ended reports whether all containers of the pod have ended and will not start
@@ -22,18 +22,18 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-func observedPod(pod *corev1.Pod) plan.Pod {
-	o := plan.Pod{
+func observedPod(pod *corev1.Pod) bridgestate.Pod {
+	o := bridgestate.Pod{
 		Name:      pod.Name,
 		UID:       pod.UID,
 		Created:   pod.CreationTimestamp.Time,
 		Ready:     v1alpha1.BridgeReady(pod),
 		Deleting:  pod.DeletionTimestamp != nil,
-		Waiting:   waiting(pod),
 		Failing:   failing(pod),
 		Unmounted: unmounted(pod),
 		Told:      pod.Annotations[v1alpha1.AnnotationConfigDigest],
 	}
+	o.Waiting, o.Blocked = waiting(pod)
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.Name == v1alpha1.BridgeContainer {
 			o.Terminated, o.TerminatedBefore, o.Down = ends(s)
@@ -45,21 +45,21 @@ func observedPod(pod *corev1.Pod) plan.Pod {
 // ends returns the last two ends of the bridge's process, and whether it has
 // ended more than once and not been started again. After the first end in a pod
 // the kubelet starts it at once.
-func ends(s corev1.ContainerStatus) (last, before plan.Termination, down bool) {
+func ends(s corev1.ContainerStatus) (last, before bridgestate.Termination, down bool) {
 	last, before = terminationOf(s.State.Terminated), terminationOf(s.LastTerminationState.Terminated)
 	backsOff := s.State.Waiting != nil && s.State.Waiting.Reason == crashLoopBackOff
 	return last, before, s.RestartCount > 0 && (backsOff || s.State.Terminated != nil)
 }
 
-func terminationOf(t *corev1.ContainerStateTerminated) plan.Termination {
+func terminationOf(t *corev1.ContainerStateTerminated) bridgestate.Termination {
 	if t == nil {
-		return plan.Termination{}
+		return bridgestate.Termination{}
 	}
-	noted := termination.Parse(t.Message)
-	if noted.Cause == termination.InFlight && t.ExitCode == killed && t.Reason != outOfMemory {
+	noted := health.ParseSuspect(t.Message)
+	if noted.Cause == health.SuspectInFlight && t.ExitCode == killed && t.Reason != outOfMemory {
 		noted.Server = "" // No server can do that.
 	}
-	return plan.Termination{Time: t.FinishedAt.Time, Reason: t.Reason, Server: noted.Server}
+	return bridgestate.Termination{Time: t.FinishedAt.Time, Reason: t.Reason, Server: noted.Server}
 }
 
 const (
@@ -74,24 +74,30 @@ const (
 // only after some time.
 const crashLoopBackOff = "CrashLoopBackOff"
 
-// waiting says what keeps a pod's bridge from running. For a container it gives
-// only the reason: the message changes with each try, and each change would be
-// a write.
-func waiting(pod *corev1.Pod) string {
+// waiting says what keeps a pod's bridge from running, and the reason if an administrator has to
+// look at it. For a container it gives only the kubelet's reason: the message changes with each try,
+// and each change would be a write.
+func waiting(pod *corev1.Pod) (message, blocked string) {
 	if c := podCondition(pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse {
-		return c.Message
+		if c.Reason == corev1.PodReasonUnschedulable {
+			blocked = v1alpha1.ReasonPodUnschedulable
+		}
+		return c.Message, blocked
 	}
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, s := range statuses {
-			if _, server := desired.StdioServer(s.Name); server {
+			if _, server := bridgeobjects.StdioServer(s.Name); server {
 				continue
 			}
 			if w := s.State.Waiting; w != nil && w.Reason != "" && !starting[w.Reason] {
-				return fmt.Sprintf("container %s is waiting: %s", s.Name, w.Reason)
+				if strings.HasPrefix(causes[w.Reason], imageCause) {
+					blocked = v1alpha1.ReasonImageNotPulled
+				}
+				return fmt.Sprintf("container %s is waiting: %s", s.Name, w.Reason), blocked
 			}
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // starting are the reasons of a container that has not started yet and has no
@@ -103,7 +109,7 @@ func failing(pod *corev1.Pod) string {
 	var said []string
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, s := range statuses {
-			server, ok := desired.StdioServer(s.Name)
+			server, ok := bridgeobjects.StdioServer(s.Name)
 			if why := cause(s); ok && why != "" {
 				said = append(said, fmt.Sprintf("server %s does not run: %s", server, why))
 			}
@@ -116,13 +122,16 @@ func failing(pod *corev1.Pod) string {
 // gives the same reasons for an image that a container mounts as for its own.
 func unmounted(pod *corev1.Pod) (servers []string) {
 	for _, s := range pod.Status.ContainerStatuses {
-		server, ok := desired.StdioServer(s.Name)
+		server, ok := bridgeobjects.StdioServer(s.Name)
 		if w := s.State.Waiting; ok && w != nil && w.Reason != crashLoopBackOff && causes[w.Reason] != "" {
 			servers = append(servers, server)
 		}
 	}
 	return servers
 }
+
+// imageCause is how the causes begin that are about an image.
+const imageCause = "its image"
 
 // causes are the reasons why a container does not start, in plain words.
 var causes = map[string]string{

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -30,43 +30,43 @@ func TestWhatAPodSaysOfTheEndsOfItsBridge(t *testing.T) {
 	starts := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
 	tests := map[string]struct {
 		status       corev1.ContainerStatus
-		last, before plan.Termination
+		last, before bridgestate.Termination
 		down         bool
 	}{
 		"it runs": {status: corev1.ContainerStatus{Name: "bridge", State: runs}},
 		"it was started again": {
 			status: corev1.ContainerStatus{Name: "bridge", State: runs, RestartCount: 1, LastTerminationState: ended("OOMKilled", 137, memory)},
-			before: plan.Termination{Time: now, Reason: "OOMKilled", Server: "flood"},
+			before: bridgestate.Termination{Time: now, Reason: "OOMKilled", Server: "flood"},
 		},
 		"its first end": {
 			status: corev1.ContainerStatus{Name: "bridge", State: ended("Error", 2, inFlight)},
-			last:   plan.Termination{Time: now, Reason: "Error", Server: "flood"},
+			last:   bridgestate.Termination{Time: now, Reason: "Error", Server: "flood"},
 		},
 		"its second end": {
 			status: corev1.ContainerStatus{Name: "bridge", State: ended("Error", 2, ""), RestartCount: 1, LastTerminationState: ended("Error", 2, "")},
-			last:   plan.Termination{Time: now, Reason: "Error"}, before: plan.Termination{Time: now, Reason: "Error"}, down: true,
+			last:   bridgestate.Termination{Time: now, Reason: "Error"}, before: bridgestate.Termination{Time: now, Reason: "Error"}, down: true,
 		},
 		"it waits for the kubelet's back-off": {
 			status: corev1.ContainerStatus{Name: "bridge", State: waits, RestartCount: 1, LastTerminationState: ended("Error", 2, "")},
-			before: plan.Termination{Time: now, Reason: "Error"}, down: true,
+			before: bridgestate.Termination{Time: now, Reason: "Error"}, down: true,
 		},
 		"it starts again": {status: corev1.ContainerStatus{Name: "bridge", State: starts, RestartCount: 1}},
 		"a program's end": {status: corev1.ContainerStatus{Name: "stdio-flood", State: ended("Error", 1, memory), RestartCount: 7}},
 		"killed while memory is short": {
 			status: corev1.ContainerStatus{Name: "bridge", State: ended("Error", 137, memory)},
-			last:   plan.Termination{Time: now, Reason: "Error", Server: "flood"},
+			last:   bridgestate.Termination{Time: now, Reason: "Error", Server: "flood"},
 		},
 		"out of memory at once": {
 			status: corev1.ContainerStatus{Name: "bridge", State: ended("OOMKilled", 137, inFlight)},
-			last:   plan.Termination{Time: now, Reason: "OOMKilled", Server: "flood"},
+			last:   bridgestate.Termination{Time: now, Reason: "OOMKilled", Server: "flood"},
 		},
 		"killed by somebody, which is no server's fault": {
 			status: corev1.ContainerStatus{Name: "bridge", State: ended("Error", 137, inFlight)},
-			last:   plan.Termination{Time: now, Reason: "Error"},
+			last:   bridgestate.Termination{Time: now, Reason: "Error"},
 		},
 		"a text that is no note": {
 			status: corev1.ContainerStatus{Name: "bridge", State: ended("Error", 2, "panic: flood")},
-			last:   plan.Termination{Time: now, Reason: "Error"},
+			last:   bridgestate.Termination{Time: now, Reason: "Error"},
 		},
 	}
 	for name, tt := range tests {

@@ -9,16 +9,18 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
@@ -26,9 +28,11 @@ import (
 // profiled is a bridge with the profiles that select it.
 type profiled struct {
 	// bridge has the spec in effect, and the new status.profiles and status.effective.
-	bridge *v1alpha1.HostedBridge
+	bridge *effective.Bridge
 	// pending are profiles of which the bridge does not have the last revision yet.
 	pending []string
+	// unknownGroups says which groups of the spec nothing else names, empty for none.
+	unknownGroups string
 	// wait is when the next of these may reach the bridge; zero means that none may.
 	wait time.Duration
 }
@@ -53,6 +57,10 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, people *
 		return profiled{}, fmt.Errorf("list SharedServers: %w", err)
 	}
 	var out profiled
+	var err error
+	if out.unknownGroups, err = r.unknownGroups(ctx, b, list.Items, shared.Items); err != nil {
+		return profiled{}, err
+	}
 	groups, until := profile.Groups(b, people, now)
 	if !until.IsZero() {
 		out.wait = until.Sub(now)
@@ -62,7 +70,7 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, people *
 		return profiled{}, err
 	}
 	if len(selected) == 0 && b.Status.Effective == nil && b.Status.Profiles == nil {
-		out.bridge = b.WithEffective()
+		out.bridge = effective.Of(b)
 		return out, nil
 	}
 	profile.Sort(selected)
@@ -73,8 +81,57 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, people *
 		return profiled{}, err
 	}
 	changed.Status.Effective = profile.Effective(b, selected, r.tiers, profile.SharingOf(b, shared.Items, people, now), approved)
-	out.bridge = changed.WithEffective()
+	out.bridge = effective.Of(&changed)
 	return out, nil
+}
+
+// unknownGroups says which groups of a spec no profile, SharedServer or directory names.
+func (r *profiler) unknownGroups(ctx context.Context, b *v1alpha1.HostedBridge, profiles []v1alpha1.BridgeProfile, shared []v1alpha1.SharedServer) (string, error) {
+	if len(b.Spec.Groups) == 0 {
+		return "", nil
+	}
+	if said := profile.UnknownGroups(b.Spec.Groups, profile.KnownGroups(profiles, shared, nil)); said == "" {
+		return "", nil
+	}
+	var directories v1alpha1.BridgeGroupList
+	if err := r.client.List(ctx, &directories, client.InNamespace(r.namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("list BridgeGroups: %w", err)
+	}
+	return profile.UnknownGroups(b.Spec.Groups, profile.KnownGroups(profiles, shared, directories.Items)), nil
+}
+
+// bridgesOfUnknownGroups maps an object that names groups to the HostedBridges with a group that
+// nothing named so far, and to those that name the group of a directory.
+func (m eventMapper) bridgesOfUnknownGroups(ctx context.Context, o client.Object) []reconcile.Request {
+	var list v1alpha1.HostedBridgeList
+	if err := m.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		// A read of a filled cache fails only when the process ends.
+		log.FromContext(ctx).Error(err, "list HostedBridges of groups")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		b := &list.Items[i]
+		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionProfilesApplied)
+		named := false
+		if g, ok := o.(*v1alpha1.BridgeGroup); ok {
+			named = slices.Contains(b.Spec.Groups, g.Spec.Value)
+		}
+		if named || c != nil && c.Reason == v1alpha1.ReasonUnknownGroup {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+		}
+	}
+	return requests
+}
+
+// groupsNamed passes an object whose change may have it name another group. The members of a
+// BridgeGroup are none.
+func groupsNamed() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.BridgeGroup)
+		after, ok2 := e.ObjectNew.(*v1alpha1.BridgeGroup)
+		return ok && ok2 && before.Spec.Value != after.Spec.Value || !ok && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
+	}}
 }
 
 // selected returns the revisions of profiles that select a bridge, and adds to out those
@@ -99,7 +156,7 @@ func (r *profiler) selected(b *v1alpha1.HostedBridge, groups []profile.Group, al
 }
 
 // revisionFor returns the revision of a profile that the bridge is to have now, and for
-// how long a newer one has to wait: zero if there is none, less than zero if it waits for
+// how long a newer one has to wait: zero without a newer one, less than zero if it waits for
 // a person.
 func (r *profiler) revisionFor(b *v1alpha1.HostedBridge, groups []profile.Group, p *v1alpha1.BridgeProfile, now time.Time) (profile.Profile, time.Duration, error) {
 	if p.DeletionTimestamp != nil || len(p.Status.Revisions) == 0 {
@@ -228,54 +285,4 @@ func (m eventMapper) enqueueProfile(ctx context.Context, q queue, p *v1alpha1.Br
 	for _, request := range sleeping {
 		addLast(q, 0, request)
 	}
-}
-
-func useConfiguration(u v1alpha1.ProfileUse) *bridgeac.ProfileUseApplyConfiguration {
-	return bridgeac.ProfileUse().WithName(u.Name).WithUID(u.UID).WithGeneration(u.Generation).WithSince(u.Since)
-}
-
-func serverConfiguration(s v1alpha1.EffectiveServer) *bridgeac.EffectiveServerApplyConfiguration {
-	ac := bridgeac.EffectiveServer().WithName(s.Name).WithProfile(s.Profile).WithUse(s.Use)
-	if s.Recipe != "" {
-		ac.WithRecipe(s.Recipe)
-	}
-	if s.Reason != "" {
-		ac.WithReason(s.Reason)
-	}
-	if s.Source != "" {
-		ac.WithSource(s.Source)
-	}
-	if s.Shared != "" {
-		ac.WithShared(s.Shared)
-	}
-	if s.Offer != "" {
-		ac.WithOffer(s.Offer)
-	}
-	return ac
-}
-
-func effectiveConfiguration(e *v1alpha1.EffectiveSettings) *bridgeac.EffectiveSettingsApplyConfiguration {
-	ac := bridgeac.EffectiveSettings().WithLeftOut(e.LeftOut...)
-	if e.Tier != "" {
-		ac.WithTier(e.Tier)
-	}
-	if e.Mode != "" {
-		ac.WithMode(e.Mode)
-	}
-	if e.ToolPrefix != "" {
-		ac.WithToolPrefix(e.ToolPrefix)
-	}
-	if e.IdleTimeout != nil {
-		ac.WithIdleTimeout(*e.IdleTimeout)
-	}
-	if e.RuntimeClassName != "" {
-		ac.WithRuntimeClassName(e.RuntimeClassName)
-	}
-	for _, s := range e.Servers {
-		ac.WithServers(serverConfiguration(s))
-	}
-	for _, c := range e.Conflicts {
-		ac.WithConflicts(bridgeac.ProfileConflict().WithField(c.Field).WithProfiles(c.Profiles...))
-	}
-	return ac
 }

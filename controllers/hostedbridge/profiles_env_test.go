@@ -17,7 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
-	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/bridgestore"
 	"github.com/hostedbridge/hostedbridge/test/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -331,10 +331,10 @@ func TestGroupsThatALoginNamesDecide(t *testing.T) {
 	p.Spec.Who.Groups = []v1alpha1.ProfileGroup{{Issuer: issuer, Value: "eng"}}
 	testenv.ExpectApplied(t, f.Client, p)
 	f.expectStanding(t, p, "0/0 True:Accepted False:Complete True:Complete")
-	people := &kubestore.Persons{Client: f.Client, Namespace: f.Settings.Namespace}
+	people := &bridgestore.Persons{Client: f.Client, Namespace: f.Settings.Namespace}
 	hear := func(at time.Time, groups ...string) {
 		t.Helper()
-		must.Succeed(t, people.Record(t.Context(), kubestore.NamedGroups{Issuer: issuer, Subject: subject, Groups: groups, At: at}))
+		must.Succeed(t, people.Record(t.Context(), bridgestore.NamedGroups{Issuer: issuer, Subject: subject, Groups: groups, At: at}))
 	}
 	c, began := f.configMap(b.Name), time.Now()
 	has := func(want bool) func() bool {
@@ -406,4 +406,27 @@ func TestAServerOnRequestNeedsAnApprovedRequest(t *testing.T) {
 	f.expectConfigured(t, b, "jira.example.com", true)
 	must.Succeed(t, f.Delete(t.Context(), q))
 	f.expectConfigured(t, b, "jira.example.com", false)
+}
+
+func TestAGroupThatNothingNamesIsSaid(t *testing.T) {
+	f := newFixture(t)
+	b := f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) { s.Groups = []string{"enigneering"} })
+	testenv.ExpectApplied(t, f.Client, b)
+	f.expect(t, b, v1alpha1.PhasePending, progressing)
+	f.expectEvents(t, "Warning UnknownGroup")
+	expectMessage(t, b, v1alpha1.ConditionProfilesApplied, `nothing else has these groups, so they give the bridge nothing: "enigneering";`)
+
+	p := f.profile("team", "wiki", "https://wiki.example.com/mcp")
+	testenv.ExpectApplied(t, f.Client, p)
+	f.follow(t, p)
+	testenv.ExpectReconciled(t, f.reconciler, b)
+	testenv.ExpectExists(t, f.Client, b)
+	expectMessage(t, b, v1alpha1.ConditionProfilesApplied, `"enigneering" (did you mean engineering?)`)
+	f.expectEvents(t, "Warning UnknownGroup")
+
+	testenv.ExpectChanged(t, f.Client, b, func() { b.Spec.Groups = []string{"engineering"} })
+	testenv.ExpectReconciled(t, f.reconciler, b)
+	testenv.ExpectExists(t, f.Client, b)
+	expectMessage(t, b, v1alpha1.ConditionProfilesApplied, "decided by BridgeProfiles, the first of them first: team")
+	f.expectEvents(t, "Normal Applied")
 }

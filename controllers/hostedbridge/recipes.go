@@ -11,56 +11,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/resolve"
 )
 
 // withRecipes returns the bridge with the content of the recipes that it names.
-func (r *Reconciler) withRecipes(ctx context.Context, b *v1alpha1.HostedBridge, claims []plan.Claim) (*v1alpha1.HostedBridge, error) {
-	c := resolve.Catalog{Recipes: map[string]*v1alpha1.CatalogRecipe{}, Lacking: r.Settings.Lacking(), Tiers: r.Settings.Tiers, Claims: claims}
+func withRecipes(
+	ctx context.Context, c client.Reader, s Settings, b *effective.Bridge, claims []bridgestate.Claim,
+) (*effective.Bridge, error) {
+	catalog := resolve.Catalog{Recipes: map[string]*v1alpha1.CatalogRecipe{}, Lacking: s.Lacking(), Tiers: s.Tiers, Claims: claims}
 	for _, name := range resolve.Names(b) {
 		o := &v1alpha1.CatalogRecipe{}
-		err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Settings.CatalogNamespace, Name: name}, o, client.UnsafeDisableDeepCopy)
+		err := c.Get(ctx, client.ObjectKey{Namespace: s.CatalogNamespace, Name: name}, o, client.UnsafeDisableDeepCopy)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("get CatalogRecipe %s: %w", name, err)
 		}
-		c.Recipes[name] = o
+		catalog.Recipes[name] = o
 	}
-	return resolve.Bridge(b, c), nil
-}
-
-func recipeConfiguration(s v1alpha1.RecipeStatus) *bridgeac.RecipeStatusApplyConfiguration {
-	ac := bridgeac.RecipeStatus().WithServer(s.Server).WithRecipe(s.Recipe).WithReason(s.Reason).WithSecrets(s.Secrets...)
-	for value, with := range map[*string]func(string) *bridgeac.RecipeStatusApplyConfiguration{
-		&s.Version: ac.WithVersion, &s.Digest: ac.WithDigest, &s.Message: ac.WithMessage,
-		&s.TokenSecret: ac.WithTokenSecret, &s.CredentialsURL: ac.WithCredentialsURL, &s.Source: ac.WithSource,
-		&s.UID: ac.WithUID, &s.Owner: ac.WithOwner, &s.Place: ac.WithPlace,
-	} {
-		if *value != "" {
-			with(*value)
-		}
-	}
-	if s.Last != nil {
-		ac.WithLast(lastConfiguration(*s.Last))
-	}
-	return ac
-}
-
-func lastConfiguration(s v1alpha1.LastRecipe) *bridgeac.LastRecipeApplyConfiguration {
-	ac := bridgeac.LastRecipe().WithVersion(s.Version).WithDigest(s.Digest).WithSecrets(s.Secrets...)
-	for value, with := range map[*string]func(string) *bridgeac.LastRecipeApplyConfiguration{
-		&s.TokenSecret: ac.WithTokenSecret, &s.CredentialsURL: ac.WithCredentialsURL, &s.Source: ac.WithSource,
-		&s.UID: ac.WithUID, &s.Owner: ac.WithOwner, &s.Place: ac.WithPlace,
-	} {
-		if *value != "" {
-			with(*value)
-		}
-	}
-	return ac
+	return resolve.Bridge(b, catalog), nil
 }
 
 // The values of indexRecipe for a recipe: for bridges that follow its latest
@@ -71,7 +43,7 @@ func pinnersOf(recipe, version string) string { return recipe + "@" + version }
 
 func recipeUses(b *v1alpha1.HostedBridge) []string {
 	var uses []string
-	for _, s := range b.WithEffective().Spec.Servers {
+	for _, s := range effective.Of(b).Spec.Servers {
 		switch {
 		case s.Recipe == nil:
 		case s.Recipe.Version == "":

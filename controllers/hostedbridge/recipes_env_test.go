@@ -12,14 +12,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -44,7 +44,7 @@ func (f *fixture) publish(t *testing.T, r recipe.Recipe) *v1alpha1.CatalogRecipe
 	if err := f.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		o.ObjectMeta = metav1.ObjectMeta{Namespace: f.Settings.CatalogNamespace, Name: r.ID}
 	}
-	o.Spec.Recipe = catalog.ToObject(r)
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: r}
 	testenv.ExpectApplied(t, f.Client, o)
 	return o
 }
@@ -99,7 +99,7 @@ func (f *fixture) run(t *testing.T, b *v1alpha1.HostedBridge) {
 func (f *fixture) recipeIs(t *testing.T, b *v1alpha1.HostedBridge, reason, version string) {
 	t.Helper()
 	f.eventually(t, b.Name+"'s recipe is "+reason+" "+version, b, func() bool {
-		s := plan.RecipeOf(b, "mine")
+		s := bridgestate.RecipeOf(effective.Of(b), "mine")
 		return s.Reason == reason && s.Version == version
 	})
 }
@@ -216,21 +216,6 @@ func TestALostRecipeTakesNothingDown(t *testing.T) {
 		}
 		same(t, "deleted")
 	})
-	t.Run("an operator that starts after one of the version before", func(t *testing.T) {
-		for _, b := range both {
-			b.Status.Recipes[0].Source = `{"description":"Keeps notes.","transport":{"type":"Stdio","stdio":{` +
-				`"install":{"method":"npx","package":"@example/notes","version":"1.2.3"},"command":["npx","-y","@example/notes@1.2.3"]}}}`
-			must.Succeed(t, f.Status().Update(t.Context(), b))
-		}
-		f.start(t)
-		for _, b := range both {
-			f.eventually(t, "the source has the form of today", b, func() bool {
-				return plan.RecipeOf(b, "mine").Source == `{"description":"Keeps notes.","transport":"stdio","program":{"command":["npx","-y","@example/notes@1.2.3"]}}`
-			})
-			f.recipeIs(t, b, v1alpha1.ReasonRecipeKept, "1.0.0")
-		}
-		same(t, "with another form of its status")
-	})
 	t.Run("an operator that starts without it", func(t *testing.T) {
 		c := f.start(t)
 		for _, b := range both {
@@ -241,7 +226,7 @@ func TestALostRecipeTakesNothingDown(t *testing.T) {
 		o = owned(t, "")
 		for _, b := range both {
 			f.eventually(t, "somebody else's is looked at", b, func() bool {
-				return strings.Contains(plan.RecipeOf(b, "mine").Message, "made anew, by nobody who is known")
+				return strings.Contains(bridgestate.RecipeOf(effective.Of(b), "mine").Message, "created again, by nobody who is known")
 			})
 			f.recipeIs(t, b, v1alpha1.ReasonRecipeKept, "1.0.0")
 		}
@@ -366,7 +351,7 @@ func TestAVersionThatMovedIsLeftToTheUser(t *testing.T) {
 	f.change(t, b, using(""))
 	f.eventually(t, "the pin is gone", b, func() bool { return b.Status.ObservedGeneration == b.Generation })
 	f.recipeIs(t, b, v1alpha1.ReasonRecipeInUse, "1.1.0")
-	if s := plan.RecipeOf(b, "mine"); s.Place != "npx @other/notes" || s.UID == "" || s.Last != nil {
+	if s := bridgestate.RecipeOf(effective.Of(b), "mine"); s.Place != "npx @other/notes" || s.UID == "" || s.Last != nil {
 		t.Errorf("the status is %+v", s)
 	}
 	// Out of service the status remembers what it was.
@@ -374,7 +359,7 @@ func TestAVersionThatMovedIsLeftToTheUser(t *testing.T) {
 	o.Spec.Recipe = nil
 	testenv.ExpectApplied(t, f.Client, o)
 	f.recipeIs(t, b, v1alpha1.ReasonRecipeNotAccepted, "")
-	if last := plan.RecipeOf(b, "mine").Last; last == nil || last.Version != "1.1.0" || last.Place != "npx @other/notes" || last.UID == "" || last.Source != "" {
+	if last := bridgestate.RecipeOf(effective.Of(b), "mine").Last; last == nil || last.Version != "1.1.0" || last.Place != "npx @other/notes" || last.UID == "" || last.Source != "" {
 		t.Errorf("the status remembers %+v", last)
 	}
 }

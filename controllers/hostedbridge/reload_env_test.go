@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -121,7 +121,7 @@ func TestTheStatusSaysByWhichConfigurationABridgeRuns(t *testing.T) {
 		testenv.ExpectExists(t, f.Client, b)
 		told := f.configMap("alice")
 		testenv.ExpectExists(t, f.Client, told)
-		c := must.Value(mcpserver.Parse([]byte(told.Data["config.json"])))(t)
+		c := must.Value(bridgeconfig.Parse([]byte(told.Data["config.json"])))(t)
 		if want := must.Value(c.Digest())(t); b.Status.Configuration != want || b.Status.ObservedGeneration != b.Generation {
 			t.Errorf("%s: the status says %q of generation %d, want %q of %d", state, b.Status.Configuration, b.Status.ObservedGeneration, want, b.Generation)
 		}

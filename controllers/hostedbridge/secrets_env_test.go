@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -38,12 +37,12 @@ func with(sealed string, conditions map[string]string) map[string]string {
 	return c
 }
 
-func missing(names ...string) *bridgeac.SecretsStatusApplyConfiguration {
-	return bridgeac.SecretsStatus().WithMissing(names...)
+func missing(names ...string) v1alpha1.SecretsStatus {
+	return v1alpha1.SecretsStatus{Missing: names}
 }
 
-func sealed(count int32, revision string) *bridgeac.SecretsStatusApplyConfiguration {
-	return bridgeac.SecretsStatus().WithCount(count).WithRevision(revision)
+func sealed(count int32, revision string) v1alpha1.SecretsStatus {
+	return v1alpha1.SecretsStatus{Count: count, Revision: revision}
 }
 
 func TestConditionsSayWhatTheKeybrokerReports(t *testing.T) {
@@ -62,8 +61,9 @@ func TestConditionsSayWhatTheKeybrokerReports(t *testing.T) {
 	f.report(t, b, 1, sealed(1, "0123456789abcdef"))
 	f.expect(t, b, v1alpha1.PhaseRunning, with("True Sealed", available))
 
-	f.report(t, b, 1, sealed(1, "0123456789abcdef").WithFailures(bridgeac.SecretFailure().
-		WithName("source").WithReason(v1alpha1.ReasonSourceMissing).WithMessage("there is no Secret source")))
+	failed := sealed(1, "0123456789abcdef")
+	failed.Failures = []v1alpha1.SecretFailure{{Name: "source", Reason: v1alpha1.ReasonSourceMissing, Message: "there is no Secret source"}}
+	f.report(t, b, 1, failed)
 	f.expect(t, b, v1alpha1.PhaseRunning, with("False SourceMissing", available))
 	expectMessage(t, b, v1alpha1.ConditionSecretsSealed, "source: there is no Secret source")
 }
@@ -89,7 +89,7 @@ func TestWithoutAKeybrokerWhatRunsGoesOnAndWhatStartsWaits(t *testing.T) {
 		s.RuntimeClassName = new("gvisor")
 	})
 	f.expect(t, b, v1alpha1.PhaseRunning, with("Unknown KeybrokerUnavailable", available))
-	expectMessage(t, b, v1alpha1.ConditionWorkloadAvailable, "the change of the spec waits for the keybroker")
+	expectMessage(t, b, v1alpha1.ConditionWorkloadAvailable, "the change of the spec is applied when a keybroker is ready")
 	if b.Status.ObservedGeneration == b.Generation {
 		t.Error("the status says that the change was acted on")
 	}
@@ -114,7 +114,7 @@ func TestWithoutAKeybrokerWhatRunsGoesOnAndWhatStartsWaits(t *testing.T) {
 	}
 	waits := conditions("True Accepted", "False KeybrokerUnavailable", "False KeybrokerUnavailable")
 	f.expect(t, b, v1alpha1.PhasePending, with("Unknown KeybrokerUnavailable", waits))
-	expectMessage(t, b, v1alpha1.ConditionReady, "pod alice-bridge-1 waits for the keybroker", "by itself")
+	expectMessage(t, b, v1alpha1.ConditionReady, "pod alice-bridge-1 waits for a keybroker to be ready", "by itself")
 
 	f.keybroker(t, "a", new(true))
 	f.report(t, b, 1, sealed(1, "0123456789abcdef"))

@@ -57,6 +57,9 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		Watches(&v1alpha1.SharedServer{}, events.enqueueSharing(), initiallist.Skip()).
 		Watches(&v1alpha1.BridgeRequest{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfRequest), initiallist.Skip(approvalChanged())).
 		Watches(&v1alpha1.BridgeProfile{}, events.enqueueSelected(func(p *v1alpha1.BridgeProfile) { r.pacer.Forget(p.UID) }), initiallist.Skip()).
+		Watches(&v1alpha1.BridgeProfile{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfUnknownGroups), initiallist.Skip(groupsNamed())).
+		Watches(&v1alpha1.SharedServer{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfUnknownGroups), initiallist.Skip(groupsNamed())).
+		Watches(&v1alpha1.BridgeGroup{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfUnknownGroups), initiallist.Skip(groupsNamed())).
 		Watches(&v1alpha1.HostedBridge{}, r.emitChanges(m.Elected())).
 		WatchesRawSource(events.enqueueAtTakeover(m.Elected())).
 		WithOptions(controller.Options{

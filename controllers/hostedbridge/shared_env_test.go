@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/bridgestore"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -43,10 +43,10 @@ func TestAProfileGivesASharedServerToMembersWhileTheyAre(t *testing.T) {
 	testenv.ExpectApplied(t, f.Client, shared, p, alice, bob)
 
 	// The ingress records the groups, also those that only a SharedServer names.
-	persons := &kubestore.Persons{Client: f.Client, Namespace: f.Settings.Namespace}
+	persons := &bridgestore.Persons{Client: f.Client, Namespace: f.Settings.Namespace}
 	hears := func(name string, groups ...string) {
 		t.Helper()
-		if err := persons.Record(t.Context(), kubestore.NamedGroups{Issuer: issuer, Subject: name, Groups: groups, At: f.clock.Now()}); err != nil {
+		if err := persons.Record(t.Context(), bridgestore.NamedGroups{Issuer: issuer, Subject: name, Groups: groups, At: f.clock.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,41 +12,43 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 // applyStatus writes the operator's part of the status in one request, if it
 // differs from the cached one. It leaves out what the ingress and the keybroker
 // write, and so does not change it. If the write may wait, applyStatus returns
 // for how long.
-func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome) (time.Duration, error) {
+func (r *Reconciler) applyStatus(
+	ctx context.Context, o bridgestate.Observed, p bridgestate.Plan, out bridgestate.Outcome,
+) (time.Duration, error) {
 	now := r.Clock.Now()
 	status := p.Status(o, out, now)
 	if p.OwnsURL() {
 		status.URL = r.Settings.BaseURL + "/u/" + string(status.UserID) + "/mcp"
 	}
-	b := o.Bridge
-	said := withRan(b.Status.DeepCopy(), o)
-	if sameStatus(said, &status) {
+	b := o.Bridge.HostedBridge
+	if sameStatus(&o.Before, &status) {
 		return 0, nil
 	}
-	if wait := plan.Deferred(said, &status, now); wait > 0 {
+	if wait := bridgestate.Deferred(&o.Before, &status, now); wait > 0 {
 		return wait, nil
 	}
 	// A new object of the same name gets this status for a moment: status
 	// writes ignore the UID. Its own reconciliation is next in the queue, under
 	// the same name, and writes the right status.
-	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(statusConfiguration(status))
-	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
+	object := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
+	patch := apply.Status(ownStatus{HostedBridgeStatus: status, ObservedGeneration: status.ObservedGeneration})
+	err := r.Client.Status().Patch(ctx, object, patch, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
 	if err == nil {
-		err = r.takeBack(ctx, b, ac.Status, status)
+		err = r.takeBack(ctx, b, object.Status, status)
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return 0, nil // The bridge was deleted: no status is needed.
@@ -62,43 +64,34 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 // apply leaves what another writer holds too, such as somebody's patch: a bridge whose
 // idleSince is left has a ready pod, and the ingress waits for it to wake. An idleSince that
 // was written since b was read is for the next reconciliation.
-func (r *Reconciler) takeBack(
-	ctx context.Context, b *v1alpha1.HostedBridge, answer *bridgeac.HostedBridgeStatusApplyConfiguration, s v1alpha1.HostedBridgeStatus,
-) error {
+func (r *Reconciler) takeBack(ctx context.Context, b *v1alpha1.HostedBridge, answer, s v1alpha1.HostedBridgeStatus) error {
 	fields := map[string]any{}
 	remove := func(name string, answered, own bool) {
 		if answered && !own {
 			fields[name] = nil
 		}
 	}
-	remove("url", answer.URL != nil, s.URL != "")
-	remove("podName", answer.PodName != nil, s.PodName != "")
-	remove("configuration", answer.Configuration != nil, s.Configuration != "")
+	remove("url", answer.URL != "", s.URL != "")
+	remove("podName", answer.PodName != "", s.PodName != "")
+	remove("configuration", answer.Configuration != "", s.Configuration != "")
 	remove("idleSince", answer.IdleSince != nil, s.IdleSince != nil || b.Status.IdleSince == nil)
-	remove("tier", answer.Tier != nil, s.Tier != "")
+	remove("tier", answer.Tier != "", s.Tier != "")
 	remove("profiles", len(answer.Profiles) > 0, len(s.Profiles) > 0)
 	remove("effective", answer.Effective != nil, s.Effective != nil)
 	remove("access", answer.Access != nil, s.Access != nil)
 	remove("recipes", len(answer.Recipes) > 0, len(s.Recipes) > 0)
 	remove("terminations", len(answer.Terminations) > 0, len(s.Terminations) > 0)
 	remove("outages", len(answer.Outages) > 0, len(s.Outages) > 0)
+	remove("unprefixedServer", answer.UnprefixedServer != nil, s.UnprefixedServer != nil)
 	object := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
 	return apply.RemoveStatus(ctx, r.Client, object, v1alpha1.FieldOwnerOperator, fields)
-}
-
-// withRan puts the stored recipes, terminations and outages back into a status:
-// observing has replaced them with those of now.
-func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBridgeStatus {
-	s.Profiles, s.Effective, s.Access = o.Profiles, o.Effective, o.Access
-	s.Recipes, s.Terminations, s.Outages = o.Recipes, o.Stored.Terminations, o.Stored.Outages
-	return s
 }
 
 // sameStatus reports whether the operator's part of two statuses is the same.
 func sameStatus(a, b *v1alpha1.HostedBridgeStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration && a.Phase == b.Phase && a.UserID == b.UserID && a.URL == b.URL &&
-		a.PodName == b.PodName && a.IdleSince.Equal(b.IdleSince) && a.Tier == b.Tier && plan.SamePeople(a, b) &&
-		plan.SameConfiguration(a, b) && plan.SameTerminations(a, b) && sameConditions(a.Conditions, b.Conditions)
+		a.PodName == b.PodName && a.IdleSince.Equal(b.IdleSince) && a.Tier == b.Tier && bridgestate.SamePeople(a, b) &&
+		bridgestate.SameConfiguration(a, b) && bridgestate.SameTerminations(a, b) && sameConditions(a.Conditions, b.Conditions)
 }
 
 // sameConditions compares conditions in any order. Times are stored in seconds.
@@ -130,64 +123,12 @@ func toldOtherwise() predicate.Predicate {
 	}}
 }
 
-func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeStatusApplyConfiguration {
-	ac := bridgeac.HostedBridgeStatus().
-		WithObservedGeneration(s.ObservedGeneration).
-		WithPhase(s.Phase).
-		WithUserID(s.UserID)
-	if s.DefaultToolNameLength != nil {
-		ac.WithDefaultToolNameLength(*s.DefaultToolNameLength)
-	}
-	if s.URL != "" {
-		ac.WithURL(s.URL)
-	}
-	if s.PodName != "" {
-		ac.WithPodName(s.PodName)
-	}
-	if s.Configuration != "" {
-		ac.WithConfiguration(s.Configuration)
-	}
-	if s.IdleSince != nil {
-		ac.WithIdleSince(*s.IdleSince)
-	}
-	if s.Tier != "" {
-		ac.WithTier(s.Tier)
-	}
-	for _, use := range s.Profiles {
-		ac.WithProfiles(useConfiguration(use))
-	}
-	if s.Effective != nil {
-		ac.WithEffective(effectiveConfiguration(s.Effective))
-	}
-	if s.Access != nil {
-		ac.WithAccess(bridgeac.BridgeAccess().WithState(s.Access.State).WithSince(s.Access.Since))
-	}
-	for _, recipe := range s.Recipes {
-		ac.WithRecipes(recipeConfiguration(recipe))
-	}
-	withTerminations(ac, s)
-	ac.WithConditions(apply.Conditions(s.Conditions)...)
-	return ac
-}
+// ownStatus is the operator's part of a status. A generation of 0 is written too: without one
+// the API server sets the default, which is -1.
+type ownStatus struct {
+	v1alpha1.HostedBridgeStatus
 
-func withTerminations(ac *bridgeac.HostedBridgeStatusApplyConfiguration, s v1alpha1.HostedBridgeStatus) {
-	for _, t := range s.Terminations {
-		one := bridgeac.Termination().WithTime(t.Time)
-		if t.Reason != "" {
-			one.WithReason(t.Reason)
-		}
-		if t.Server != "" {
-			one.WithServer(t.Server)
-		}
-		ac.WithTerminations(one)
-	}
-	for _, o := range s.Outages {
-		one := bridgeac.ServerOutage().WithServer(o.Server).WithUntil(o.Until).WithTimes(o.Times).WithConfiguration(o.Configuration)
-		if o.Message != "" {
-			one.WithMessage(o.Message)
-		}
-		ac.WithOutages(one)
-	}
+	ObservedGeneration int64 `json:"observedGeneration"`
 }
 
 // recordChanges emits an event when a user or administrator has to act, and
@@ -200,14 +141,16 @@ func (r *Reconciler) recordChanges(b *v1alpha1.HostedBridge, after v1alpha1.Host
 	accepted := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionAccepted)
 	same := before != nil && before.Status == accepted.Status && before.Reason == accepted.Reason
 	if !same && (wrong(before) || wrong(accepted)) {
-		r.Recorder.Eventf(b, nil, severity(wrong(accepted)), accepted.Reason, "Accept", "%s", plan.Note(accepted.Message))
+		r.Recorder.Eventf(b, nil, severity(wrong(accepted)), accepted.Reason, "Accept", "%s", bridgestate.Note(accepted.Message))
 	}
 	r.recordStability(b, after)
 	r.recordServers(b, after)
+	recordReason(r.Recorder, b, after, v1alpha1.ConditionWorkloadAvailable, v1alpha1.PodBlocked)
+	recordReason(r.Recorder, b, after, v1alpha1.ConditionProfilesApplied, func(reason string) bool { return reason == v1alpha1.ReasonUnknownGroup })
 	failed := after.Phase == v1alpha1.PhaseFailed
 	if failed != (b.Status.Phase == v1alpha1.PhaseFailed) {
 		ready := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-		r.Recorder.Eventf(b, nil, severity(failed), string(after.Phase), "Reconcile", "%s", plan.Note(ready.Message))
+		r.Recorder.Eventf(b, nil, severity(failed), string(after.Phase), "Reconcile", "%s", bridgestate.Note(ready.Message))
 	}
 }
 
@@ -219,9 +162,22 @@ func (r *Reconciler) recordServers(b *v1alpha1.HostedBridge, after v1alpha1.Host
 	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionServersHealthy)
 	switch {
 	case now.Reason == v1alpha1.ReasonServersUnhealthy && (before == nil || before.Reason != now.Reason || before.Message != now.Message):
-		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, now.Reason, "Observe", "%s", plan.Note(now.Message))
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, now.Reason, "Observe", "%s", bridgestate.Note(now.Message))
 	case now.Status == metav1.ConditionTrue && before != nil && before.Reason == v1alpha1.ReasonServersUnhealthy:
-		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, now.Reason, "Observe", "%s", plan.Note(now.Message))
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, now.Reason, "Observe", "%s", bridgestate.Note(now.Message))
+	}
+}
+
+// recordReason emits an event when a condition gets a reason for which somebody has to act, and when
+// it has none of them any more.
+func recordReason(recorder events.EventRecorder, b *v1alpha1.HostedBridge, after v1alpha1.HostedBridgeStatus, kind string, acts func(reason string) bool) {
+	before, now := meta.FindStatusCondition(b.Status.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
+	had, has := before != nil && acts(before.Reason), now != nil && acts(now.Reason)
+	switch {
+	case has && (!had || before.Reason != now.Reason || before.Message != now.Message):
+		recorder.Eventf(b, nil, corev1.EventTypeWarning, now.Reason, "Observe", "%s", bridgestate.Note(now.Message))
+	case had && !has && now != nil && now.Status == metav1.ConditionTrue:
+		recorder.Eventf(b, nil, corev1.EventTypeNormal, now.Reason, "Observe", "%s", bridgestate.Note(now.Message))
 	}
 }
 
@@ -233,7 +189,7 @@ func (r *Reconciler) recordStability(b *v1alpha1.HostedBridge, after v1alpha1.Ho
 	switch {
 	case stable != nil && (before == nil || before.Reason != stable.Reason ||
 		before.Message != stable.Message && stable.Reason == v1alpha1.ReasonServersOutOfService):
-		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, stable.Reason, "Run", "%s", plan.Note(stable.Message))
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, stable.Reason, "Run", "%s", bridgestate.Note(stable.Message))
 	case stable == nil && before != nil:
 		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, v1alpha1.ConditionStable, "Run", "%s",
 			"the bridge's process has not ended repeatedly within the last hour")

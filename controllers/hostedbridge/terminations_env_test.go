@@ -19,8 +19,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -35,7 +35,7 @@ func (f *fixture) end(t *testing.T, b *v1alpha1.HostedBridge, restarts int32, ru
 	before := pod.DeepCopy()
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		Reason: "OOMKilled", ExitCode: 137, FinishedAt: metav1.NewTime(f.clock.Now()),
-		Message: termination.Message{Server: server, Cause: termination.Memory}.Text(),
+		Message: health.Suspect{Server: server, Cause: health.SuspectMemory}.Text(),
 	}}
 	s := corev1.ContainerStatus{Name: "bridge", Image: "bridge", RestartCount: restarts}
 	if len(pod.Status.ContainerStatuses) > 0 {
@@ -57,7 +57,7 @@ func (f *fixture) faults(t *testing.T, b *v1alpha1.HostedBridge) map[string]stri
 	t.Helper()
 	told := f.configMap(b.Name)
 	testenv.ExpectExists(t, f.Client, told)
-	c := must.Value(mcpserver.Parse([]byte(told.Data["config.json"])))(t)
+	c := must.Value(bridgeconfig.Parse([]byte(told.Data["config.json"])))(t)
 	faults := map[string]string{}
 	for _, s := range c.Servers {
 		if s.Fault != "" {

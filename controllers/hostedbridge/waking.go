@@ -16,20 +16,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // isWaking is the one value of indexWaking.
 const isWaking = "true"
 
 // waking returns whether it is the turn of b to wake, if b waits for it.
-func (r *Reconciler) waking(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (plan.Waking, error) {
-	w := plan.Waking{Limit: r.Settings.MaxWaking}
-	if w.Limit == 0 || !b.Woken() {
+func (r *Reconciler) waking(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (bridgestate.Waking, error) {
+	w := bridgestate.Waking{Limit: r.Settings.MaxWaking}
+	if w.Limit == 0 || !effective.Woken(b) {
 		return w, nil
 	}
 	others, err := listWaking(ctx, r.Client)
-	w.Ahead = plan.Ahead(b, others, now)
+	w.Ahead = bridgestate.Ahead(b, others, now)
 	return w, err
 }
 
@@ -55,11 +56,11 @@ func (m eventMapper) nextInQueue(ctx context.Context, _ client.Object) []reconci
 	}
 	queue := make([]*v1alpha1.HostedBridge, 0, len(list))
 	for i := range list {
-		if plan.InQueue(&list[i]) {
+		if bridgestate.InQueue(&list[i]) {
 			queue = append(queue, &list[i])
 		}
 	}
-	slices.SortFunc(queue, plan.CompareTurns)
+	slices.SortFunc(queue, bridgestate.CompareTurns)
 	queue = queue[:min(len(queue), m.settings.MaxWaking)]
 	requests := make([]reconcile.Request, len(queue))
 	for i, b := range queue {
@@ -74,7 +75,7 @@ func woken() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
 		after, ok2 := e.ObjectNew.(*v1alpha1.HostedBridge)
-		return !ok || !ok2 || !before.Woken() && after.Woken()
+		return !ok || !ok2 || !effective.Woken(before) && effective.Woken(after)
 	}}
 }
 
@@ -83,7 +84,7 @@ func woken() predicate.Predicate {
 func (m eventMapper) startEnded() predicate.Predicate {
 	starting := func(o client.Object) bool {
 		b, ok := o.(*v1alpha1.HostedBridge)
-		return ok && plan.Starting(b, m.clock.Now())
+		return ok && bridgestate.Starting(b, m.clock.Now())
 	}
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // eventMapper maps events of other objects to the HostedBridges that they concern.
@@ -99,7 +100,7 @@ func secretsReported() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
 		after, ok2 := e.ObjectNew.(*v1alpha1.HostedBridge)
-		return !ok || !ok2 || !reflect.DeepEqual(plan.Report(before), plan.Report(after))
+		return !ok || !ok2 || !reflect.DeepEqual(bridgestate.Report(effective.Of(before)), bridgestate.Report(effective.Of(after)))
 	}}
 }
 

@@ -6,13 +6,14 @@ package netprobe
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // results maps each result to the metric's label.
-var results = map[plan.Enforcement]string{
-	plan.Untried: "untried", plan.Enforced: "enforced", plan.NotEnforced: "not_enforced", plan.Undetermined: "unknown",
+var results = map[bridgestate.Enforcement]string{
+	bridgestate.Untried: "untried", bridgestate.Enforced: "enforced",
+	bridgestate.NotEnforced: "not_enforced", bridgestate.Undetermined: "unknown",
 }
 
 // Metrics are the probe's.
@@ -27,11 +28,11 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	if err := telemetry.Register(registry, m.enforcement); err != nil {
 		return nil, err
 	}
-	m.set(plan.Untried)
+	m.set(bridgestate.Untried)
 	return m, nil
 }
 
-func (m *Metrics) set(known plan.Enforcement) {
+func (m *Metrics) set(known bridgestate.Enforcement) {
 	if m == nil {
 		return
 	}

@@ -14,19 +14,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/reach"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 // await returns the result of a pod's attempt, as soon as there is one.
-func (p *Probe) await(ctx context.Context, name string) plan.Attempt {
+func (p *Probe) await(ctx context.Context, name string) bridgestate.Attempt {
 	ticker := p.Clock.NewTicker(look)
 	defer ticker.Stop()
 	for {
 		pod := &corev1.Pod{ObjectMeta: p.meta(name)}
 		err := p.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 		if apierrors.IsNotFound(err) {
-			return plan.Attempt{Why: "the pod was deleted"}
+			return bridgestate.Attempt{Why: "the pod was deleted"}
 		}
 		if err == nil {
 			if a, ended := attempt(pod); ended {
@@ -35,28 +35,28 @@ func (p *Probe) await(ctx context.Context, name string) plan.Attempt {
 		}
 		select {
 		case <-ctx.Done():
-			return plan.Attempt{Why: cmp.Or(waits(pod), "it did not end in time")}
+			return bridgestate.Attempt{Why: cmp.Or(waits(pod), "it did not end in time")}
 		case <-ticker.C():
 		}
 	}
 }
 
 // attempt reads the result of a pod, and returns false while it runs.
-func attempt(pod *corev1.Pod) (plan.Attempt, bool) {
+func attempt(pod *corev1.Pod) (bridgestate.Attempt, bool) {
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
-		return plan.Attempt{}, false
+		return bridgestate.Attempt{}, false
 	}
 	for _, c := range pod.Status.ContainerStatuses {
 		t := c.State.Terminated
 		switch {
 		case t == nil:
 		case t.ExitCode == reach.ExitReached, t.ExitCode == reach.ExitUnreached:
-			return plan.Attempt{Ended: true, Reached: t.ExitCode == reach.ExitReached}, true
+			return bridgestate.Attempt{Ended: true, Reached: t.ExitCode == reach.ExitReached}, true
 		default:
-			return plan.Attempt{Why: fmt.Sprintf("it ended with exit code %d", t.ExitCode)}, true
+			return bridgestate.Attempt{Why: fmt.Sprintf("it ended with exit code %d", t.ExitCode)}, true
 		}
 	}
-	return plan.Attempt{Why: "it ended: " + cmp.Or(pod.Status.Reason, "no cause is given")}, true
+	return bridgestate.Attempt{Why: "it ended: " + cmp.Or(pod.Status.Reason, "no cause is given")}, true
 }
 
 // waits says what keeps a pod from running, in words that stay the same between
@@ -77,7 +77,7 @@ func waits(pod *corev1.Pod) string {
 
 // removeBoth returns when neither pod exists.
 func (p *Probe) removeBoth(ctx context.Context) error {
-	return errors.Join(p.remove(ctx, desired.ProbeOpen), p.remove(ctx, desired.ProbeDenied))
+	return errors.Join(p.remove(ctx, bridgeobjects.ProbeOpen), p.remove(ctx, bridgeobjects.ProbeDenied))
 }
 
 func (p *Probe) remove(ctx context.Context, name string) error {

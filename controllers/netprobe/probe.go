@@ -26,8 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 const (
@@ -57,11 +57,11 @@ type Probe struct {
 	Clock  clock.WithTicker
 	Log    logr.Logger
 	// Pods builds the pods.
-	Pods    desired.Probe
+	Pods    bridgeobjects.Probe
 	Metrics *Metrics
 
 	mu      sync.Mutex
-	known   plan.Enforcement
+	known   bridgestate.Enforcement
 	why     string
 	changes chan event.GenericEvent
 	once    sync.Once
@@ -77,7 +77,7 @@ var (
 func (p *Probe) NeedLeaderElection() bool { return true }
 
 // Known returns the result, and the reason why there is no result yet.
-func (p *Probe) Known() (plan.Enforcement, string) {
+func (p *Probe) Known() (bridgestate.Enforcement, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.known, p.why
@@ -96,7 +96,7 @@ func (p *Probe) Start(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // An operator that ends has not failed.
 		}
-		if before, _ := p.Known(); known == plan.Undetermined && before != plan.Untried && before != known && pause < longestPause {
+		if before, _ := p.Known(); known == bridgestate.Undetermined && before != bridgestate.Untried && before != known && pause < longestPause {
 			// A node without room now says nothing about the network.
 			p.Log.Info("it could not be tried again whether the cluster's network enforces network policies", "cause", why)
 		} else {
@@ -116,22 +116,22 @@ func (p *Probe) Start(ctx context.Context) error {
 
 // pauses returns how long to wait after an attempt, and after the next attempt
 // without a result.
-func pauses(known plan.Enforcement, pause time.Duration) (wait, next time.Duration) {
+func pauses(known bridgestate.Enforcement, pause time.Duration) (wait, next time.Duration) {
 	switch known {
-	case plan.Enforced:
+	case bridgestate.Enforced:
 		return pauseEnforced, firstPause
-	case plan.NotEnforced:
+	case bridgestate.NotEnforced:
 		return pauseNotEnforced, firstPause
 	default:
 		return pause, min(2*pause, longestPause)
 	}
 }
 
-func (p *Probe) tell(known plan.Enforcement, why string) {
+func (p *Probe) tell(known bridgestate.Enforcement, why string) {
 	switch known {
-	case plan.NotEnforced:
+	case bridgestate.NotEnforced:
 		p.Log.Info("the cluster's network does not enforce network policies: tenants are not kept apart by it")
-	case plan.Undetermined:
+	case bridgestate.Undetermined:
 		p.Log.Info("it is not known whether the cluster's network enforces network policies", "cause", why)
 	default:
 		p.Log.Info("the cluster's network enforces network policies")
@@ -152,19 +152,19 @@ func (p *Probe) tell(known plan.Enforcement, why string) {
 }
 
 // try runs both pods at the same time, and removes them whatever the result.
-func (p *Probe) try(ctx context.Context) (plan.Enforcement, string) {
+func (p *Probe) try(ctx context.Context) (bridgestate.Enforcement, string) {
 	if p.Pods.Address == "" {
-		return plan.Undetermined, "the operator was not told the address of its pod, by --pod-ip"
+		return bridgestate.Undetermined, "the operator was not told the address of its pod, by the variable POD_IP"
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	policy := client.ObjectKey{Namespace: p.Pods.Namespace, Name: desired.ProbePolicyName}
+	policy := client.ObjectKey{Namespace: p.Pods.Namespace, Name: bridgeobjects.ProbePolicyName}
 	if err := p.Client.Get(ctx, policy, &networkingv1.NetworkPolicy{}); err != nil {
-		return plan.Undetermined, fmt.Sprintf("the policy to try could not be read: %v", err)
+		return bridgestate.Undetermined, fmt.Sprintf("the policy to try could not be read: %v", err)
 	}
 	// A pod that a crashed operator left behind would give its old result.
 	if err := p.removeBoth(ctx); err != nil {
-		return plan.Undetermined, err.Error()
+		return bridgestate.Undetermined, err.Error()
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
@@ -173,17 +173,17 @@ func (p *Probe) try(ctx context.Context) (plan.Enforcement, string) {
 			p.Log.Error(err, "remove the pods that tried whether network policies hold")
 		}
 	}()
-	open, denied := desired.ProbePods(p.Pods)
+	open, denied := bridgeobjects.ProbePods(p.Pods)
 	for _, pod := range []client.Object{open, denied} {
 		if err := p.Client.Create(ctx, pod); err != nil {
-			return plan.Undetermined, fmt.Sprintf("pod %s could not be made: %v", pod.GetName(), err)
+			return bridgestate.Undetermined, fmt.Sprintf("pod %s could not be made: %v", pod.GetName(), err)
 		}
 	}
-	var attempts [2]plan.Attempt
-	for i, name := range []string{desired.ProbeOpen, desired.ProbeDenied} {
+	var attempts [2]bridgestate.Attempt
+	for i, name := range []string{bridgeobjects.ProbeOpen, bridgeobjects.ProbeDenied} {
 		attempts[i] = p.await(ctx, name)
 	}
-	return plan.JudgeAttempts(attempts[0], attempts[1])
+	return bridgestate.JudgeAttempts(attempts[0], attempts[1])
 }
 
 // meta returns the name and namespace of a pod.

@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/controllers/netprobe"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/test/gobuild"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -110,10 +110,10 @@ func newFixtureOf(t *testing.T, k *kubelet, address string) *fixture {
 	c := testenv.Client(t)
 	f := &fixture{Client: c, kubelet: k, namespace: testenv.Namespace(t, c), registry: prometheus.NewRegistry()}
 	measured := must.Value(netprobe.NewMetrics(f.registry))(t)
-	testenv.ExpectApplied(t, c, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}})
+	testenv.ExpectApplied(t, c, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: bridgeobjects.ProbePolicyName}})
 	f.Probe = &netprobe.Probe{
 		Client: c, Clock: clock.RealClock{}, Log: logr.Discard(), Metrics: measured,
-		Pods: desired.Probe{Namespace: f.namespace, Image: "bridge", Address: address},
+		Pods: bridgeobjects.Probe{Namespace: f.namespace, Image: "bridge", Address: address},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -126,7 +126,7 @@ func newFixtureOf(t *testing.T, k *kubelet, address string) *fixture {
 func (f *fixture) startUntilKnown(t *testing.T) {
 	t.Helper()
 	stop := testenv.Run(t, f.Start)
-	wait.Until(t, "something is known", func() bool { known, _ := f.Known(); return known != plan.Untried })
+	wait.Until(t, "something is known", func() bool { known, _ := f.Known(); return known != bridgestate.Untried })
 	stop()
 }
 
@@ -156,15 +156,15 @@ func (f *fixture) metric(t *testing.T) string {
 func TestTheProbeTellsWhetherPoliciesHold(t *testing.T) {
 	tests := map[string]struct {
 		open, denied int32
-		want         plan.Enforcement
+		want         bridgestate.Enforcement
 		metric       string
 	}{
-		"only the one that may connects": {0, 3, plan.Enforced, "enforced"},
-		"both connect":                   {0, 0, plan.NotEnforced, "not_enforced"},
+		"only the one that may connects": {0, 3, bridgestate.Enforced, "enforced"},
+		"both connect":                   {0, 0, bridgestate.NotEnforced, "not_enforced"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, map[string]int32{desired.ProbeOpen: tt.open, desired.ProbeDenied: tt.denied})
+			f := newFixture(t, map[string]int32{bridgeobjects.ProbeOpen: tt.open, bridgeobjects.ProbeDenied: tt.denied})
 			if got := f.metric(t); got != "untried" {
 				t.Errorf("metric %q before", got)
 			}
@@ -200,7 +200,7 @@ func TestThePodsRunTheProgramThatTells(t *testing.T) {
 	all := func(*corev1.Pod) string { return answers.URL }
 	tests := map[string]struct {
 		at   func(*corev1.Pod) string
-		want plan.Enforcement
+		want bridgestate.Enforcement
 		why  string
 	}{
 		"a network that enforces policies": {func(p *corev1.Pod) string {
@@ -208,10 +208,10 @@ func TestThePodsRunTheProgramThatTells(t *testing.T) {
 				return nobody
 			}
 			return answers.URL
-		}, plan.Enforced, ""},
-		"a network that ignores them":          {all, plan.NotEnforced, ""},
-		"a network in which nobody is reached": {none, plan.Undetermined, "not reach"},
-		"an address that the program refuses":  {func(*corev1.Pod) string { return "10.0.0.1" }, plan.Undetermined, "exit code 1"},
+		}, bridgestate.Enforced, ""},
+		"a network that ignores them":          {all, bridgestate.NotEnforced, ""},
+		"a network in which nobody is reached": {none, bridgestate.Undetermined, "not reach"},
+		"an address that the program refuses":  {func(*corev1.Pod) string { return "10.0.0.1" }, bridgestate.Undetermined, "exit code 1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -238,15 +238,15 @@ func TestThePodsRunTheProgramThatTells(t *testing.T) {
 }
 
 func TestWhatAnOperatorLeftThatDiedDoesNotAnswer(t *testing.T) {
-	f := newFixture(t, map[string]int32{desired.ProbeOpen: 0, desired.ProbeDenied: 3})
+	f := newFixture(t, map[string]int32{bridgeobjects.ProbeOpen: 0, bridgeobjects.ProbeDenied: 3})
 	old := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbeDenied},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: bridgeobjects.ProbeDenied},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "bridge"}}},
 	}
 	testenv.ExpectApplied(t, f.Client, old)
 	testenv.ExpectStatusChanged(t, f.Client, old, func() { old.Status.Phase = corev1.PodSucceeded })
 	f.startUntilKnown(t)
-	if known, why := f.Known(); known != plan.Enforced {
+	if known, why := f.Known(); known != bridgestate.Enforced {
 		t.Errorf("known %s %q", known, why)
 	}
 }
@@ -260,26 +260,26 @@ func TestItIsTriedAgain(t *testing.T) {
 	}{
 		"the policy is not there": {
 			func(f *fixture, t *testing.T) {
-				if err := f.Delete(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}}); err != nil {
+				if err := f.Delete(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: bridgeobjects.ProbePolicyName}}); err != nil {
 					t.Fatal(err)
 				}
 			},
 			func(f *fixture, t *testing.T) {
-				testenv.ExpectApplied(t, f.Client, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}})
+				testenv.ExpectApplied(t, f.Client, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: bridgeobjects.ProbePolicyName}})
 			},
 			"policy to try could not be read",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, map[string]int32{desired.ProbeOpen: 0, desired.ProbeDenied: 3})
+			f := newFixture(t, map[string]int32{bridgeobjects.ProbeOpen: 0, bridgeobjects.ProbeDenied: 3})
 			fake := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 			f.Clock = stepping{fake}
 			tt.spoil(f, t)
 			testenv.Run(t, f.Start)
 			wait.Until(t, "it is said that nothing is known", func() bool {
 				known, why := f.Known()
-				return known == plan.Undetermined && strings.Contains(why, tt.why)
+				return known == bridgestate.Undetermined && strings.Contains(why, tt.why)
 			})
 			tt.mend(f, t)
 			wait.Until(t, "it is known", func() bool {
@@ -287,7 +287,7 @@ func TestItIsTriedAgain(t *testing.T) {
 					fake.Step(30 * time.Minute)
 				}
 				known, _ := f.Known()
-				return known == plan.Enforced
+				return known == bridgestate.Enforced
 			})
 		})
 	}
@@ -297,18 +297,18 @@ func TestItIsTriedAgain(t *testing.T) {
 // told what it is.
 func TestAPluginThatComesOrGoesIsNoticed(t *testing.T) {
 	tests := map[string]struct {
-		before, after plan.Enforcement
+		before, after bridgestate.Enforcement
 		pause         time.Duration
 	}{
-		"a plugin that enforces policies is installed": {plan.NotEnforced, plan.Enforced, 30 * time.Minute},
-		"it is taken away": {plan.Enforced, plan.NotEnforced, 24 * time.Hour},
+		"a plugin that enforces policies is installed": {bridgestate.NotEnforced, bridgestate.Enforced, 30 * time.Minute},
+		"it is taken away": {bridgestate.Enforced, bridgestate.NotEnforced, 24 * time.Hour},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var enforces atomic.Bool
-			enforces.Store(tt.before == plan.Enforced)
+			enforces.Store(tt.before == bridgestate.Enforced)
 			f := newFixtureOf(t, &kubelet{runs: func(pod *corev1.Pod) int32 {
-				if pod.Name == desired.ProbeDenied && enforces.Load() {
+				if pod.Name == bridgeobjects.ProbeDenied && enforces.Load() {
 					return 3
 				}
 				return 0
@@ -316,12 +316,12 @@ func TestAPluginThatComesOrGoesIsNoticed(t *testing.T) {
 			fake := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 			f.Clock = stepping{fake}
 			testenv.Run(t, f.Start)
-			known := func(want plan.Enforcement) func() bool {
+			known := func(want bridgestate.Enforcement) func() bool {
 				return func() bool { got, _ := f.Known(); return got == want && fake.HasWaiters() }
 			}
 			wait.Until(t, "it is known", known(tt.before))
 			pods := f.kubelet.seen.Load()
-			enforces.Store(tt.after == plan.Enforced)
+			enforces.Store(tt.after == bridgestate.Enforced)
 			fake.Step(tt.pause - time.Second)
 			if !fake.HasWaiters() || f.kubelet.seen.Load() != pods {
 				t.Error("it is tried before the pause is over")
@@ -335,24 +335,24 @@ func TestAPluginThatComesOrGoesIsNoticed(t *testing.T) {
 // TestAnAttemptThatTellsNothingDoesNotTakeBackWhatIsKnown has no node take the pods
 // any more.
 func TestAnAttemptThatTellsNothingDoesNotTakeBackWhatIsKnown(t *testing.T) {
-	f := newFixture(t, map[string]int32{desired.ProbeOpen: 0, desired.ProbeDenied: 3})
+	f := newFixture(t, map[string]int32{bridgeobjects.ProbeOpen: 0, bridgeobjects.ProbeDenied: 3})
 	fake := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	f.Clock = stepping{fake}
 	testenv.Run(t, f.Start)
-	waits := func() bool { known, _ := f.Known(); return known != plan.Untried && fake.HasWaiters() }
+	waits := func() bool { known, _ := f.Known(); return known != bridgestate.Untried && fake.HasWaiters() }
 	wait.Until(t, "it is known", waits)
-	if err := f.Delete(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}}); err != nil {
+	if err := f.Delete(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: bridgeobjects.ProbePolicyName}}); err != nil {
 		t.Fatal(err)
 	}
 	fake.Step(24 * time.Hour)
 	for range 6 { // 30 s, 1, 2, 4, 8 and 16 minutes.
 		wait.Until(t, "it was tried", waits)
-		if known, why := f.Known(); known != plan.Enforced {
+		if known, why := f.Known(); known != bridgestate.Enforced {
 			t.Fatalf("known %s %q", known, why)
 		}
 		fake.Step(16 * time.Minute)
 	}
-	wait.Until(t, "it is said at last that nothing is known", func() bool { known, _ := f.Known(); return known == plan.Undetermined })
+	wait.Until(t, "it is said at last that nothing is known", func() bool { known, _ := f.Known(); return known == bridgestate.Undetermined })
 }
 
 // stepping is a clock whose pauses are a test's and whose ticks are real.
@@ -368,7 +368,7 @@ func TestAnOperatorThatEndsRemovesItsPods(t *testing.T) {
 	if n := f.pods(t); n != 0 {
 		t.Errorf("%d pods are left", n)
 	}
-	if known, _ := f.Known(); known != plan.Untried {
+	if known, _ := f.Known(); known != bridgestate.Untried {
 		t.Errorf("known %s", known)
 	}
 }

@@ -23,15 +23,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 // Settings are what an installation decides for all of its bundles.
 type Settings struct {
-	desired.Installing
+	bridgeobjects.Installing
 	// Namespace is the installation's, in which ProgramBundles have an effect.
 	Namespace string
 	// MaxJobs is how many packages are installed at the same time.
@@ -112,24 +111,9 @@ func (r *Reconciler) applyStatus(ctx context.Context, b *v1alpha1.ProgramBundle,
 	if equality.Semantic.DeepEqual(b.Status, s) {
 		return nil
 	}
-	ac := bridgeac.ProgramBundleStatus().WithObservedGeneration(s.ObservedGeneration).WithBridges(s.Bridges).
-		WithConditions(apply.Conditions(s.Conditions)...)
-	ac.UnusedSince, ac.RetryTime = s.UnusedSince, s.RetryTime
-	if s.Attempts > 0 {
-		ac.WithAttempts(s.Attempts)
-	}
-	if s.Reference != "" {
-		ac.WithReference(s.Reference)
-	}
-	if s.Digest != "" {
-		ac.WithDigest(s.Digest).WithImage(s.Image).WithSize(s.Size).WithBytes(s.Bytes).WithPackages(s.Packages).WithScripts(s.Scripts...).WithProgram(s.Program)
-		for _, p := range s.Programs {
-			ac.WithPrograms(bridgeac.BundledProgram().WithName(p.Name).WithPath(p.Path))
-		}
-	}
 	// With the version that was read, the API server refuses a status about an earlier attempt.
-	object := bridgeac.ProgramBundle(b.Name, b.Namespace).WithResourceVersion(b.ResourceVersion).WithStatus(ac)
-	err := r.Client.Status().Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
+	object := &v1alpha1.ProgramBundle{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name, ResourceVersion: b.ResourceVersion}}
+	err := r.Client.Status().Patch(ctx, object, apply.Status(s), client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // The event of the change reconciles the bundle again.
 	}
@@ -160,6 +144,6 @@ func (r *Reconciler) tell(b *v1alpha1.ProgramBundle, s v1alpha1.ProgramBundleSta
 		if c.Type == v1alpha1.ConditionInRegistry {
 			action = "Upload"
 		}
-		r.Recorder.Eventf(b, nil, kind, c.Reason, action, "%s", plan.Note(c.Message))
+		r.Recorder.Eventf(b, nil, kind, c.Reason, action, "%s", bridgestate.Note(c.Message))
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -46,7 +46,7 @@ func newFixture(t *testing.T) *fixture {
 	f.Reconciler = &Reconciler{
 		Client: c, Live: c, Recorder: f.recorder, Clock: f.clock,
 		Settings: Settings{
-			Installing: desired.Installing{
+			Installing: bridgeobjects.Installing{
 				Image: "node:1", PackerImage: "ingress:1", KeybrokerURL: "https://keys:8443", StoreURL: "https://store:8444",
 				MaxBytes: 1 << 30, Env: []string{"npm_config_registry=https://r.example.com"}, Authorities: "PEM",
 			},
@@ -78,7 +78,7 @@ func (f *fixture) reconcile(b *v1alpha1.ProgramBundle) string {
 // finish has the Job of b end with what its packer wrote.
 func (f *fixture) finish(b *v1alpha1.ProgramBundle, o bundle.Outcome) {
 	f.t.Helper()
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: desired.InstallJobName(b)}}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: bridgeobjects.InstallJobName(b)}}
 	testenv.ExpectExists(f.t, f.Client, job)
 	template := job.Spec.Template
 	template.Labels[batchv1.JobNameLabel] = job.Name
@@ -87,7 +87,7 @@ func (f *fixture) finish(b *v1alpha1.ProgramBundle, o bundle.Outcome) {
 	testenv.ExpectApplied(f.t, f.Client, pod)
 	testenv.ExpectStatusChanged(f.t, f.Client, pod, func() {
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-			Name: desired.PackContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: wrote(o)}},
+			Name: bridgeobjects.PackContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: wrote(o)}},
 		}}
 	})
 	at := metav1.NewTime(f.clock.Now())
@@ -107,7 +107,7 @@ func TestAPackageIsInstalledOnceAndAgainAfterAFailure(t *testing.T) {
 	if got := f.reconcile(b); got != v1alpha1.ReasonInstalling {
 		t.Fatalf("first: %s", got)
 	}
-	first := desired.InstallJobName(b)
+	first := bridgeobjects.InstallJobName(b)
 	f.finish(b, bundle.Outcome{Code: bundle.VersionNotFound, Message: "there is no such version"})
 	if got := f.reconcile(b); got != string(bundle.VersionNotFound) || b.Status.Attempts != 1 || b.Status.RetryTime == nil {
 		t.Fatalf("after a failure: %s, %+v", got, b.Status)
@@ -115,10 +115,10 @@ func TestAPackageIsInstalledOnceAndAgainAfterAFailure(t *testing.T) {
 	if said := <-f.recorder.Events; !strings.Contains(said, "Warning VersionNotFound there is no such version") {
 		t.Errorf("the event is %q", said)
 	}
-	if desired.InstallJobName(b) == first {
+	if bridgeobjects.InstallJobName(b) == first {
 		t.Error("the next attempt has the Job of the first")
 	}
-	testenv.ExpectMissing(t, f.Client, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: desired.InstallJobName(b)}})
+	testenv.ExpectMissing(t, f.Client, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: bridgeobjects.InstallJobName(b)}})
 	f.clock.SetTime(b.Status.RetryTime.Add(time.Second))
 	if got := f.reconcile(b); got != v1alpha1.ReasonInstalling {
 		t.Fatalf("the second attempt: %s", got)

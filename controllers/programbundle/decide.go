@@ -18,9 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/kstatus"
 )
 
 const (
@@ -82,7 +81,7 @@ func decide(b *v1alpha1.ProgramBundle, o observed, s Settings, now time.Time) de
 	}
 	d.status.ObservedGeneration = b.Generation
 	ready := meta.FindStatusCondition(d.status.Conditions, v1alpha1.ConditionReady)
-	kstatus.Note(&d.status.Conditions, unready(ready), ready)
+	v1alpha1.NoteKstatus(&d.status.Conditions, unready(ready), ready)
 	return d
 }
 
@@ -195,7 +194,7 @@ func outcome(job *batchv1.Job, pods []corev1.Pod) bundle.Outcome {
 	said := ""
 	for _, pod := range pods {
 		for _, c := range pod.Status.ContainerStatuses {
-			if c.Name != desired.PackContainer || c.State.Terminated == nil {
+			if c.Name != bridgeobjects.PackContainer || c.State.Terminated == nil {
 				continue
 			}
 			if o, err := bundle.DecodeOutcome([]byte(c.State.Terminated.Message)); err == nil {

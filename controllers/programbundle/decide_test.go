@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/test/health"
 )
 
@@ -47,9 +47,9 @@ func wrote(o bundle.Outcome) string {
 // finished returns a Job that ended, and its pod with what the packer wrote last.
 func finished(kind batchv1.JobConditionType, message string) (*batchv1.Job, []corev1.Pod) {
 	job := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Message: "reached its limit"}}}}
-	job.Name = desired.InstallJobName(unmade())
+	job.Name = bridgeobjects.InstallJobName(unmade())
 	pod := corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
-		{Name: desired.PackContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: message}}},
+		{Name: bridgeobjects.PackContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: message}}},
 	}}}
 	return job, []corev1.Pod{pod}
 }

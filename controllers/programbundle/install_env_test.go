@@ -15,9 +15,9 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/npmregistry"
 	"github.com/hostedbridge/hostedbridge/test/pypiindex"
@@ -38,7 +38,7 @@ func installed(t *testing.T, install v1alpha1.Install, scripts bool, path string
 	t.Helper()
 	b := unmade()
 	b.Spec.Install, b.Spec.InstallScripts = install, scripts
-	c := desired.InstallJob(b, desired.Installing{MaxBytes: 1 << 30, Env: variables}).Spec.Template.Spec.InitContainers[0]
+	c := bridgeobjects.InstallJob(b, bridgeobjects.Installing{MaxBytes: 1 << 30, Env: variables}).Spec.Template.Spec.InitContainers[0]
 	dir, mark := t.TempDir(), filepath.Join(t.TempDir(), "mark")
 	run := exec.CommandContext(t.Context(), c.Command[0], c.Command[1:]...)
 	run.Dir, run.Env = dir, []string{"PATH=" + path, "MARK=" + mark}

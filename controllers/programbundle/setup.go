@@ -23,8 +23,9 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // Name names the controller in logs, metrics and events.
@@ -35,7 +36,7 @@ func CacheOptions(namespace string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&v1alpha1.ProgramBundle{}: {UnsafeDisableDeepCopy: new(true), Namespaces: map[string]cache.Config{namespace: {}}},
 		&batchv1.Job{}: {UnsafeDisableDeepCopy: new(true), Namespaces: map[string]cache.Config{namespace: {
-			LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: desired.ComponentBundler}),
+			LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: bridgeobjects.ComponentBundler}),
 		}}},
 	}
 }
@@ -81,7 +82,7 @@ func packagesOf(o client.Object) []string {
 	if !ok {
 		return nil
 	}
-	return bundling.Packages(b.WithEffective())
+	return bundling.Packages(effective.Of(b))
 }
 
 // packagesChanged passes a HostedBridge whose packages changed.

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 )
 
 // step is what a Job does for a bundle: with a registry it is looked for there first, and uploaded
@@ -22,16 +22,16 @@ import (
 type step struct {
 	// jobName is the name of the Job of the next attempt, and job makes it.
 	jobName func(*v1alpha1.ProgramBundle) string
-	job     func(*v1alpha1.ProgramBundle, desired.Installing) *batchv1.Job
+	job     func(*v1alpha1.ProgramBundle, bridgeobjects.Installing) *batchv1.Job
 	// progress says that it goes on, and by what or when. end notes what came of it.
 	progress func(d *decision, b *v1alpha1.ProgramBundle, how string, now time.Time)
 	end      func(d *decision, b *v1alpha1.ProgramBundle, s Settings, o bundle.Outcome, now time.Time)
 }
 
 var (
-	finding    = &step{desired.FindJobName, desired.FindJob, findProgress, findEnd}
-	installing = &step{desired.InstallJobName, desired.InstallJob, installProgress, installEnd}
-	pushing    = &step{desired.PushJobName, desired.PushJob, pushProgress, pushEnd}
+	finding    = &step{bridgeobjects.FindJobName, bridgeobjects.FindJob, findProgress, findEnd}
+	installing = &step{bridgeobjects.InstallJobName, bridgeobjects.InstallJob, installProgress, installEnd}
+	pushing    = &step{bridgeobjects.PushJobName, bridgeobjects.PushJob, pushProgress, pushEnd}
 )
 
 // stepOf returns what is to be done next, nil for nothing.

@@ -12,21 +12,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 )
 
 // CacheOptions limit what the keybroker holds in memory: the fields of
 // HostedBridges that it reads, and the names and versions of all Secrets in the
 // watched namespaces and the installation's own, where SharedServers and people are too. No
 // data of a Secret is ever in a cache.
-func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
+func CacheOptions(namespace string, watched namespaces.Set) cache.Options {
 	own := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
 	secrets := cache.ByObject{Transform: stripSecret}
 	if len(watched) > 0 && !watched.Contain(namespace) {
-		secrets.Namespaces = scope.Each(append(slices.Clone(watched), namespace), cache.Config{})
+		secrets.Namespaces = namespaces.Each(append(slices.Clone(watched), namespace), cache.Config{})
 	}
 	return cache.Options{
-		DefaultNamespaces: scope.Each(watched, cache.Config{}),
+		DefaultNamespaces: namespaces.Each(watched, cache.Config{}),
 		// A read of any other type would silently start a cache of all its
 		// objects.
 		ReaderFailOnMissingInformer: true,
@@ -48,10 +48,7 @@ func stripBridge(object any) (any, error) {
 	}
 	kept := &v1alpha1.HostedBridge{TypeMeta: b.TypeMeta, ObjectMeta: identity(&b.ObjectMeta)}
 	kept.Generation = b.Generation
-	kept.Status.Effective = b.Status.Effective
-	b = b.WithEffective()
-	kept.Spec.Tier = b.Spec.Tier
-	kept.Spec.Servers = b.Spec.Servers
+	kept.Spec.Tier, kept.Spec.Servers, kept.Status.Effective = b.Spec.Tier, b.Spec.Servers, b.Status.Effective
 	kept.Spec.SecretRefs = b.Spec.SecretRefs
 	kept.Spec.UserID, kept.Spec.OAuth = b.Spec.UserID, b.Spec.OAuth
 	kept.Status.KeyVersion = b.Status.KeyVersion

@@ -27,24 +27,24 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
 // Store keeps the bridges' secrets.
 type Store interface {
-	List(ctx context.Context, b store.Bridge) (store.Listing, error)
-	Update(ctx context.Context, b store.Bridge, decide func(ctx context.Context, current store.Listing, open func(name string) ([]byte, error)) ([]store.Change, error)) (store.Listing, error)
-	Rewrap(ctx context.Context, b store.Bridge) (store.Listing, int, error)
-	Open(ctx context.Context, b store.Bridge) (store.Opened, error)
+	List(ctx context.Context, b secretstore.Bridge) (secretstore.Listing, error)
+	Update(ctx context.Context, b secretstore.Bridge, decide func(ctx context.Context, current secretstore.Listing, open func(name string) ([]byte, error)) ([]secretstore.Change, error)) (secretstore.Listing, error)
+	Rewrap(ctx context.Context, b secretstore.Bridge) (secretstore.Listing, int, error)
+	Open(ctx context.Context, b secretstore.Bridge) (secretstore.Opened, error)
 	// CheckSalt returns an error when no secret of the bridge can be opened
 	// because its salt is missing.
-	CheckSalt(ctx context.Context, b store.Bridge) error
+	CheckSalt(ctx context.Context, b secretstore.Bridge) error
 	// Retain notes until when the secrets are kept; the zero time removes the note.
-	Retain(ctx context.Context, b store.Bridge, until time.Time) error
+	Retain(ctx context.Context, b secretstore.Bridge, until time.Time) error
 	// Destroy deletes the salt and the secrets.
-	Destroy(ctx context.Context, b store.Bridge) error
+	Destroy(ctx context.Context, b secretstore.Bridge) error
 }
 
 // Keys is the master key's state.
@@ -86,7 +86,7 @@ type Reconciler struct {
 
 // outcome is what a reconcile has done and found.
 type outcome struct {
-	listing  store.Listing
+	listing  secretstore.Listing
 	failures []v1alpha1.SecretFailure
 	// delete are the sources that may go now.
 	delete []deletion
@@ -202,6 +202,6 @@ func (r *Reconciler) keepOnce(ctx context.Context, b *v1alpha1.HostedBridge, sus
 	return out, broken, err
 }
 
-func reference(b *v1alpha1.HostedBridge) store.Bridge {
-	return store.Bridge{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
+func reference(b *v1alpha1.HostedBridge) secretstore.Bridge {
+	return secretstore.Bridge{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
 }

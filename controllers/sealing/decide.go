@@ -15,7 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // maxProblems is how many problems of one Secret are spelled out. A Secret may
@@ -49,7 +49,7 @@ type observed struct {
 	Sources map[string]source
 	Allowed allowance
 	// Listing is what is stored now.
-	Listing store.Listing
+	Listing secretstore.Listing
 	// Stored are the plaintexts of the names that outdated returned, without
 	// those that do not open.
 	Stored map[string][]byte
@@ -62,7 +62,7 @@ type observed struct {
 
 // decision is what to do about what was observed.
 type decision struct {
-	Changes []store.Change
+	Changes []secretstore.Change
 	// Failures are in the order of the spec, one for a Secret.
 	Failures []v1alpha1.SecretFailure
 	// Delete names the Secrets to delete once Changes are stored.
@@ -108,15 +108,15 @@ func decide(o observed) decision {
 
 // removals returns the changes for secrets that no Secret of the spec gives any
 // more.
-func (p *proposal) removals(l store.Listing) []store.Change {
-	var changes []store.Change
+func (p *proposal) removals(l secretstore.Listing) []secretstore.Change {
+	var changes []secretstore.Change
 	for _, e := range l.Entries {
 		switch {
 		case p.stays[e.Name] || e.Source == nil:
 		case e.Source.Deleted: // The user wanted its source deleted: the secret stays, as the user's own.
-			changes = append(changes, store.Change{Name: e.Name})
+			changes = append(changes, secretstore.Change{Name: e.Name})
 		default:
-			changes = append(changes, store.Change{Name: e.Name, Delete: true})
+			changes = append(changes, secretstore.Change{Name: e.Name, Delete: true})
 		}
 	}
 	return changes
@@ -126,14 +126,14 @@ func (p *proposal) removals(l store.Listing) []store.Change {
 type want struct {
 	ref   int
 	name  string
-	from  store.Source
+	from  secretstore.Source
 	value []byte
 }
 
 // change returns the change that brings the stored entry in line with w, and
 // whether a change is needed.
-func (w want) change(entries map[string]store.Entry, o observed) (store.Change, bool) {
-	c := store.Change{Name: w.name, Source: &w.from}
+func (w want) change(entries map[string]secretstore.Entry, o observed) (secretstore.Change, bool) {
+	c := secretstore.Change{Name: w.name, Source: &w.from}
 	e, exists := entries[w.name]
 	exists = exists && !o.Lost && !slices.Contains(o.Broken, w.name)
 	if exists && e.Source != nil && *e.Source == w.from {
@@ -152,7 +152,7 @@ func (w want) change(entries map[string]store.Entry, o observed) (store.Change, 
 
 // sameState reports whether both are the same key of the same state of a
 // Secret.
-func sameState(a, b *store.Source) bool {
+func sameState(a, b *secretstore.Source) bool {
 	return a != nil && a.Secret == b.Secret && a.Key == b.Key && a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
 }
 
@@ -161,7 +161,7 @@ type problem struct{ reason, message string }
 
 // proposal is what the spec asks for, before the tier's limit is applied.
 type proposal struct {
-	entries map[string]store.Entry
+	entries map[string]secretstore.Entry
 	wants   []want
 	// given are the names that Secrets of the spec give, whether or not there
 	// is a value for them now. stays are the stored ones of them that are not
@@ -172,7 +172,7 @@ type proposal struct {
 }
 
 func propose(o observed) *proposal {
-	p := &proposal{entries: map[string]store.Entry{}, given: map[string]bool{}, stays: map[string]bool{}, problems: map[int][]problem{}}
+	p := &proposal{entries: map[string]secretstore.Entry{}, given: map[string]bool{}, stays: map[string]bool{}, problems: map[int][]problem{}}
 	for _, e := range o.Listing.Entries {
 		// A secret whose Secret was removed from the spec becomes the user's
 		// own as soon as that Secret is removed. It must not matter whether
@@ -257,7 +257,7 @@ func (p *proposal) want(i int, ref v1alpha1.SecretRef, k v1alpha1.SecretRefKey, 
 	case len(value) > envelope.MaxPlaintext:
 		p.fail(i, v1alpha1.ReasonSourceInvalid, "key %q has %d bytes, and a secret at most %d", k.Key, len(value), envelope.MaxPlaintext)
 	default:
-		from := store.Source{Secret: ref.Name, Key: k.Key, UID: src.UID, ResourceVersion: src.ResourceVersion}
+		from := secretstore.Source{Secret: ref.Name, Key: k.Key, UID: src.UID, ResourceVersion: src.ResourceVersion}
 		p.wants = append(p.wants, want{ref: i, name: name, from: from, value: value})
 	}
 }
@@ -274,7 +274,7 @@ func (u *usage) add(size int)    { u.secrets++; u.bytes += size + entryOverhead 
 func (u *usage) remove(size int) { u.secrets--; u.bytes -= size + entryOverhead }
 
 // usage returns what the secrets take once these changes are made.
-func (p *proposal) usage(removed []store.Change) usage {
+func (p *proposal) usage(removed []secretstore.Change) usage {
 	var u usage
 	for _, e := range p.entries {
 		u.add(e.Size)
@@ -357,12 +357,12 @@ func names(ref v1alpha1.SecretRef, name string) bool {
 }
 
 // covered reports whether one of refs gives e.
-func covered(refs []v1alpha1.SecretRef, e store.Entry) bool {
+func covered(refs []v1alpha1.SecretRef, e secretstore.Entry) bool {
 	return slices.ContainsFunc(refs, func(ref v1alpha1.SecretRef) bool { return gives(ref, e) })
 }
 
 // gives reports whether ref names the key that e came from, under e's name.
-func gives(ref v1alpha1.SecretRef, e store.Entry) bool {
+func gives(ref v1alpha1.SecretRef, e secretstore.Entry) bool {
 	if e.Source == nil || e.Source.Secret != ref.Name {
 		return false
 	}

@@ -13,8 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // ref returns a reference to a Secret with these keys, as KEY or KEY=NAME.
@@ -42,15 +43,15 @@ func read(version string, data ...string) source {
 	return s
 }
 
-func own(name string) store.Entry { return store.Entry{Name: name} }
+func own(name string) secretstore.Entry { return secretstore.Entry{Name: name} }
 
 // from returns a secret that came from a key of a Secret at a version.
-func from(name, secret, key, version string) store.Entry {
-	return store.Entry{Name: name, Source: &store.Source{Secret: secret, Key: key, UID: "uid", ResourceVersion: version}}
+func from(name, secret, key, version string) secretstore.Entry {
+	return secretstore.Entry{Name: name, Source: &secretstore.Source{Secret: secret, Key: key, UID: "uid", ResourceVersion: version}}
 }
 
 // kept is from, of a Secret that was deleted after sealing.
-func kept(name, secret, key, version string) store.Entry {
+func kept(name, secret, key, version string) secretstore.Entry {
 	e := from(name, secret, key, version)
 	e.Source.Deleted = true
 	return e
@@ -58,7 +59,7 @@ func kept(name, secret, key, version string) store.Entry {
 
 type refs = []v1alpha1.SecretRef
 
-type stored = []store.Entry
+type stored = []secretstore.Entry
 
 type sources = map[string]source
 
@@ -278,7 +279,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observed{
-				Refs: c.refs, Sources: c.sources, Allowed: c.allowed, Listing: store.Listing{Entries: c.stored},
+				Refs: c.refs, Sources: c.sources, Allowed: c.allowed, Listing: secretstore.Listing{Entries: c.stored},
 				Stored: map[string][]byte{}, Lost: c.lost,
 			}
 			empty := cmpopts.EquateEmpty()
@@ -315,7 +316,7 @@ func expectFailures(t *testing.T, got []v1alpha1.SecretFailure, want []string) {
 	}
 }
 
-func spellChanges(changes []store.Change) []string {
+func spellChanges(changes []secretstore.Change) []string {
 	var lines []string
 	for _, c := range changes {
 		line := "note " + c.Name
@@ -342,11 +343,11 @@ func TestADecisionThatIsStoredLeavesNothingToDo(t *testing.T) {
 	o := observed{
 		Refs:    refs{ref("s", "token=A"), deleting(ref("u")), ref("gone")},
 		Sources: sources{"s": read("3", "token=x"), "u": read("4", "B=y")},
-		Listing: store.Listing{Entries: stored{kept("K", "gone", "K", "1")}},
+		Listing: secretstore.Listing{Entries: stored{kept("K", "gone", "K", "1")}},
 	}
 	after := o
 	for _, c := range decide(o).Changes {
-		after.Listing.Entries = append(after.Listing.Entries, store.Entry{Name: c.Name, Source: c.Source})
+		after.Listing.Entries = append(after.Listing.Entries, secretstore.Entry{Name: c.Name, Source: c.Source})
 	}
 	if changes := spellChanges(decide(after).Changes); len(changes) > 0 || len(outdated(after)) > 0 {
 		t.Errorf("changes %q, to be compared %q", changes, outdated(after))
@@ -390,7 +391,7 @@ func TestMissing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, missing(&v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{Servers: c.servers}}, c.stored), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(c.want, missing(effective.Of(&v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{Servers: c.servers}}), c.stored), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("missing (-want +got):\n%s", diff)
 			}
 		})

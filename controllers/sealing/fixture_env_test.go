@@ -31,7 +31,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/sealing"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -100,7 +100,7 @@ func (k *keys) Changed() <-chan struct{} {
 type fixture struct {
 	client.Client
 	*sealing.Reconciler
-	store     *store.Store
+	store     *secretstore.Store
 	keys      *keys
 	events    *events.FakeRecorder
 	registry  *prometheus.Registry
@@ -143,7 +143,7 @@ func (f *fixture) use(t *testing.T, c client.Client) {
 	t.Helper()
 	var err error
 	f.Client, f.Reconciler.Client, f.Live = c, c, c
-	f.store, err = store.New(store.Config{
+	f.store, err = secretstore.New(secretstore.Config{
 		Secrets: testenv.Secrets{Client: c}, Keys: f.keys.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(&f.log, nil)),
 	})
@@ -210,15 +210,15 @@ func (f *fixture) reconcileError(t *testing.T, b *v1alpha1.HostedBridge) error {
 	return err
 }
 
-func ref(b *v1alpha1.HostedBridge) store.Bridge {
-	return store.Bridge{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
+func ref(b *v1alpha1.HostedBridge) secretstore.Bridge {
+	return secretstore.Bridge{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
 }
 
 // set does what a user's PUT does.
 func (f *fixture) set(t *testing.T, b *v1alpha1.HostedBridge, name, value string) {
 	t.Helper()
-	_, err := f.store.Update(t.Context(), ref(b), func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
-		return []store.Change{{Name: name, Value: []byte(value)}}, nil
+	_, err := f.store.Update(t.Context(), ref(b), func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error) {
+		return []secretstore.Change{{Name: name, Value: []byte(value)}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
 // retainedUntil returns until when the secrets of a bridge are kept whose people are
@@ -30,7 +30,7 @@ func (r *Reconciler) retainedUntil(ctx context.Context, b *v1alpha1.HostedBridge
 		return nil, nil
 	}
 	listing, err := r.Store.List(ctx, reference(b))
-	if err != nil && !errors.Is(err, store.ErrNotOwned) { // Somebody else's Secret has nothing of the bridge.
+	if err != nil && !errors.Is(err, secretstore.ErrNotOwned) { // Somebody else's Secret has nothing of the bridge.
 		return nil, fmt.Errorf("list secrets: %w", err)
 	}
 	until, end := listing.RetainedUntil, now.Add(r.Settings.Retention).Truncate(time.Second)

@@ -52,7 +52,7 @@ func NewMetrics(registry prometheus.Registerer, sealed prometheus.Counter) (*Met
 	m := &Metrics{
 		rewrapped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hostedbridge_keybroker_rewrapped_total",
-			Help: "Envelopes wrapped anew under another version of the master key.",
+			Help: "Envelopes rewrapped under another version of the master key.",
 		}),
 		sealed: sealed,
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
@@ -61,7 +61,7 @@ func NewMetrics(registry prometheus.Registerer, sealed prometheus.Counter) (*Met
 		}),
 		leads: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "hostedbridge_keybroker_leader",
-			Help: "1 in the replica that seals from Secrets and wraps anew, 0 in the others.",
+			Help: "1 in the replica that seals from Secrets and rewraps, 0 in the others.",
 		}),
 		envelopes: prometheus.NewDesc("hostedbridge_envelopes",
 			"Envelopes of all bridges by the key that they are wrapped under, as the leader sees it; others report none.",

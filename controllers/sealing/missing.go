@@ -7,16 +7,16 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // missing returns, in order, the secrets that a server of the bridge needs to
 // be in service and that are not stored.
-func missing(b *v1alpha1.HostedBridge, stored []store.Entry) []string {
+func missing(b *effective.Bridge, stored []secretstore.Entry) []string {
 	names := map[string]bool{}
-	for _, s := range plan.Servers(b) {
+	for _, s := range bridgestate.Servers(b) {
 		if s.Shared != "" {
 			continue // Its secrets are not the user's.
 		}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // observe reads the Secrets of spec.secretRefs. In the installation's own
@@ -55,7 +55,7 @@ func observedSource(secret *corev1.Secret) source {
 func refusal(secret *corev1.Secret) string {
 	owner := metav1.GetControllerOfNoCopy(secret)
 	switch {
-	case owner != nil && store.IsBridge(owner), secret.Labels[v1alpha1.LabelName] == v1alpha1.NameValue:
+	case owner != nil && secretstore.IsBridge(owner), secret.Labels[v1alpha1.LabelName] == v1alpha1.NameValue:
 		return "it belongs to the installation"
 	case secret.Type == corev1.SecretTypeServiceAccountToken:
 		return "it is the token of a ServiceAccount"

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -22,10 +24,10 @@ import (
 // resolve writes what the operator would of the bridge's only server.
 func (f *fixture) resolve(t *testing.T, b *v1alpha1.HostedBridge, source string, secrets ...string) {
 	t.Helper()
-	recipe := bridgeac.RecipeStatus().WithServer("mine").WithRecipe("notes").WithReason(v1alpha1.ReasonRecipeInUse).
-		WithSource(source).WithSecrets(secrets...)
-	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(bridgeac.HostedBridgeStatus().WithRecipes(recipe))
-	must.Succeed(t, f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership))
+	recipe := v1alpha1.RecipeStatus{Server: "mine", Recipe: "notes", Reason: v1alpha1.ReasonRecipeInUse, Source: source, Secrets: secrets}
+	status := apply.Status(v1alpha1.HostedBridgeStatus{Recipes: []v1alpha1.RecipeStatus{recipe}})
+	object := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
+	must.Succeed(t, f.Status().Patch(t.Context(), object, status, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership))
 }
 
 func TestSecretsOfARecipeAreMissedLikeThoseOfTheSpec(t *testing.T) {
@@ -42,7 +44,7 @@ func TestSecretsOfARecipeAreMissedLikeThoseOfTheSpec(t *testing.T) {
 	if diff := cmp.Diff([]string{"NOTES_TOKEN"}, s.Missing); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
-	if want := plan.SecretsBesideSpec(b); want == "" || s.ObservedRecipes != want {
+	if want := bridgestate.SecretsBesideSpec(effective.Of(b)); want == "" || s.ObservedRecipes != want {
 		t.Errorf("the report is about %q, want %q", s.ObservedRecipes, want)
 	}
 	f.set(t, b, "NOTES_TOKEN", "value")
@@ -70,6 +72,6 @@ func TestARecipesSecretsAreReportedWhenTheOperatorNamesThem(t *testing.T) {
 	f.resolve(t, b, `{"transport":"streamable-http","url":"https://a","headers":[{"name":"X","value":"${NOTES_TOKEN}"}]}`, "NOTES_TOKEN")
 	wait.Until(t, "the recipe's secret is missed", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
-		return len(b.Status.Secrets.Missing) == 1 && b.Status.Secrets.ObservedRecipes == plan.SecretsBesideSpec(b)
+		return len(b.Status.Secrets.Missing) == 1 && b.Status.Secrets.ObservedRecipes == bridgestate.SecretsBesideSpec(effective.Of(b))
 	})
 }

@@ -16,9 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
 // seal brings the stored secrets in line with the Secrets of the spec, in at
@@ -32,7 +33,7 @@ func (r *Reconciler) seal(ctx context.Context, b *v1alpha1.HostedBridge, suspect
 	var d decision
 	var sources map[string]source
 	defer func() { wipe(sources) }()
-	listing, err := r.update(ctx, b, func(ctx context.Context, current store.Listing, open func(string) ([]byte, error)) ([]store.Change, error) {
+	listing, err := r.update(ctx, b, func(ctx context.Context, current secretstore.Listing, open func(string) ([]byte, error)) ([]secretstore.Change, error) {
 		wipe(sources)
 		var err error
 		if sources, err = r.observe(ctx, b); err != nil {
@@ -56,11 +57,11 @@ func (r *Reconciler) seal(ctx context.Context, b *v1alpha1.HostedBridge, suspect
 // whose secrets come from no Secret.
 func (r *Reconciler) update(
 	ctx context.Context, b *v1alpha1.HostedBridge,
-	decide func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error),
-) (store.Listing, error) {
+	decide func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error),
+) (secretstore.Listing, error) {
 	if len(b.Spec.SecretRefs) == 0 {
 		listing, err := r.Store.List(ctx, reference(b))
-		sourced := slices.ContainsFunc(listing.Entries, func(e store.Entry) bool { return e.Source != nil })
+		sourced := slices.ContainsFunc(listing.Entries, func(e secretstore.Entry) bool { return e.Source != nil })
 		if err != nil || !sourced {
 			return listing, err
 		}
@@ -81,12 +82,12 @@ func (r *Reconciler) decide(ctx context.Context, o observed, open func(string) (
 		switch {
 		case err == nil:
 			o.Stored[name] = value
-		case errors.Is(err, store.ErrUnreadable):
+		case errors.Is(err, secretstore.ErrUnreadable):
 			// Sealing it again repairs it. Without the salt no secret opens:
 			// then all are replaced at once, which is the only way to make
 			// another salt.
 			o.Broken = append(o.Broken, name)
-			o.Lost = o.Lost || errors.Is(err, store.ErrSaltMissing)
+			o.Lost = o.Lost || errors.Is(err, secretstore.ErrSaltMissing)
 			log.FromContext(ctx).Info("a sealed secret does not open and is sealed again from its source", "secret", name, "cause", err.Error())
 		default:
 			return decision{}, fmt.Errorf("open %q: %w", name, err)
@@ -96,11 +97,12 @@ func (r *Reconciler) decide(ctx context.Context, o observed, open func(string) (
 }
 
 func (s Settings) allowance(b *v1alpha1.HostedBridge) allowance {
-	tier, known := s.Tiers[b.Spec.Tier]
-	return allowance{Tier: b.Spec.Tier, Unknown: !known, Secrets: tier.Secrets}
+	name := effective.Of(b).Spec.Tier
+	tier, known := s.Tiers[name]
+	return allowance{Tier: name, Unknown: !known, Secrets: tier.Secrets}
 }
 
-func values(changes []store.Change) int {
+func values(changes []secretstore.Change) int {
 	n := 0
 	for _, c := range changes {
 		if c.Value != nil {
@@ -116,20 +118,20 @@ func (r *Reconciler) unsealed(ctx context.Context, b *v1alpha1.HostedBridge, d d
 	out := outcome{failures: d.Failures}
 	var err error
 	switch {
-	case errors.Is(cause, store.ErrNotOwned):
+	case errors.Is(cause, secretstore.ErrNotOwned):
 		out.failures = []v1alpha1.SecretFailure{{
 			Name: v1alpha1.EnvelopesSecretName(b.Name), Reason: v1alpha1.ReasonNotOwned,
 			Message: "a Secret with the name that this bridge needs belongs to something else: remove it; " + cause.Error(),
 		}}
 		return out, nil
-	case errors.Is(cause, store.ErrForbidden):
+	case errors.Is(cause, secretstore.ErrForbidden):
 		out.blocked = true
 		out.failures = append(out.failures, v1alpha1.SecretFailure{
 			Name: v1alpha1.EnvelopesSecretName(b.Name), Reason: v1alpha1.ReasonApplyFailed, Message: cause.Error(),
 		})
-	case errors.Is(cause, store.ErrTooLarge):
+	case errors.Is(cause, secretstore.ErrTooLarge):
 		out.failures = appendTooLarge(out.failures, d.Changes)
-	case errors.Is(cause, store.ErrSaltMissing), errors.Is(cause, store.ErrSaltInvalid): // No secret opens: try reports it.
+	case errors.Is(cause, secretstore.ErrSaltMissing), errors.Is(cause, secretstore.ErrSaltInvalid): // No secret opens: try reports it.
 	default:
 		return out, cause
 	}
@@ -140,7 +142,7 @@ func (r *Reconciler) unsealed(ctx context.Context, b *v1alpha1.HostedBridge, d d
 }
 
 // appendTooLarge adds a failure for each Secret whose values did not fit.
-func appendTooLarge(failures []v1alpha1.SecretFailure, changes []store.Change) []v1alpha1.SecretFailure {
+func appendTooLarge(failures []v1alpha1.SecretFailure, changes []secretstore.Change) []v1alpha1.SecretFailure {
 	seen := map[string]bool{}
 	for _, c := range changes {
 		if c.Value == nil || c.Source == nil || seen[c.Source.Secret] {
@@ -201,11 +203,11 @@ func (r *Reconciler) opens(ctx context.Context, b *v1alpha1.HostedBridge, out ou
 		return true
 	}
 	return r.Keys.Current().Algorithm != envelope.AlgorithmLocal && r.Store.CheckSalt(ctx, reference(b)) == nil &&
-		!slices.ContainsFunc(out.listing.Entries, func(e store.Entry) bool { return e.Key.Version < r.Keys.Minimum() })
+		!slices.ContainsFunc(out.listing.Entries, func(e secretstore.Entry) bool { return e.Key.Version < r.Keys.Minimum() })
 }
 
 // managed returns those of the names whose secrets follow a source.
-func managed(l store.Listing, names []string) []string {
+func managed(l secretstore.Listing, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		e, found := l.Find(name)
 		return !found || !e.Managed()
@@ -214,8 +216,8 @@ func managed(l store.Listing, names []string) []string {
 
 // old returns the entries that the current key should wrap. A replica that is
 // ahead may have written a later version.
-func old(l store.Listing, current envelope.KeyID) []store.Entry {
-	var entries []store.Entry
+func old(l secretstore.Listing, current envelope.KeyID) []secretstore.Entry {
+	var entries []secretstore.Entry
 	for _, e := range l.Entries {
 		if e.Key.Algorithm != current.Algorithm || e.Key.Version < current.Version {
 			entries = append(entries, e)
@@ -228,7 +230,7 @@ func old(l store.Listing, current envelope.KeyID) []store.Entry {
 // there are more, they have one cause.
 const maxUnreadable = 32
 
-func unreadable(l store.Listing, names []string) []v1alpha1.SecretFailure {
+func unreadable(l secretstore.Listing, names []string) []v1alpha1.SecretFailure {
 	var failures []v1alpha1.SecretFailure
 	for i, name := range names {
 		f := v1alpha1.SecretFailure{
@@ -236,7 +238,7 @@ func unreadable(l store.Listing, names []string) []v1alpha1.SecretFailure {
 			Message: "it does not open, and the keybroker's log says why: set it again",
 		}
 		if e, found := l.Find(name); found && e.Managed() {
-			f.Message = fmt.Sprintf("it does not open, and the keybroker's log says why: it is sealed anew as soon as that can be done from Secret %s", e.Source.Secret)
+			f.Message = fmt.Sprintf("it does not open; the keybroker's log says why. It is sealed again from Secret %s when possible", e.Source.Secret)
 		}
 		if i == maxUnreadable-1 && len(names) > maxUnreadable {
 			f.Message += fmt.Sprintf("; and %d more", len(names)-maxUnreadable)

@@ -21,7 +21,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -295,8 +295,8 @@ func TestASaltThatIsGoneIsSaidAndReplacedWithAllThatWasSealed(t *testing.T) {
 // remove does what a user's DELETE does.
 func (f *fixture) remove(t *testing.T, b *v1alpha1.HostedBridge, name string) {
 	t.Helper()
-	_, err := f.store.Update(t.Context(), ref(b), func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
-		return []store.Change{{Name: name, Delete: true}}, nil
+	_, err := f.store.Update(t.Context(), ref(b), func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error) {
+		return []secretstore.Change{{Name: name, Delete: true}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -390,7 +390,7 @@ func TestAProviderThatIsAwayIsTriedAgainAndAccusesNoSecret(t *testing.T) {
 	f.set(t, b, "TOKEN", "mine")
 	f.reconcile(t, b)
 	f.keys.use(t, awayKey{away{envelope.KeyID{Algorithm: envelope.AlgorithmLocal, Version: 2}}})
-	if err := f.reconcileError(t, b); !errors.Is(err, store.ErrUnavailable) {
+	if err := f.reconcileError(t, b); !errors.Is(err, secretstore.ErrUnavailable) {
 		t.Errorf("error %v, so that it is not tried again", err)
 	}
 	testenv.ExpectExists(t, f.Client, b)

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -63,8 +63,8 @@ func (f *fixture) joins(t *testing.T, p *v1alpha1.BridgePerson, groups ...string
 // SharedServers does.
 func (f *fixture) setShared(t *testing.T, s *v1alpha1.SharedServer, value string) {
 	t.Helper()
-	listing, err := f.store.Update(t.Context(), store.Shared(s.Namespace, s.Name, s.UID), func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
-		return []store.Change{{Name: "PAY_TOKEN", Value: []byte(value), Origin: "https://pay.example.com"}}, nil
+	listing, err := f.store.Update(t.Context(), secretstore.Shared(s.Namespace, s.Name, s.UID), func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error) {
+		return []secretstore.Change{{Name: "PAY_TOKEN", Value: []byte(value), Origin: "https://pay.example.com"}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // Reasons of events on a HostedBridge.
@@ -43,10 +43,11 @@ func (r *Reconciler) report(ctx context.Context, b *v1alpha1.HostedBridge, out o
 	// A new object of the same name gets this status for a moment: status
 	// writes ignore the UID. Its own reconciliation is next in the queue, under
 	// the same name, and writes the right status.
-	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(statusConfiguration(secrets, keyVersion))
-	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership)
+	object := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
+	patch := apply.Status(v1alpha1.HostedBridgeStatus{Secrets: &secrets, KeyVersion: keyVersion})
+	err := r.Client.Status().Patch(ctx, object, patch, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership)
 	if err == nil {
-		err = r.takeBack(ctx, b, ac.Status.Secrets, secrets)
+		err = r.takeBack(ctx, b, object.Status.Secrets, secrets)
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // The bridge was deleted: no status is needed.
@@ -61,9 +62,7 @@ func (r *Reconciler) report(ctx context.Context, b *v1alpha1.HostedBridge, out o
 // takeBack removes the times of leaving that the API server's answer has and the report has
 // not. An apply leaves what another writer holds too, and by these times the bridge of a first
 // login is deleted.
-func (r *Reconciler) takeBack(
-	ctx context.Context, b *v1alpha1.HostedBridge, answer *bridgeac.SecretsStatusApplyConfiguration, report v1alpha1.SecretsStatus,
-) error {
+func (r *Reconciler) takeBack(ctx context.Context, b *v1alpha1.HostedBridge, answer *v1alpha1.SecretsStatus, report v1alpha1.SecretsStatus) error {
 	fields := map[string]any{}
 	if answer.RetainedUntil != nil && report.RetainedUntil == nil {
 		fields["retainedUntil"] = nil
@@ -80,12 +79,13 @@ func (r *Reconciler) takeBack(
 
 // status returns the keybroker's part of the status.
 func status(b *v1alpha1.HostedBridge, out outcome) (v1alpha1.SecretsStatus, *int32) {
+	in := effective.Of(b)
 	s := v1alpha1.SecretsStatus{
 		ObservedGeneration: b.Generation,
 		Count:              int32(len(out.listing.Entries)), //nolint:gosec // The limit is what fits into one Secret.
 		Revision:           sharing.Revision(out.listing.Revision, out.grants),
-		ObservedRecipes:    plan.SecretsBesideSpec(b),
-		Missing:            missing(b, out.listing.Entries),
+		ObservedRecipes:    bridgestate.SecretsBesideSpec(in),
+		Missing:            missing(in, out.listing.Entries),
 		Failures:           merged(out.failures),
 		RetainedUntil:      out.retainedUntil,
 		DestroyedTime:      out.destroyed,
@@ -125,31 +125,6 @@ func same(before, after *v1alpha1.SecretsStatus) bool {
 	return equality.Semantic.DeepEqual(b, after)
 }
 
-func statusConfiguration(s v1alpha1.SecretsStatus, keyVersion *int32) *bridgeac.HostedBridgeStatusApplyConfiguration {
-	secrets := bridgeac.SecretsStatus().
-		WithObservedGeneration(s.ObservedGeneration).
-		WithCount(s.Count).
-		WithMissing(s.Missing...)
-	if s.ObservedRecipes != "" {
-		secrets.WithObservedRecipes(s.ObservedRecipes)
-	}
-	if s.RetainedUntil != nil {
-		secrets.WithRetainedUntil(*s.RetainedUntil)
-	}
-	if s.DestroyedTime != nil {
-		secrets.WithDestroyedTime(*s.DestroyedTime)
-	}
-	if s.Revision != "" {
-		secrets.WithRevision(s.Revision)
-	}
-	for _, f := range s.Failures {
-		secrets.WithFailures(bridgeac.SecretFailure().WithName(f.Name).WithReason(f.Reason).WithMessage(f.Message))
-	}
-	ac := bridgeac.HostedBridgeStatus().WithSecrets(secrets)
-	ac.KeyVersion = keyVersion
-	return ac
-}
-
 // recordWrites emits the events of the write just made.
 func (r *Reconciler) recordWrites(b *v1alpha1.HostedBridge, out outcome) {
 	if out.sealed > 0 {
@@ -179,5 +154,5 @@ func (r *Reconciler) recordFailures(b *v1alpha1.HostedBridge, after []v1alpha1.S
 		}
 		said = append(said, f.Name+": "+f.Message)
 	}
-	r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, eventFailed, "Seal", "%s", plan.Note(strings.Join(said, "; ")))
+	r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, eventFailed, "Seal", "%s", bridgestate.Note(strings.Join(said, "; ")))
 }

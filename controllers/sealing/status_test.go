@@ -13,7 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 func TestFailuresHaveOneEntryForEachName(t *testing.T) {
@@ -36,11 +36,11 @@ func TestUnreadableSecretsAreNamedUpToALimit(t *testing.T) {
 	for i := range names {
 		names[i] = fmt.Sprintf("S_%02d", i)
 	}
-	failures := unreadable(store.Listing{}, names)
+	failures := unreadable(secretstore.Listing{}, names)
 	if len(failures) != maxUnreadable || !strings.HasSuffix(failures[maxUnreadable-1].Message, "and 8 more") {
 		t.Errorf("%d failures, the last is %+v", len(failures), failures[len(failures)-1])
 	}
-	if failures := unreadable(store.Listing{}, names[:maxUnreadable]); len(failures) != maxUnreadable || strings.Contains(failures[maxUnreadable-1].Message, "more") {
+	if failures := unreadable(secretstore.Listing{}, names[:maxUnreadable]); len(failures) != maxUnreadable || strings.Contains(failures[maxUnreadable-1].Message, "more") {
 		t.Errorf("%d failures, the last is %+v", len(failures), failures[len(failures)-1])
 	}
 }
@@ -57,11 +57,11 @@ func TestTheOrderOfAStoredReportIsNoChange(t *testing.T) {
 }
 
 func TestOld(t *testing.T) {
-	key := func(a envelope.Algorithm, version uint32) store.Entry {
+	key := func(a envelope.Algorithm, version uint32) secretstore.Entry {
 		id := envelope.KeyID{Algorithm: a, Version: version}
-		return store.Entry{Name: id.String(), Key: id}
+		return secretstore.Entry{Name: id.String(), Key: id}
 	}
-	l := store.Listing{Entries: []store.Entry{
+	l := secretstore.Listing{Entries: []secretstore.Entry{
 		key(envelope.AlgorithmLocal, 1), key(envelope.AlgorithmLocal, 2), key(envelope.AlgorithmLocal, 3), key(envelope.AlgorithmTransit, 9), {Name: "damaged"},
 	}}
 	var names []string

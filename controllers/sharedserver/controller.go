@@ -15,23 +15,23 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
 
 // Store keeps the secrets of SharedServers.
 type Store interface {
-	List(ctx context.Context, b store.Bridge) (store.Listing, error)
-	Rewrap(ctx context.Context, b store.Bridge) (store.Listing, int, error)
-	Open(ctx context.Context, b store.Bridge) (store.Opened, error)
+	List(ctx context.Context, b secretstore.Bridge) (secretstore.Listing, error)
+	Rewrap(ctx context.Context, b secretstore.Bridge) (secretstore.Listing, int, error)
+	Open(ctx context.Context, b secretstore.Bridge) (secretstore.Opened, error)
 }
 
 // Keys is the master key's state.
@@ -87,16 +87,16 @@ func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.SharedServer, now 
 	}
 	o.refused = profile.RefusesShared(s, all.Items)
 	o.members, o.lapse = members(s, persons.Items, now)
-	of := store.Shared(s.Namespace, s.Name, s.UID)
+	of := secretstore.Shared(s.Namespace, s.Name, s.UID)
 	var err error
 	o.listing, _, err = r.Store.Rewrap(ctx, of)
 	if err == nil && len(o.listing.Entries) > 0 {
-		var opened store.Opened
+		var opened secretstore.Opened
 		opened, err = r.Store.Open(ctx, of)
 		opened.Wipe()
 		o.unreadable = opened.Unreadable
 	}
-	if errors.Is(err, store.ErrNotOwned) || errors.Is(err, store.ErrNotReady) {
+	if errors.Is(err, secretstore.ErrNotOwned) || errors.Is(err, secretstore.ErrNotReady) {
 		o.notOwned, err = true, nil
 	}
 	if err != nil {
@@ -106,15 +106,8 @@ func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.SharedServer, now 
 }
 
 func (r *Reconciler) applyStatus(ctx context.Context, s *v1alpha1.SharedServer, after v1alpha1.SharedServerStatus) error {
-	ac := bridgeac.SharedServerStatus().WithObservedGeneration(after.ObservedGeneration).WithMembers(after.Members).
-		WithSet(after.Set...).WithMissing(after.Missing...)
-	if after.Revision != "" {
-		ac.WithRevision(after.Revision)
-	}
-	ac.KeyVersion = after.KeyVersion
-	ac.WithConditions(apply.Conditions(after.Conditions)...)
-	object := bridgeac.SharedServer(s.Name, s.Namespace).WithResourceVersion(s.ResourceVersion).WithStatus(ac)
-	err := r.Client.Status().Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership)
+	object := &v1alpha1.SharedServer{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, ResourceVersion: s.ResourceVersion}}
+	err := r.Client.Status().Patch(ctx, object, apply.Status(after), client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status: %w", err)
 	}

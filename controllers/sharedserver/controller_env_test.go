@@ -27,7 +27,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/sharedserver"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/test/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -66,7 +66,7 @@ func (k *keys) Changed() <-chan struct{} { return nil }
 type fixture struct {
 	client.WithWatch
 	*sharedserver.Reconciler
-	store *store.Store
+	store *secretstore.Store
 	keys  keys
 	clock *clocktesting.FakePassiveClock
 }
@@ -86,7 +86,7 @@ func (f *fixture) use(t *testing.T, c client.WithWatch) {
 	t.Helper()
 	var err error
 	f.WithWatch, f.Reconciler.Client = c, c
-	f.store, err = store.New(store.Config{
+	f.store, err = secretstore.New(secretstore.Config{
 		Secrets: testenv.Secrets{Client: c}, Keys: f.keys.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -115,8 +115,8 @@ func (f *fixture) server(t *testing.T, name string, change ...func(*v1alpha1.Sha
 // set does what an owner's PUT does.
 func (f *fixture) set(t *testing.T, s *v1alpha1.SharedServer, name, value string) {
 	t.Helper()
-	_, err := f.store.Update(t.Context(), store.Shared(s.Namespace, s.Name, s.UID), func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
-		return []store.Change{{Name: name, Value: []byte(value), Origin: origin}}, nil
+	_, err := f.store.Update(t.Context(), secretstore.Shared(s.Namespace, s.Name, s.UID), func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error) {
+		return []secretstore.Change{{Name: name, Value: []byte(value), Origin: origin}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestASharedServerOfTheSameNameDoesNotInherit(t *testing.T) {
 	if got := f.reconcile(t, s); !strings.HasSuffix(got, "SecretsSealed False NotOwned, Ready False NotOwned") || s.Status.Revision != "" {
 		t.Errorf("%s, revision %q", got, s.Status.Revision)
 	}
-	if opened, err := f.store.Open(t.Context(), store.Shared(s.Namespace, s.Name, s.UID)); !errors.Is(err, store.ErrNotReady) || len(opened.Values) != 0 {
+	if opened, err := f.store.Open(t.Context(), secretstore.Shared(s.Namespace, s.Name, s.UID)); !errors.Is(err, secretstore.ErrNotReady) || len(opened.Values) != 0 {
 		t.Errorf("%d values, %v", len(opened.Values), err)
 	}
 	// Even with the owner's UID changed nothing opens: the envelopes are bound to the former.
@@ -239,8 +239,8 @@ func TestACrashAfterAnyWriteIsRepaired(t *testing.T) {
 		f.use(t, c.Client(sound))
 		// Salt, envelopes, status; then the envelopes wrapped again, and the status.
 		work := func() error {
-			_, err := f.store.Update(t.Context(), store.Shared(s.Namespace, s.Name, s.UID), func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
-				return []store.Change{{Name: "PAY_TOKEN", Value: []byte(canary), Origin: origin}}, nil
+			_, err := f.store.Update(t.Context(), secretstore.Shared(s.Namespace, s.Name, s.UID), func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error) {
+				return []secretstore.Change{{Name: "PAY_TOKEN", Value: []byte(canary), Origin: origin}}, nil
 			})
 			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)}
 			for version := uint32(1); version <= 2 && err == nil; version++ {
@@ -256,7 +256,7 @@ func TestACrashAfterAnyWriteIsRepaired(t *testing.T) {
 		f.keys.set(t, 2)
 		f.set(t, s, "PAY_TOKEN", canary) // Whoever got no answer sends it again.
 		conditions := f.reconcile(t, s)
-		opened, err := f.store.Open(t.Context(), store.Shared(s.Namespace, s.Name, s.UID))
+		opened, err := f.store.Open(t.Context(), secretstore.Shared(s.Namespace, s.Name, s.UID))
 		if err != nil || string(opened.Values["PAY_TOKEN"]) != canary {
 			t.Errorf("%d values, %v", len(opened.Values), err)
 		}

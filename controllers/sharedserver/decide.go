@@ -14,24 +14,23 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/kstatus"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
 
 // observed is all that a status depends on.
 type observed struct {
 	// refused says why the installation refuses the spec.
-	refused plan.Finding
+	refused bridgestate.Finding
 	// members is the number of members. lapse is the time after which a member who does not
 	// log in again stops being one.
 	members int32
 	lapse   time.Duration
-	listing store.Listing
+	listing secretstore.Listing
 	// unreadable are secrets that do not open.
 	unreadable []string
 	// notOwned means that a Secret of the name that is needed belongs to something else.
@@ -65,10 +64,10 @@ func decide(s *v1alpha1.SharedServer, o observed, now time.Time) v1alpha1.Shared
 	}
 	slices.Sort(after.Set)
 	slices.Sort(after.Missing)
-	set := func(kind string, f plan.Finding, good, message string) {
+	set := func(kind string, f bridgestate.Finding, good, message string) {
 		c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: good, Message: message, ObservedGeneration: s.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))}
 		if f.Reason != "" {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, f.Reason, plan.Note(f.Message)
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, f.Reason, bridgestate.Note(f.Message)
 		}
 		meta.SetStatusCondition(&after.Conditions, c)
 	}
@@ -80,13 +79,13 @@ func decide(s *v1alpha1.SharedServer, o observed, now time.Time) v1alpha1.Shared
 		ready = sealed
 	}
 	set(v1alpha1.ConditionReady, ready, v1alpha1.ReasonSharedReady, "bridges of members can use the server")
-	kstatus.Note(&after.Conditions, stalled(ready), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady))
+	v1alpha1.NoteKstatus(&after.Conditions, stalled(ready), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady))
 	return after
 }
 
 // stalled returns the condition of a server that is not ready, empty for one that is. Each reason needs
 // a person.
-func stalled(ready plan.Finding) string {
+func stalled(ready bridgestate.Finding) string {
 	if ready.Reason == "" {
 		return ""
 	}
@@ -94,22 +93,23 @@ func stalled(ready plan.Finding) string {
 }
 
 // sealed says why not all secrets can be used.
-func (o observed) sealed(missing, elsewhere, unreadable []string, g sharing.Grant) plan.Finding {
+func (o observed) sealed(missing, elsewhere, unreadable []string, g sharing.Grant) bridgestate.Finding {
 	how := "; an owner sets a secret by PUT /shared/" + g.Name + "/secrets/<NAME>"
 	switch {
 	case o.notOwned:
-		return plan.Finding{Reason: v1alpha1.ReasonNotOwned, Message: "the Secret " + g.Owner.EnvelopesName() + " or " + g.Owner.SaltName() +
-			" belongs to something else, or is about to be removed: remove it"}
+		return bridgestate.Finding{Reason: v1alpha1.ReasonNotOwned, Message: "the Secret " + g.Owner.EnvelopesName() +
+			" or " + g.Owner.SaltName() + " belongs to something else, or is about to be removed: remove it"}
 	case len(unreadable) > 0:
-		return plan.Finding{Reason: v1alpha1.ReasonSecretsUnreadable, Message: "these secrets do not open, and the keybroker's log says why: " +
-			strings.Join(unreadable, ", ") + how}
+		return bridgestate.Finding{Reason: v1alpha1.ReasonSecretsUnreadable, Message: "these secrets do not open, " +
+			"and the keybroker's log says why: " + strings.Join(unreadable, ", ") + how}
 	case len(elsewhere) > 0:
-		return plan.Finding{Reason: v1alpha1.ReasonOriginChanged, Message: "these secrets were set for another origin than " + g.Origin +
+		return bridgestate.Finding{Reason: v1alpha1.ReasonOriginChanged, Message: "these secrets were set for another origin than " + g.Origin +
 			" and are not sent there: " + strings.Join(elsewhere, "; ") + how}
 	case len(missing) > 0:
-		return plan.Finding{Reason: v1alpha1.ReasonSecretsMissing, Message: "these secrets are not set: " + strings.Join(missing, ", ") + how}
+		return bridgestate.Finding{Reason: v1alpha1.ReasonSecretsMissing,
+			Message: "these secrets are not set: " + strings.Join(missing, ", ") + how}
 	}
-	return plan.Finding{}
+	return bridgestate.Finding{}
 }
 
 // members counts the people in a group of the members, and returns after which time one of

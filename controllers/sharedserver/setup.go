@@ -26,7 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/initiallist"
 	"github.com/hostedbridge/hostedbridge/internal/access"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // Name names the controller in logs and metrics.
@@ -133,7 +133,7 @@ func (r *Reconciler) serversOfSecret(ctx context.Context, secret client.Object) 
 		return nil
 	}
 	return slices.DeleteFunc(r.requests(ctx), func(request reconcile.Request) bool {
-		of := store.Shared(request.Namespace, request.Name, "")
+		of := secretstore.Shared(request.Namespace, request.Name, "")
 		return secret.GetName() != of.EnvelopesName() && secret.GetName() != of.SaltName()
 	})
 }

@@ -25,7 +25,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 )
 
 // foreignRetry is when to look again at a policy with another owner. Only the
@@ -39,7 +39,7 @@ type Reconciler struct {
 	// Live reads objects that the caches do not hold.
 	Live client.Reader
 	// Network is what the policies say.
-	Network desired.Network
+	Network bridgeobjects.Network
 	// RemoveOnly creates no policies, and removes those that an earlier
 	// configuration of the installation created. It needs Client alone.
 	RemoveOnly bool
@@ -77,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return ctrl.Result{}, err
 	}
 	found := &networkingv1.NetworkPolicy{}
-	err = r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: desired.PolicyName}, found)
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: bridgeobjects.PolicyName}, found)
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("get NetworkPolicy: %w", err)
 	}
@@ -120,7 +120,7 @@ func (r *Reconciler) remove(ctx context.Context, found *networkingv1.NetworkPoli
 
 // apply writes the policy unless it is already as it should be.
 func (r *Reconciler) apply(ctx context.Context, namespace string, found *networkingv1.NetworkPolicy) (ctrl.Result, error) {
-	wanted, err := desired.NetworkPolicy(namespace, r.Network)
+	wanted, err := bridgeobjects.NetworkPolicy(namespace, r.Network)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

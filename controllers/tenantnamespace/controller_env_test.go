@@ -24,7 +24,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -53,9 +53,9 @@ func startAs(t *testing.T, removeOnly bool) client.Client {
 	}
 	r := &tenantnamespace.Reconciler{
 		Client: m.GetClient(), Live: m.GetAPIReader(), RemoveOnly: removeOnly,
-		Network: desired.Network{
+		Network: bridgeobjects.Network{
 			Namespace: "hosted-bridge-system",
-			DNS:       desired.DNS{Namespace: "kube-system", Labels: map[string]string{"k8s-app": "kube-dns"}, Port: 53},
+			DNS:       bridgeobjects.DNS{Namespace: "kube-system", Labels: map[string]string{"k8s-app": "kube-dns"}, Port: 53},
 		},
 	}
 	must.Succeed(t, r.Setup(m))
@@ -68,7 +68,7 @@ func bridge(namespace, name string) *v1alpha1.HostedBridge {
 }
 
 func policy(namespace string) *networkingv1.NetworkPolicy {
-	return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.PolicyName}}
+	return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: bridgeobjects.PolicyName}}
 }
 
 func podOf(namespace string) *corev1.Pod {

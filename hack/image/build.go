@@ -126,7 +126,7 @@ func ofParts(ctx context.Context, root, arch, sum string, s spec) (v1.Image, err
 	return assemble(s, arch, sum, layers...)
 }
 
-// finish writes the archive of an image if there is none of that fingerprint.
+// finish writes the archive of an image, unless one of that fingerprint exists.
 func finish(folder, name, sum string, image func() (v1.Image, error)) (built, error) {
 	archive := archivePath(folder, name)
 	fresh := !upToDate(archive, sum)

@@ -40,8 +40,8 @@ type spec struct {
 	more        []string
 	user        int
 	description string
-	// data are folders, from the repository's root, of which an image of a
-	// program carries a copy at its own root.
+	// data are folders, from the repository's root. The image of a program carries
+	// a copy of them at its own root.
 	data []string
 
 	parts []part
@@ -53,7 +53,7 @@ type spec struct {
 
 // specs are the images, in the order in which they are built.
 var specs = []spec{
-	{name: "operator", module: ".", pkg: "./cmd/operator", user: nonroot, description: "Makes a bridge of each HostedBridge object"},
+	{name: "operator", module: ".", pkg: "./cmd/operator", user: nonroot, description: "Makes a bridge of each HostedBridge object", more: []string{"./cmd/kubectl-bridge"}},
 	{name: "keybroker", module: ".", pkg: "./cmd/keybroker", user: nonroot, description: "Issues certificates and seals secrets; the only holder of the master key"},
 	{name: "ingress", module: ".", pkg: "./cmd/ingress", user: nonroot, description: "The public surface: lets a request through to the one bridge it is meant for", data: []string{"config/recipes"}},
 	{name: "bridge", module: ".", pkg: "./cmd/bridgepod", user: nonroot, description: "One user's MCP bridge", more: []string{"./cmd/shim"}},

@@ -106,8 +106,8 @@ func addFile(w *tar.Writer, name string, content []byte) error {
 	return err
 }
 
-// repack writes a .tgz anew without times, owners and chance: helm puts in when
-// it packed a chart.
+// repack rewrites a .tgz without times and owners, so that equal content gives equal
+// bytes: helm records when it packed a chart.
 func repack(archive string) error {
 	content, err := os.ReadFile(archive)
 	if err != nil {

@@ -33,11 +33,11 @@ const usage = `Build the container images without a container engine.
 
   image release --version VERSION --out DIR [--registry HOST/PATH] [--only NAME,...]
       writes the images of a release for all architectures as archives of OCI
-      image layouts, their bills of materials, and the bridge as a program for
-      people's own machines; --registry is what the images will be called there
+      image layouts, their bills of materials, and the programs for people's own
+      machines; --registry is what the images will be called there
 
   image repack FILE.tgz
-      writes a packed chart anew so that it depends on what is in it alone
+      rewrites a packed chart so that it depends only on its content
 
   image sums --out DIR
       writes DIR/SHA256SUMS

@@ -38,8 +38,8 @@ type part struct {
 	sources []string
 }
 
-// partsVersion is part of every fingerprint: another one builds the layers
-// anew, as a change of how they are laid out must.
+// partsVersion is part of every fingerprint. Raise it when the layout of the layers
+// changes, so that they are built again.
 const partsVersion = "2"
 
 // fingerprint identifies what the part is made of.

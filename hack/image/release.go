@@ -22,8 +22,22 @@ var released = []string{"operator", "keybroker", "ingress", "bridge", "runtime-n
 // architectures are those that a release has an image for.
 var architectures = []string{"amd64", "arm64"}
 
-// laptops are the systems for which the bridge is released as a program.
-var laptops = []struct{ system, arch string }{
+// people are the programs that people run on their own machines.
+var people = []string{"bridge", "kubectl-bridge"}
+
+// laptop is a system for which programs are released.
+type laptop struct{ system, arch string }
+
+// file returns the name of a program's file.
+func (l laptop) file(program string) string {
+	name := program + "-" + l.system + "-" + l.arch
+	if l.system == "windows" {
+		name += ".exe"
+	}
+	return name
+}
+
+var laptops = []laptop{
 	{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
 }
 
@@ -49,7 +63,7 @@ func (r release) run(ctx context.Context, wanted []spec) error {
 	if !semver.MatchString(r.version) {
 		return fmt.Errorf("--version is %q, and must be such as 1.2.3 or 1.2.3-rc.1, without a v", r.version)
 	}
-	for _, folder := range []string{"images", "sbom", "bridge"} {
+	for _, folder := range append([]string{"images", "sbom"}, people...) {
 		if err := os.MkdirAll(filepath.Join(r.folder, folder), 0o755); err != nil {
 			return err
 		}
@@ -147,34 +161,38 @@ func (r release) ofParts(ctx context.Context, s spec, arch string, own *bill) (v
 	return ofParts(ctx, r.root, arch, sum, s)
 }
 
-// programs builds the bridge for people's own machines.
+// programs builds the programs for people's own machines.
 func (r release) programs(ctx context.Context, whole *bill) error {
-	own := newBill("bridge", r.version, "application")
-	for _, l := range laptops {
-		name := "bridge-" + l.system + "-" + l.arch
-		if l.system == "windows" {
-			name += ".exe"
-		}
-		file, err := filepath.Abs(filepath.Join(r.folder, "bridge", name))
-		if err != nil {
-			return err
-		}
-		cmd := goCommand(ctx, r.root, ".", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w "+stamp(r.version), "-o", file, "./cmd/bridge")
-		cmd.Stderr = os.Stderr
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+l.system, "GOARCH="+l.arch, "GOWORK=off")
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("build %s: %w", name, err)
-		}
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if err := own.program(content); err != nil {
-			return err
+	own := newBill("programs", r.version, "application")
+	for _, program := range people {
+		for _, l := range laptops {
+			content, err := r.program(ctx, program, l)
+			if err != nil {
+				return err
+			}
+			if err := own.program(content); err != nil {
+				return err
+			}
 		}
 	}
 	whole.include(own)
-	return own.write(filepath.Join(r.folder, "sbom", "bridge-programs.cdx.json"))
+	return own.write(filepath.Join(r.folder, "sbom", "programs.cdx.json"))
+}
+
+// program builds a program for a system, and returns it.
+func (r release) program(ctx context.Context, program string, l laptop) ([]byte, error) {
+	name := l.file(program)
+	file, err := filepath.Abs(filepath.Join(r.folder, program, name))
+	if err != nil {
+		return nil, err
+	}
+	cmd := goCommand(ctx, r.root, ".", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w "+stamp(r.version), "-o", file, "./cmd/"+program)
+	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+l.system, "GOARCH="+l.arch, "GOWORK=off")
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("build %s: %w", name, err)
+	}
+	return os.ReadFile(file)
 }
 
 // pinned is a file of values that names the images by digest.

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,47 +71,42 @@ func TestReleaseSaysWhatItIsMadeOf(t *testing.T) {
 	folder, version := made(t)
 	schema := bomSchema(t)
 	whole := checkBill(t, schema, filepath.Join(folder, "sbom", "hosted-bridge.cdx.json"))
-	bills := map[string]string{"bridge-programs": "bridge-" + runtime.GOOS + "-" + runtime.GOARCH}
-	for name := range listed(t, folder) {
-		bills[name] = ""
-	}
-	for name, program := range bills {
+	for _, name := range append(slices.Collect(maps.Keys(listed(t, folder))), "programs") {
 		found := checkBill(t, schema, filepath.Join(folder, "sbom", name+".cdx.json"))
 		for _, url := range found {
 			if !slices.Contains(whole, url) {
 				t.Errorf("%s has %s, which the whole has not", name, url)
 			}
 		}
-		if program == "" {
-			continue
-		}
-		info, err := buildinfo.ReadFile(filepath.Join(folder, "bridge", program))
+	}
+	all := checkBill(t, schema, filepath.Join(folder, "sbom", "programs.cdx.json"))
+	for _, program := range people {
+		file := filepath.Join(folder, program, laptop{runtime.GOOS, runtime.GOARCH}.file(program))
+		info, err := buildinfo.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range info.Deps {
-			if !slices.Contains(found, "pkg:golang/"+m.Path+"@"+m.Version) {
-				t.Errorf("%s does not list %s@%s", name, m.Path, m.Version)
+			if !slices.Contains(all, "pkg:golang/"+m.Path+"@"+m.Version) {
+				t.Errorf("%s@%s of %s is not listed", m.Path, m.Version, program)
 			}
 		}
-		said, err := exec.CommandContext(t.Context(), filepath.Join(folder, "bridge", program), "--version").Output()
+		said, err := exec.CommandContext(t.Context(), file, "--version").Output()
 		if err != nil || !strings.Contains(string(said), version) {
-			t.Errorf("the bridge says that it is %q (%v)", said, err)
+			t.Errorf("%s says that it is %q (%v)", program, said, err)
 		}
 	}
 }
 
-func TestReleaseHasAProgramForEachLaptop(t *testing.T) {
+func TestReleaseHasEachProgramForEachLaptop(t *testing.T) {
 	folder, _ := made(t)
 	starts := map[string]string{"linux": "\x7fELF", "darwin": "\xcf\xfa\xed\xfe", "windows": "MZ"}
-	for _, l := range laptops {
-		name := "bridge-" + l.system + "-" + l.arch
-		if l.system == "windows" {
-			name += ".exe"
-		}
-		content, err := os.ReadFile(filepath.Join(folder, "bridge", name))
-		if err != nil || !strings.HasPrefix(string(content), starts[l.system]) {
-			t.Errorf("%s is no program of %s (%v)", name, l.system, err)
+	for _, program := range people {
+		for _, l := range laptops {
+			content, err := os.ReadFile(filepath.Join(folder, program, l.file(program)))
+			if err != nil || !strings.HasPrefix(string(content), starts[l.system]) {
+				t.Errorf("%s is no program of %s (%v)", l.file(program), l.system, err)
+			}
 		}
 	}
 }

@@ -126,7 +126,7 @@ func TestMonitorsThatPoliciesKeepOutAreRefused(t *testing.T) {
 }
 
 func TestMonitorsFindTheProcesses(t *testing.T) {
-	objects := render(t, append(enabled, "monitoring.serviceMonitor.labels={\"release\":\"p\"}", "watchNamespaces=[\"a\",\"b\"]")...)
+	objects := render(t, append(enabled, "monitoring.labels={\"release\":\"p\"}", "watchNamespaces=[\"a\",\"b\"]")...)
 	var monitor monitoringv1.ServiceMonitor
 	strict(t, objects["ServiceMonitor/hosted-bridge"], &monitor)
 	if monitor.Labels["release"] != "p" || monitor.Spec.NamespaceSelector.MatchNames[0] != "hosted-bridge-system" {

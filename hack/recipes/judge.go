@@ -19,7 +19,7 @@ const oldAfter = 90 * 24 * time.Hour
 
 // facts are what a registry says of one version of a package.
 type facts struct {
-	// missing is that there is no such package or version.
+	// missing means that the registry has no such package or version.
 	missing bool
 	// latest is the version that people get who name none.
 	latest string

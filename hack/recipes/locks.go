@@ -14,8 +14,7 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/laptop/locks"
-	"github.com/hostedbridge/hostedbridge/internal/npm"
+	"github.com/hostedbridge/hostedbridge/internal/laptop/programs"
 )
 
 // errNoLock is that some lock files could not be made. Which, is on stdout.
@@ -30,12 +29,12 @@ func (o options) lock(ctx context.Context, recipes []recipe.Recipe, stdout io.Wr
 		if i == nil || i.Method != "npx" {
 			continue
 		}
-		path := filepath.Join(o.locks, locks.FileOf(i.Package))
+		path := filepath.Join(o.locks, programs.LockFileOf(i.Package))
 		former, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if locks.Version(former, i.Package) == i.Version {
+		if programs.LockedVersion(former, i.Package) == i.Version {
 			continue
 		}
 		switch err := writeLock(ctx, path, *i); {
@@ -59,7 +58,7 @@ func (o options) lock(ctx context.Context, recipes []recipe.Recipe, stdout io.Wr
 // writeLock makes the lock file of a package. One without the packages of other systems would
 // serve this machine alone.
 func writeLock(ctx context.Context, path string, i recipe.Install) error {
-	lock, missing, err := npm.Freeze(ctx, i.Package, i.Version)
+	lock, missing, err := programs.Freeze(ctx, i.Package, i.Version)
 	if err != nil {
 		return err
 	}

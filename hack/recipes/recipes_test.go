@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 

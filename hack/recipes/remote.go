@@ -88,7 +88,7 @@ func (p prober) probe(ctx context.Context, t recipe.Transport) remoteFacts {
 	}
 	_ = resp.Body.Close()
 	f.reached, f.status = true, resp.StatusCode
-	if t.Auth != nil && t.Auth.Discovers() {
+	if t.Auth != nil && recipe.Discovers(*t.Auth) {
 		f.login, f.unfound = registration.Finder{HTTP: p.client}.Find(ctx, t.URL)
 	}
 	return f

@@ -19,10 +19,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/template"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/laptop/programs"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
 
 // maxRemark is the length of a remark in a table, in characters.

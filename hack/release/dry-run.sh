@@ -14,7 +14,7 @@ out=bin/release
 hack/release/release.sh "$version" "$out"
 again=bin/release-again
 trap 'rm -rf "$again"' EXIT
-# The programs are linked anew; what Go compiled it takes from its cache, as the
+# The programs are linked again; what Go compiled it takes from its cache, as the
 # same input gives the same output there by construction.
 rm -rf bin/.release
 hack/release/release.sh "$version" "$again"

@@ -10,7 +10,7 @@
 #   SCALE_SIZES       how many tenants there are, one after the other (1000,5000,10000)
 #   SCALE_RATE        how many are created a second (50)
 #   SCALE_BURST       how many are then created as fast as the API server takes them (200)
-#   SCALE_QUIET       how long nothing happens, of which the writes are counted (10m)
+#   SCALE_QUIET       for how long writes are counted while nothing happens (10m)
 #   SCALE_PEER_QUIET  the same with toolhive (3m, and not more than SCALE_QUIET)
 #   SCALE_PEER_SIZES  how many MCPServers there are (100,500): on two cores with other work
 #                     toolhive's operator brought up one in two seconds

@@ -27,7 +27,7 @@ table() {
         BEGIN { print "| what | |\n| --- | --- |" }
         /^BenchmarkSeal\//   { row("seal 1 KiB", sprintf("%.1f µs", $3 / 1000)) }
         /^BenchmarkOpen\//   { row("open 1 KiB", sprintf("%.1f µs", $3 / 1000)) }
-        /^BenchmarkRewrap\// { row("wrap 1 KiB anew", sprintf("%.1f µs", $3 / 1000)) }
+        /^BenchmarkRewrap\// { row("rewrap 1 KiB", sprintf("%.1f µs", $3 / 1000)) }
         /^BenchmarkOpen /    { for (i = 2; i <= NF; i++) if ($i == "opens/s") row("bridges that fetch 20 secrets of 1 KiB, one core of a keybroker", $(i - 1) " a second") }
         /starts_test.go:[0-9]+: no secrets/         { start("without secrets") }
         /starts_test.go:[0-9]+: [0-9]+ of 1 KiB/    { start("with 20 secrets of 1 KiB") }

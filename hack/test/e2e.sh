@@ -105,7 +105,7 @@ $stage "installation" bash -c 'exec "$@" >/dev/null' up "${up[@]}"
 tests() {
     local name=$1
     shift
-    $stage "$name" hack/test/rerun.sh "${name// /-}" go test -tags=e2e -count=1 -v -parallel=5 -timeout=25m "$@" -- ./test/e2e
+    $stage "$name" hack/test/rerun.sh "${name// /-}" go test -tags=e2e -count=1 -v -parallel=5 -timeout=40m "$@" -- ./test/e2e
 }
 
 # audit_log SUITE  keeps the audit log of the cluster's API server, beside the images

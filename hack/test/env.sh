@@ -38,7 +38,7 @@ read -r _ <&"${planes[0]}"
 
 status=0
 # A -run among the flags comes later, and goes before.
-hack/test/stage.sh "API server tests" hack/test/rerun.sh env go test -tags=testenv -p="$at_once" -parallel=4 -timeout=20m -run="^($names)\$" "$@" -- "${packages[@]}" || status=$?
+hack/test/stage.sh "API server tests" hack/test/rerun.sh env go test -tags=testenv -p="$at_once" -parallel=4 -timeout=40m -run="^($names)\$" "$@" -- "${packages[@]}" || status=$?
 eval "exec ${planes[1]}>&-"
 wait "$pid" || status=1
 exit "$status"

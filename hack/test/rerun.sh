@@ -12,8 +12,8 @@
 #   bin/test/NAME.TEST.again.log    what the test printed by itself
 #
 # A package that fails without a failed test is not run again: it does not compile,
-# it ended in a panic or at its time limit, or goroutines stayed after all tests,
-# which a run of no test would not show.
+# it ended in a panic or at its time limit, goroutines stayed after all tests, which a
+# run of no test would not show, or there was a race, which may stay hidden next time.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 

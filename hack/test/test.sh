@@ -26,8 +26,8 @@ e2e=$!
 set +m
 trap 'kill -TERM -- "-$e2e" 2>/dev/null; wait "$e2e"; exit 130' INT TERM
 
-nice -n 15 $MAKE test-unit || status=1
-nice -n 15 $MAKE test-env || status=1
+nice -n 10 $MAKE test-unit || status=1
+nice -n 10 $MAKE test-env || status=1
 echo "==> waiting for the end-to-end tests"
 wait "$e2e" || status=1
 trap - INT TERM

@@ -46,9 +46,9 @@ if ! command -v "$(go env CC)" >/dev/null; then
     race=()
 fi
 [[ ${#racing[@]} -eq 0 ]] ||
-    $stage "unit tests${race:+ with the race detector}" go test -parallel=8 -timeout=20m -skip="$alone" ${race[@]+"${race[@]}"} "$@" "${racing[@]}" || status=1
+    $stage "unit tests${race:+ with the race detector}" hack/test/rerun.sh race go test -parallel=8 -timeout=40m -skip="$alone" ${race[@]+"${race[@]}"} "$@" -- "${racing[@]}" || status=1
 [[ ${#plain[@]} -eq 0 ]] ||
-    $stage "unit tests of packages without goroutines" "${plainly[@]}" go test -parallel=8 -timeout=20m -skip="$alone" "$@" "${plain[@]}" || status=1
+    $stage "unit tests of packages without goroutines" hack/test/rerun.sh plain "${plainly[@]}" go test -parallel=8 -timeout=40m -skip="$alone" "$@" -- "${plain[@]}" || status=1
 if [[ -z ${PACKAGES:-} ]]; then
     $stage "unit tests of the local cluster" "${plainly[@]}" go -C hack/cluster test "$@" ./cluster ./policy ./volumes || status=1
     $stage "unit tests of the image builder" "${plainly[@]}" go -C hack/image test "$@" ./... || status=1

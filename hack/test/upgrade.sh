@@ -6,8 +6,8 @@
 # uninstall and another install, with test/lifecycle. `make test-upgrade` sets
 # the variables, and e2e.sh has it as the last stage of SUITE=release:
 #
-#   FROM           the revision to upgrade from; HEAD^ if it has a chart. Where
-#                  there is none, as in a shallow clone, the same version is
+#   FROM           the revision to upgrade from; HEAD^ if it has a chart. Without
+#                  one, as in a shallow clone, the same version is
 #                  installed first with other pods
 #   CLUSTER, NAME  of the cluster, as in `make up`: it runs
 #   HB_URL, HB_KUBECONFIG, KUBECTL, TESTFLAGS  as in e2e.sh

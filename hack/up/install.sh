@@ -6,7 +6,7 @@
 # prints a URL, a key and what to paste into MCP clients. Running it again
 # brings the installation up to date; what is up to date is left alone.
 #
-#   KUBECTL     kubectl to use (default: kubectl); KUBECONFIG is kubectl's own
+#   KUBECTL     kubectl to use (default: that on PATH); KUBECONFIG is kubectl's own
 #   CLUSTER     local, kind or current (default). local and kind get a NodePort
 #   IMAGES_DIR  the archives of `image build` (default: bin/images)
 #   LOAD_IMAGE  command that puts an archive into the cluster, such as
@@ -150,7 +150,7 @@ try_registry() {
     say "pods do not reach $registry, so that servers over npx do not start: $(head -n 1 "$overlay/registry.error")"
 }
 
-# install_system  installs the chart, or upgrades what is there: also what was
+# install_system  installs the chart, or upgrades the installation: also what was
 # applied from config/ before, and what somebody has changed by hand. The chart
 # makes the master key and the other ones, once.
 install_system() {
@@ -233,7 +233,8 @@ $KUBECTL port-forward --namespace=$system service/hosted-bridge-ingress 8080:80
 EOF
     fi
     cat <<EOF
-Console      $BASE_URL/    (open it in a browser and log in with alice's key)
+Console      $BASE_URL/    (open it in a browser and log in with a key; bob's tier has room
+             for more servers, which the profile first offers)
              $BASE_URL/console    (for administrators, with the key of the next line)
 admin key    $KUBECTL get secret hosted-bridge-admin --namespace=$system --output='jsonpath={.data.key}' | base64 -d
 URL          $BASE_URL/u/alice/mcp
@@ -285,6 +286,7 @@ trap on_exit EXIT
 provide_images
 write_overlay
 build_helm
+build_plugin
 installing=yes
 install_system
 install_samples

@@ -40,6 +40,13 @@ build_tool() {
     go -C "hack/$1" build -buildvcs=false -o "../../bin/$1" "$package"
 }
 
+# build_plugin  builds bin/path/kubectl-bridge, which makes keys here, and which people
+# may put on their PATH.
+build_plugin() { make --no-print-directory kubectl-bridge; }
+
+# bridge COMMAND...  is kubectl bridge.
+bridge() { bin/path/kubectl-bridge "$@"; }
+
 # build_helm  builds bin/helm, unless HELM is another one.
 build_helm() { [[ $HELM != bin/helm ]] || make --no-print-directory bin/helm >&2; }
 

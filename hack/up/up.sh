@@ -63,6 +63,13 @@ export KUBECTL
 stage "images" bash -c 'bin/image build && bin/image build --only=runtime-node'
 [[ $HELM != bin/helm ]] || stage "helm" make --no-print-directory bin/helm
 hack/up/install.sh
-[[ $CLUSTER == current ]] || echo "
-kubectl      export KUBECONFIG=$KUBECONFIG
-             alias kubectl=$KUBECTL"
+# An alias is unknown to scripts and to programs that run kubectl, so it goes onto PATH.
+ln -sfn "$(command -v "$KUBECTL")" bin/path/kubectl
+cat <<EOF
+
+kubectl, and its plugin kubectl bridge, for this shell and what it starts:
+
+export PATH=$PWD/bin/path:\$PATH${KUBECONFIG:+ KUBECONFIG=$KUBECONFIG}
+kubectl bridge list --all-namespaces
+kubectl bridge why alice --namespace=$tenants
+EOF

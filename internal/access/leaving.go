@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/kstatus"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -82,8 +81,8 @@ func Leaving(p *v1alpha1.BridgePerson, own []*v1alpha1.HostedBridge, people *Peo
 	return s
 }
 
-// bridgesOf returns what a status says of the bridges of a person, of whom it said before
-// what it said.
+// bridgesOf returns what a status says of the bridges of a person. before is what the status
+// says now.
 func bridgesOf(before []v1alpha1.PersonBridge, own []*v1alpha1.HostedBridge, people *People, exists func(string) bool, now time.Time) []v1alpha1.PersonBridge {
 	var bridges []v1alpha1.PersonBridge
 	for _, b := range own {
@@ -171,7 +170,7 @@ func (l leaving) noteProgress(kind string) {
 	if c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonLeavingRetained && l.status.LoginsEndedTime != nil {
 		unready = ""
 	}
-	kstatus.Note(&l.status.Conditions, unready, c)
+	v1alpha1.NoteKstatus(&l.status.Conditions, unready, c)
 }
 
 func (l leaving) firstUndone() string {

@@ -71,7 +71,7 @@ func ParseMemberID(id string) (name string, incarnation int64, ok bool) {
 // of a user away.
 func UserName(user v1alpha1.UserID) string { return "user." + string(user) }
 
-// People are the BridgePersons that there are. They are not safe for concurrent use while
+// People are all BridgePersons. They are not safe for concurrent use while
 // one is set or deleted.
 type People struct {
 	byName    map[string]*v1alpha1.BridgePerson
@@ -149,8 +149,7 @@ func RuledUser(p *v1alpha1.BridgePerson) v1alpha1.UserID {
 	return p.Status.Login.User
 }
 
-// Person is all that is known of one person. The zero value is a person of whom nothing is
-// known.
+// Person is all that is known of one person. The zero value is an unknown person.
 type Person struct{ records []*v1alpha1.BridgePerson }
 
 // Access returns the least access of the person's records.
@@ -219,7 +218,7 @@ func (p *People) Person(key oauth.SubjectKey) Person { return Person{p.bySubject
 // User returns what is known of a user beside the people that may use the bridge.
 func (p *People) User(user v1alpha1.UserID) Person { return Person{p.byUser[user]} }
 
-// Of returns the people of a bridge: its subjects, and those of whom a rule makes its user.
+// Of returns the people of a bridge: its subjects, and those for whom a rule derives its user.
 func (p *People) Of(b *v1alpha1.HostedBridge) []Person {
 	var keys []oauth.SubjectKey
 	if b.Spec.OAuth != nil {

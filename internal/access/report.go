@@ -12,7 +12,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// ErrNoUser says that there is neither a bridge nor a BridgePerson of a user.
+// ErrNoUser says that a user has neither a bridge nor a BridgePerson.
 var ErrNoUser = errors.New("there is no such user")
 
 // Report is what an administrator is told of the access of a user. Times are in UTC. It has
@@ -25,7 +25,7 @@ type Report struct {
 	Effective v1alpha1.Access `json:"effective"`
 	// LoginsEndedTime is when keys and logins ended for good, if they did.
 	LoginsEndedTime *time.Time `json:"loginsEndedTime,omitempty"`
-	// Bridge is the bridge of the user, nil if there is none any more.
+	// Bridge is the bridge of the user, nil once it is deleted.
 	Bridge *ReportedBridge `json:"bridge,omitempty"`
 	// Conditions say how far the user has left.
 	Conditions []ReportedCondition `json:"conditions,omitempty"`
@@ -61,7 +61,7 @@ type ReportedCondition struct {
 }
 
 // ReportOf returns the report on a user: of the BridgePerson by which administrators take
-// access away, and of the bridge, nil if there is none.
+// access away, and of the bridge, nil if the user has no bridge.
 func ReportOf(user v1alpha1.UserID, record *v1alpha1.BridgePerson, b *v1alpha1.HostedBridge, people *People) Report {
 	r := Report{User: user, Access: record.Spec.Access, Effective: least([]*v1alpha1.BridgePerson{record}), LoginsEndedTime: utc(record.Status.LoginsEndedTime)}
 	for _, c := range record.Status.Conditions {

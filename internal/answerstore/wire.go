@@ -45,7 +45,7 @@ type found struct {
 	Sealed []byte `json:",omitempty"`
 }
 
-// existing are the bridges that there are.
+// existing are all bridges.
 type existing struct {
 	// Without the member, nothing is removed: it is no empty list.
 	Bridges *[]string
@@ -74,7 +74,7 @@ func (s *Store) Register(mux *http.ServeMux) {
 // Client calls a Store of another process.
 type Client struct{ Calls *jsoncall.Client }
 
-// Get returns an answer, nil if there is none.
+// Get returns an answer, or nil if the store does not have it.
 func (c Client) Get(ctx context.Context, bridge, view string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 
 // errUnknownKind does not quote the kind: it would quote a whole key that was
 // passed in its place.
-var errUnknownKind = errors.New("mint a key: the kind is none of hb, pub and hbs")
+var errUnknownKind = errors.New("mint a key: the kind must be hb, pub or hbs")
 
 // Mint makes a new key from random, which must be the system's. The key is
 // shown once and never stored. An error of random is returned wrapped.

@@ -48,10 +48,7 @@ func (q FiguresQuery) Starts() []time.Time {
 
 // Figures are how much was called in a time. Administrators' acts are no calls.
 type Figures struct {
-	// UserID and BridgeUID are those of the query. A store of an earlier release, which counts
-	// the calls of more users or HostedBridges, leaves them empty.
-	UserID, BridgeUID string
-	Total             Calls
+	Total Calls
 	// Steps are those of the query, in order, also where nothing was called.
 	Steps []Step
 	// Tools are those with the most calls, of all users together. Those that no
@@ -90,8 +87,7 @@ type Latency struct {
 type Step struct {
 	Start time.Time
 	Calls
-	// Users is how many users called, each counted once. A store of an earlier release does
-	// not count them.
+	// Users is how many users called, each counted once.
 	Users int64
 }
 

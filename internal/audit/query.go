@@ -28,6 +28,8 @@ type Query struct {
 	Server    string
 	Tool      string
 	Status    Status
+	// NoViews leaves out what administrators looked at: acts that changed nothing.
+	NoViews bool
 	// From and To bound the time of the entries: From is the earliest that
 	// belongs to it, To the first that does not any more.
 	From, To time.Time
@@ -41,10 +43,7 @@ type Query struct {
 
 // Page is an answer to a Query.
 type Page struct {
-	// BridgeUID is that of the query. A store of an earlier release, which does not
-	// distinguish HostedBridges, leaves it empty.
-	BridgeUID string
-	Entries   []Entry
+	Entries []Entry
 	// Next is what Before must be for the next page, nil on the last one.
 	Next *Position
 	// Lag is for how long the index has lacked the oldest entry that it should
@@ -53,8 +52,7 @@ type Page struct {
 	// Shared reports whether all replicas of the ingress fill the index, and
 	// not only the one that answers.
 	Shared bool
-	// Lines are nil if they were not asked for, are more than MaxLines, or if a store of an
-	// earlier release has answered.
+	// Lines are nil if they were not asked for, or are more than MaxLines.
 	Lines *Lines
 }
 

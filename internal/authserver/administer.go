@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -22,7 +21,7 @@ type SharedServers interface {
 	OwnedBy(ctx context.Context, issuer string, groups []string) ([]flow.SharedServer, error)
 }
 
-var errNoRole = refusePage(statusForbidden, "You are no administrator here", "No group that the provider names of you has a role, or owns a SharedServer. Ask whoever runs this installation, and tell them who you are here.")
+var errNoRole = refusePage(statusForbidden, "You are no administrator here", "None of your groups has a role or owns a SharedServer. Ask whoever runs this installation, and tell them who you are here.")
 
 // administerHandler gives tokens to administrators. They get them on a page, and no client
 // can ask for one: a person could take a foreign program for the installation's own.
@@ -67,8 +66,8 @@ func (s *administerHandler) enterAdministrator(c httpapi.Call, p loginSession, w
 // SharedServers. Their roles and what they own are those of the groups that the provider has
 // just named.
 func (s *administerHandler) showToken(c httpapi.Call, who flow.Identity) error {
-	shown := webpage.Administrator{
-		Heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: flow.RolesOf(s.Roles, who), Minutes: int(s.AccessToken / time.Minute), Address: s.Issuer,
+	shown := administratorPage{
+		heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: flow.RolesOf(s.Roles, who), Minutes: int(s.AccessToken / time.Minute), Address: s.Issuer,
 	}
 	names, scopes, err := s.sharedOf(c.Request().Context(), who)
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // errKeysAway is the problem of whoever asks for the keys meanwhile.
@@ -69,11 +68,11 @@ type jsonAnswer struct {
 
 // jsonEndpoint returns the handler of a step that a program asks for. What ours to look
 // into is logged, and the program hears that it may try again.
-func (s *core) jsonEndpoint(at measure.Step, handle func(httpapi.Call) (jsonAnswer, error)) func(httpapi.Call) error {
+func (s *core) jsonEndpoint(at step, handle func(httpapi.Call) (jsonAnswer, error)) func(httpapi.Call) error {
 	return func(c httpapi.Call) error {
 		answer, err := handle(c)
 		if err == nil {
-			s.metrics.CountStep(at, measure.Done)
+			s.metrics.CountStep(at, stepDone)
 			sendJSON(c, answer.status, answer.body)
 			return nil
 		}
@@ -94,7 +93,7 @@ func (s *core) jsonEndpoint(at measure.Step, handle func(httpapi.Call) (jsonAnsw
 }
 
 // oauthError returns the error that a program gets for err.
-func (s *core) oauthError(c httpapi.Call, at measure.Step, err error) *jsonError {
+func (s *core) oauthError(c httpapi.Call, at step, err error) *jsonError {
 	own, isOwn := errors.AsType[*jsonError](err)
 	body, isBody := errors.AsType[*httpapi.Problem](err)
 	switch {
@@ -108,14 +107,14 @@ func (s *core) oauthError(c httpapi.Call, at measure.Step, err error) *jsonError
 		s.logFailure(c, at, err)
 		return errUnavailable
 	}
-	s.metrics.CountStep(at, measure.Refused)
+	s.metrics.CountStep(at, stepRefused)
 	return own
 }
 
 // logFailure counts and logs what is ours to look into. Errors hold no code and no
 // token, as those of the parts promise.
-func (s *core) logFailure(c httpapi.Call, at measure.Step, err error) {
-	s.metrics.CountStep(at, measure.Failed)
+func (s *core) logFailure(c httpapi.Call, at step, err error) {
+	s.metrics.CountStep(at, stepFailed)
 	s.Log.ErrorContext(c.Request().Context(), "a step of a login failed", slog.String("step", string(at)), slog.Any("error", err))
 }
 

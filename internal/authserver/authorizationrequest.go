@@ -160,7 +160,7 @@ func scopesOf(asked string, may, instead []string) ([]string, bool) {
 }
 
 // resourceOf returns which of our URLs a request is about: that of everyone where
-// it does not say. ok is false where it is none of ours, or two.
+// it does not say. ok is false if it is another URL, or two.
 func resourceOf(asked []string, issuer string) (resource string, ok bool) {
 	if len(asked) == 0 {
 		return oauth.Resource(issuer, pathCommon), true
@@ -175,7 +175,7 @@ func resourceOf(asked []string, issuer string) (resource string, ok bool) {
 }
 
 // userOf returns whose bridge a resource is, empty for that of everyone. ok is
-// false where it is none of ours. It says nothing of whether there is such a user.
+// false if the resource is not ours. ok does not say that the user exists.
 func userOf(resource, issuer string) (user v1alpha1.UserID, ok bool) {
 	path, ok := strings.CutPrefix(resource, issuer)
 	if !ok {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
@@ -18,7 +17,7 @@ import (
 // installation a way to anywhere (RFC 6749, section 4.1.2.1).
 var (
 	errAskForm     = refusePage(statusBadRequest, "Your program asked in a way that is not understood", "What it sent is not a request of OAuth 2.1, or has something in it twice.")
-	errAskClient   = refusePage(statusBadRequest, "Your program is not known here", "It may have been registered here once. Have it forget this server, and connect anew.")
+	errAskClient   = refusePage(statusBadRequest, "Your program is not known here", "It may have been registered here once. Remove this server from your client and add it again.")
 	errAskDocument = refusePage(statusBadRequest, "Your program cannot be looked up", "The document by which it says what it is cannot be read, or does not describe a program.")
 	errAskRedirect = refusePage(statusBadRequest, "Your program asked to be answered where it may not be", "It named an address that it has not registered. Nothing was sent there.")
 )
@@ -83,7 +82,7 @@ func (s *providerLogin) chooseProvider(c httpapi.Call, p loginSession) error {
 	if err := s.save(c, p, secret); err != nil {
 		return err
 	}
-	data := webpage.Choose{Heading: s.pages.Titled("Log in")}
+	data := choosePage{heading: s.pages.Titled("Log in")}
 	switch {
 	case p.Ask != nil:
 		data.Client = p.Ask.Client.ShownName()
@@ -94,11 +93,11 @@ func (s *providerLogin) chooseProvider(c httpapi.Call, p loginSession) error {
 	case p.Connect != nil:
 		data.Server = p.Connect.Server
 	default:
-		data.Heading, data.Invited = s.pages.Titled("You are invited"), p.Invited
+		data.heading, data.Invited = s.pages.Titled("You are invited"), p.Invited
 	}
 	for _, provider := range s.Providers {
 		link := pathLogin + provider.ID() + "?" + url.Values{parameterLogin: {secret}}.Encode()
-		data.Providers = append(data.Providers, webpage.ProviderLink{Name: provider.Name(), URL: link})
+		data.Providers = append(data.Providers, providerLink{Name: provider.Name(), URL: link})
 	}
 	return s.pages.Show(c, s.pages.ChoosePage, statusOK, "", data)
 }

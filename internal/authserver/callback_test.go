@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -140,11 +139,11 @@ func TestACallbackByAFormIsCountedOnce(t *testing.T) {
 	path, query, _ := strings.Cut(strings.TrimPrefix(back(t, b.get(deskFor(alices).authorize()), "alice"), issuer), "?")
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {"https://appleid.example"}}
 	fieldOf(t, b.get(w.send(http.MethodPost, path, query, header).location(t).String()))
-	if done := w.steps(measure.StepCallback, measure.Done); done != 1 {
+	if done := w.steps(stepCallback, stepDone); done != 1 {
 		t.Errorf("it is counted %v times", done)
 	}
 	page(t, w.send(http.MethodPost, path, "state=%zz", header), http.StatusNotFound, "no such page")
-	if refused := w.steps(measure.StepCallback, measure.Refused); refused != 1 {
+	if refused := w.steps(stepCallback, stepRefused); refused != 1 {
 		t.Errorf("a form that cannot be read is counted %v times", refused)
 	}
 }
@@ -162,13 +161,13 @@ func TestALoginThatTheProviderDoesNotTakeIsReportedToAdministrators(t *testing.T
 		outcome   string
 		isTrouble bool // on the administrators' page
 	}{
-		"it does not know a scope":  {refused(400, "invalid_scope", "no groups\x1b"), http.StatusForbidden, "Ask whoever runs this installation", `status 400, error invalid_scope: \"no groups\"`, measure.Refused, true},
-		"it does not know us":       {refused(401, "invalid_client", ""), http.StatusServiceUnavailable, "is not set up as the provider", "status 401, error invalid_client", measure.Failed, true},
-		"it does not work":          {refused(502, "", ""), http.StatusServiceUnavailable, "Try again in a minute", "status 502", measure.Failed, true},
-		"we come too often":         {refused(429, "", ""), http.StatusServiceUnavailable, "Try again in a minute", "status 429", measure.Failed, true},
-		"it refuses a person":       {refused(400, "access_denied", ""), http.StatusForbidden, "Ask whoever runs this installation", "error access_denied", measure.Refused, true},
-		"our key does not fit it":   {fmt.Errorf("begin: %w", flow.SetupError("the key is short")), http.StatusServiceUnavailable, "is not set up as the provider", "the key is short", measure.Failed, true},
-		"it cannot be reached, now": {errFake, http.StatusServiceUnavailable, "cannot be reached", errFake.Error(), measure.Failed, false},
+		"it does not know a scope":  {refused(400, "invalid_scope", "no groups\x1b"), http.StatusForbidden, "Ask whoever runs this installation", `status 400, error invalid_scope: \"no groups\"`, stepRefused, true},
+		"it does not know us":       {refused(401, "invalid_client", ""), http.StatusServiceUnavailable, "is not set up as the provider", "status 401, error invalid_client", stepFailed, true},
+		"it does not work":          {refused(502, "", ""), http.StatusServiceUnavailable, "Try again in a minute", "status 502", stepFailed, true},
+		"we come too often":         {refused(429, "", ""), http.StatusServiceUnavailable, "Try again in a minute", "status 429", stepFailed, true},
+		"it refuses a person":       {refused(400, "access_denied", ""), http.StatusForbidden, "Ask whoever runs this installation", "error access_denied", stepRefused, true},
+		"our key does not fit it":   {fmt.Errorf("begin: %w", flow.SetupError("the key is short")), http.StatusServiceUnavailable, "is not set up as the provider", "the key is short", stepFailed, true},
+		"it cannot be reached, now": {errFake, http.StatusServiceUnavailable, "cannot be reached", errFake.Error(), stepFailed, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -183,7 +182,7 @@ func TestALoginThatTheProviderDoesNotTakeIsReportedToAdministrators(t *testing.T
 			if isTrouble := strings.Contains(health[0].Trouble+health[1].Trouble, shown); isTrouble != test.isTrouble {
 				t.Errorf("administrators see %+v", health)
 			}
-			if w.steps(measure.StepAuthorize, test.outcome) != 1 {
+			if w.steps(stepAuthorize, test.outcome) != 1 {
 				t.Errorf("it is not counted as %s", test.outcome)
 			}
 		})
@@ -214,7 +213,7 @@ func TestTheErrorOfAProviderIsReportedToAdministrators(t *testing.T) {
 		{"invalid_scope", "unknown scope\ngroups\x1b[2J\u202e", http.StatusForbidden, "Ask whoever runs this installation", `error invalid_scope: \"unknown scopegroups[2J\"`, true},
 		{"unauthorized_client", long, http.StatusForbidden, "Ask whoever runs this installation", `error unauthorized_client: \"` + long[:200] + `\"`, true},
 		{"Not\na code", "some words", http.StatusForbidden, "Ask whoever runs this installation", `error unknown: \"some words\"`, true},
-		{"interaction_required", "a second factor", http.StatusForbidden, "The provider did not let you in", `error interaction_required: \"a second factor\"`, false},
+		{"interaction_required", "a second factor", http.StatusForbidden, "The provider refused the login", `error interaction_required: \"a second factor\"`, false},
 		{"access_denied", "not assigned", http.StatusSeeOther, "", `error access_denied: \"not assigned\"`, false},
 	} {
 		t.Run(test.code, func(t *testing.T) {

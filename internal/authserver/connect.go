@@ -15,13 +15,11 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/admission"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -29,9 +27,9 @@ import (
 const answerConnect = "connect"
 
 var (
-	errNoConnection = refusePage(statusForbidden, "There is nothing to connect here", "There is no server of this name whose account you may connect as whoever you logged in as.")
+	errNoConnection = refusePage(statusForbidden, "There is nothing to connect here", "You have no server of this name that needs an account.")
 	errTokensAway   = refusePage(statusForbidden, "The account cannot be connected", "The server logs in at one place and gets its tokens from another, and nobody who runs this installation allowed that. Ask them to allow the two origins:")
-	errNoAccount    = refusePage(statusForbidden, "The account was not connected", "Whoever the account is at did not let you in, or its answer is not to be relied on. Nothing was changed.")
+	errNoAccount    = refusePage(statusForbidden, "The account was not connected", "The provider refused the login, or its answer was invalid. Nothing was changed.")
 )
 
 // connection is a server whose account a person connects.
@@ -60,15 +58,15 @@ func (s *connectHandler) connect(c httpapi.Call) error {
 	return s.chooseProvider(c, p)
 }
 
-// askAccount shows who logged in where the account is. Whether the bridge is
-// somebody else's, the server is none, or has no account, is one answer.
+// askAccount shows who logged in where the account is. A bridge of somebody else, an
+// unknown server and a server without an account get the same answer.
 func (s *connectHandler) askAccount(c httpapi.Call, p loginSession, who flow.Identity) error {
 	ctx := c.Request().Context()
 	bridges, err := s.Users.Bridges(ctx, who)
 	if err != nil {
 		return fmt.Errorf("look up bridges: %w", err)
 	}
-	bridge, ok := admission.Of(bridges, p.Connect.User)
+	bridge, ok := bridgeOf(bridges, p.Connect.User)
 	if !ok {
 		return errNoConnection // Before anything is asked that takes time where there is a bridge.
 	}
@@ -88,15 +86,15 @@ func (s *connectHandler) askAccount(c httpapi.Call, p loginSession, who flow.Ide
 		return err
 	}
 	data := connectPageOf(found, bridge)
-	data.Heading, data.Person, data.Action, data.Login = s.pages.Titled("Connect "+found.Server+"?"), who.Name, pathAccount, secret
-	return s.pages.Show(c, s.pages.ConnectPage, statusOK, webpage.FormTargets(found.AuthorizationURL), data)
+	data.heading, data.Person, data.Action, data.Login = s.pages.Titled("Connect "+found.Server+"?"), who.Name, pathAccount, secret
+	return s.pages.Show(c, s.pages.ConnectPage, statusOK, formTargets(found.AuthorizationURL), data)
 }
 
 // connectPageOf returns what a page shows of an account of a server of b.
-func connectPageOf(of flow.Connection, b flow.Bridge) webpage.Connect {
-	page := webpage.Connect{
+func connectPageOf(of flow.Connection, b flow.Bridge) connectPage {
+	page := connectPage{
 		Bridge: optionOf(b), Server: of.Server, Scopes: of.Scopes,
-		Host: webpage.HostOf(of.AuthorizationURL), TokenOrigin: oauth.Origin(of.TokenURL),
+		Host: hostOf(of.AuthorizationURL), TokenOrigin: oauth.Origin(of.TokenURL),
 	}
 	if of.ServerURL != "" {
 		page.ServerOrigin = oauth.Origin(of.ServerURL)
@@ -174,7 +172,7 @@ func (s *connectHandler) connectedAt(of flow.Connection) string {
 
 // placeOf returns a URL's host and port as a part of a path.
 func placeOf(authorization string) string {
-	return strings.NewReplacer(":", "_", "[", "", "]", "~").Replace(strings.ToLower(webpage.HostOf(authorization)))
+	return strings.NewReplacer(":", "_", "[", "", "]", "~").Replace(strings.ToLower(hostOf(authorization)))
 }
 
 // connected is where people come back to who let the installation use an account.
@@ -201,8 +199,8 @@ func (s *connectHandler) connected(c httpapi.Call) error {
 	if err := s.storeConnection(c, p, q.Get(parameterCode)); err != nil {
 		return err
 	}
-	return s.pages.Show(c, s.pages.MessagePage, http.StatusOK, "", webpage.Message{
-		Heading: s.pages.Titled("The account is connected"),
+	return s.pages.Show(c, s.pages.MessagePage, http.StatusOK, "", messagePage{
+		heading: s.pages.Titled("The account is connected"),
 		Text:    "The bridge " + string(p.Connect.User) + " uses it for the server " + p.Connect.Server + " from now on. You can close this page and go on in your program.",
 	})
 }
@@ -214,7 +212,7 @@ func (s *connectHandler) storeConnection(c httpapi.Call, p loginSession, code st
 	if err != nil {
 		return fmt.Errorf("look up bridges: %w", err)
 	}
-	if _, ok := admission.Of(bridges, p.Connect.User); !ok {
+	if _, ok := bridgeOf(bridges, p.Connect.User); !ok {
 		return errNoConnection
 	}
 	if err := s.checkUnchanged(ctx, *p.Connect.Of); err != nil {

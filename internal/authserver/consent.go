@@ -10,11 +10,9 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/hostedbridge/hostedbridge/internal/authserver/admission"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -66,14 +64,14 @@ func (s *consentHandler) askPerson(c httpapi.Call, p loginSession, provider flow
 	}
 	data := s.consentOf(p.Ask)
 	data.Person, data.Provider, data.Bridges, data.Login = who.Name, provider.Name(), shownBridges(may), secret
-	return s.pages.Show(c, s.pages.ConsentPage, statusOK, webpage.FormTargets(p.Ask.Redirect), data)
+	return s.pages.Show(c, s.pages.ConsentPage, statusOK, formTargets(p.Ask.Redirect), data)
 }
 
 // choiceFor returns what a person may agree to for a resource.
-func (s *consentHandler) choiceFor(ctx context.Context, who flow.Identity, resource string) (admission.Choice, error) {
+func (s *consentHandler) choiceFor(ctx context.Context, who flow.Identity, resource string) (bridgeChoice, error) {
 	user, _ := userOf(resource, s.Issuer)
-	may, err := admission.For(ctx, s.Users, who, user)
-	if errors.Is(err, admission.ErrNotTheirs) {
+	may, err := choiceOf(ctx, s.Users, who, user)
+	if errors.Is(err, errNotTheirs) {
 		return may, errNotOne.withPerson(who)
 	}
 	return may, notGiven(err, who)
@@ -103,7 +101,7 @@ func (s *consentHandler) agreedAt(ctx context.Context, p loginSession, resource,
 	if b, ok := may.Find(chosen, p.Offered); ok {
 		return b, nil
 	}
-	if chosen != admission.New || may.Offered == "" || may.Offered != p.Offered {
+	if chosen != newBridge || may.Offered == "" || may.Offered != p.Offered {
 		return flow.Bridge{}, errOver
 	}
 	b, err := s.Users.Onboard(ctx, *p.Who, flow.Invited{})
@@ -115,10 +113,10 @@ func (s *consentHandler) agreedAt(ctx context.Context, p loginSession, resource,
 
 // shownBridges returns what a consent page shows of a choice, the bridge that would be
 // made first.
-func shownBridges(may admission.Choice) []webpage.BridgeOption {
-	var options []webpage.BridgeOption
+func shownBridges(may bridgeChoice) []bridgeOption {
+	var options []bridgeOption
 	if may.Offered != "" {
-		options = append(options, webpage.BridgeOption{Value: admission.New, User: may.Offered, Offered: true})
+		options = append(options, bridgeOption{Value: newBridge, User: may.Offered, Offered: true})
 	}
 	for _, b := range may.Bridges {
 		options = append(options, optionOf(b))
@@ -127,18 +125,18 @@ func shownBridges(may admission.Choice) []webpage.BridgeOption {
 }
 
 // optionOf returns what pages show of a bridge.
-func optionOf(b flow.Bridge) webpage.BridgeOption {
-	return webpage.BridgeOption{Value: string(b.UID), User: b.User, Namespace: b.Namespace, Onboarded: b.Onboarded, Foreign: !b.Trusted && !b.Onboarded}
+func optionOf(b flow.Bridge) bridgeOption {
+	return bridgeOption{Value: string(b.UID), User: b.User, Namespace: b.Namespace, Onboarded: b.Onboarded, Foreign: !b.Trusted && !b.Onboarded}
 }
 
 // consentOf returns the page of what a client asks for.
-func (s *consentHandler) consentOf(a *authorizationRequest) webpage.Consent {
-	data := webpage.Consent{
-		Heading:      s.pages.Titled("Let " + a.Client.ShownName() + " in?"),
+func (s *consentHandler) consentOf(a *authorizationRequest) consentPage {
+	data := consentPage{
+		heading:      s.pages.Titled("Let " + a.Client.ShownName() + " in?"),
 		Client:       a.Client.ShownName(),
 		ClientHost:   a.Client.DocumentHost(),
 		Unchecked:    !a.Client.Configured && !a.Client.Document,
-		RedirectHost: webpage.HostOf(a.Redirect),
+		RedirectHost: hostOf(a.Redirect),
 		Loopback:     client.IsLoopback(a.Redirect),
 		Action:       pathConsent,
 	}

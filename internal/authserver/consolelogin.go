@@ -9,7 +9,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -63,8 +62,8 @@ func (s *consoleHandler) enterConsole(c httpapi.Call, p loginSession, who flow.I
 	if err != nil {
 		return err
 	}
-	return s.pages.Show(c, s.pages.ConsolePage, statusOK, "'self'", webpage.Consent{
-		Heading: s.pages.Titled("Choose your bridge"), Person: who.Name, Bridges: shownBridges(may), Action: ConsolePath, Login: secret,
+	return s.pages.Show(c, s.pages.ConsolePage, statusOK, "'self'", consentPage{
+		heading: s.pages.Titled("Choose your bridge"), Person: who.Name, Bridges: shownBridges(may), Action: ConsolePath, Login: secret,
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
@@ -28,8 +27,7 @@ func (s *tokenHandler) endLogins(c httpapi.Call) error {
 	if err := c.Audit(httpapi.Act{Name: actEnd, Target: string(user), User: string(user)}); err != nil {
 		return err
 	}
-	c.Writer().Header().Set("Cache-Control", "no-store")
-	c.Writer().WriteHeader(http.StatusNoContent)
+	httpapi.AnswerNothing(c)
 	return nil
 }
 

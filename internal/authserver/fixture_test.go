@@ -28,7 +28,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
@@ -169,7 +168,7 @@ func (w *world) audited() []httpapi.Act {
 }
 
 // steps returns how often a step ended so, at all replicas.
-func (w *world) steps(at measure.Step, outcome string) (n float64) {
+func (w *world) steps(at step, outcome string) (n float64) {
 	for _, s := range w.replicas {
 		n += valueOf(w.t, s.metrics.Steps.WithLabelValues(string(at), outcome))
 	}

@@ -12,11 +12,10 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -31,7 +30,7 @@ type invitation struct {
 	Ends time.Time `json:"ends"`
 }
 
-// errInvitation is that there is no such invitation.
+// errInvitation means that the invitation is used, expired or unknown.
 var errInvitation = refusePage(statusBadRequest, "This invitation is over", "Invitations can be used once, and for seven days. Ask for another one.")
 
 // invitationHandler makes invitations and admits those who follow one.
@@ -138,7 +137,7 @@ func (s *invitationHandler) join(c httpapi.Call, p loginSession, who flow.Identi
 	if err := c.Audit(s.loginAct(actJoin, who, string(user), resource)); err != nil {
 		return err
 	}
-	return s.pages.Show(c, s.pages.InvitedPage, statusOK, "", webpage.Invited{
-		Heading: s.pages.Titled("Welcome"), Person: who.Name, User: user, Address: resource,
+	return s.pages.Show(c, s.pages.InvitedPage, statusOK, "", invitedPage{
+		heading: s.pages.Titled("Welcome"), Person: who.Name, User: user, Address: resource,
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
@@ -20,8 +19,8 @@ const statusOK = http.StatusOK
 // The refusals of a person. Whether a bridge is somebody else's or nobody's, they
 // do not tell.
 var (
-	errNoLogin = refusePage(statusForbidden, "You could not be logged in", "The provider did not let you in, or its answer is not to be relied on. Begin again from your program.")
-	errNotOne  = refusePage(statusForbidden, "You may not use this bridge", "There is no bridge of this address that you may use as whoever you logged in as.")
+	errNoLogin = refusePage(statusForbidden, "You could not be logged in", "The provider refused the login, or its answer was invalid. Begin again from your program.")
+	errNotOne  = refusePage(statusForbidden, "You may not use this bridge", "This account has no access to this bridge.")
 	errClosed  = refusePage(statusForbidden, "You have no access", "Your access to this installation was taken away. Ask whoever runs it, and tell them who you are here.")
 	errNone    = refusePage(statusForbidden, "You have no bridge here", "Ask whoever runs this installation to let you use one, and tell them who you are here. Then begin again.")
 	errNoStep  = refusePage(http.StatusNotFound, "There is no such page", "Nobody can log in here by this address.")
@@ -134,11 +133,11 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 func (s *loginHandler) callbackForm(c httpapi.Call) error {
 	body, err := c.Body()
 	if err != nil {
-		return s.showError(c, measure.StepCallback, err)
+		return s.showError(c, stepCallback, err)
 	}
 	sent, ok := flow.ParseParameters(string(body))
 	if !ok {
-		return s.showError(c, measure.StepCallback, errNoStep)
+		return s.showError(c, stepCallback, errNoStep)
 	}
 	redirect(c, c.Request().URL.Path+"?"+sent.Query(parameterState, parameterCode, parameterIssuer, parameterError, parameterDescription))
 	return nil

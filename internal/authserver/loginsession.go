@@ -10,11 +10,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/seal"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // loginLife is how long a login may take from its first request to its consent: a
@@ -73,7 +72,7 @@ type loginSession struct {
 	Nonce    string `json:"nonce,omitempty"`
 	Verifier string `json:"verifier,omitempty"`
 
-	// Who is the person who came back.
+	// Who is the identity of the person after the login, nil before it.
 	Who *flow.Identity `json:"who,omitempty"`
 }
 
@@ -83,7 +82,7 @@ type loginSession struct {
 type loginSessions struct {
 	*core
 
-	sealKeys *seal.Keys
+	sealKeys *sealKeys
 }
 
 // newSession returns the beginning of a login in the browser of c.
@@ -122,8 +121,8 @@ func (s *loginSessions) save(c httpapi.Call, p loginSession, secret string) erro
 	return nil
 }
 
-// saveFor leaves a login, of which it is known now who it is of, for what they are
-// asked on a page. It returns the secret for that page.
+// saveFor keeps the login of a person who is known by now, until they have answered a
+// page. It returns the secret for that page.
 func (s *loginSessions) saveFor(c httpapi.Call, p loginSession, who flow.Identity, at stage) (secret string, err error) {
 	if secret, err = s.secret(); err != nil {
 		return "", err
@@ -142,12 +141,12 @@ func (s *loginSessions) saveFor(c httpapi.Call, p loginSession, who flow.Identit
 	return secret, err
 }
 
-// errOver is that there is no such login: it was never begun in this browser, has
-// been finished, or took too long.
+// errOver means that a login was never begun in this browser, has been finished, or
+// took too long.
 var errOver = refusePage(statusBadRequest, "This login is over", "Logins can be used once, in the browser in which they began, and for 15 minutes. Begin again from your program.")
 
-// resume returns the login that was left with a secret for a stage. Whoever has the
-// secret and not the browser is somebody to whom a link was sent.
+// resume returns the login that was left with a secret for a stage. A person with
+// the secret in another browser got a link from somebody else.
 func (s *loginSessions) resume(c httpapi.Call, secret string, at stage) (loginSession, error) {
 	browser := s.cookie.Browser(c.Request())
 	if !flow.IsSecret(secret) || browser == "" {

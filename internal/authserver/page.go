@@ -11,8 +11,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
@@ -72,7 +70,7 @@ var errAway = refusePage(http.StatusServiceUnavailable, "This does not work at t
 
 // htmlEndpoint returns the handler of a step that a person's browser requests. A HEAD
 // request does nothing: programs that preview links send them.
-func (s *core) htmlEndpoint(at measure.Step, handle func(httpapi.Call) error) func(httpapi.Call) error {
+func (s *core) htmlEndpoint(at step, handle func(httpapi.Call) error) func(httpapi.Call) error {
 	return func(c httpapi.Call) error {
 		if c.Request().Method == http.MethodHead {
 			s.pages.SetHeader(c.Writer().Header(), "")
@@ -81,7 +79,7 @@ func (s *core) htmlEndpoint(at measure.Step, handle func(httpapi.Call) error) fu
 		}
 		err := handle(c)
 		if err == nil {
-			s.metrics.CountStep(at, measure.Done)
+			s.metrics.CountStep(at, stepDone)
 			return nil
 		}
 		return s.showError(c, at, err)
@@ -89,7 +87,7 @@ func (s *core) htmlEndpoint(at measure.Step, handle func(httpapi.Call) error) fu
 }
 
 // showError shows an error to the person, or sends it to the client.
-func (s *core) showError(c httpapi.Call, at measure.Step, err error) error {
+func (s *core) showError(c httpapi.Call, at step, err error) error {
 	toPerson, isPage := errors.AsType[*pageError](err)
 	toClient, isClient := errors.AsType[*clientError](err)
 	body, isBody := errors.AsType[*httpapi.Problem](err)
@@ -98,7 +96,7 @@ func (s *core) showError(c httpapi.Call, at measure.Step, err error) error {
 		s.logFailure(c, at, err)
 		return s.showMessage(c, toPerson)
 	case isPage:
-		s.metrics.CountStep(at, measure.Refused)
+		s.metrics.CountStep(at, stepRefused)
 		if _, alone := plainRefusal(err); !alone {
 			// An administrator can act on it, such as a refusal of a provider or a fault in
 			// a client's document.
@@ -106,10 +104,10 @@ func (s *core) showError(c httpapi.Call, at measure.Step, err error) error {
 		}
 		return s.showMessage(c, toPerson)
 	case isClient:
-		s.metrics.CountStep(at, measure.Refused)
+		s.metrics.CountStep(at, stepRefused)
 		return s.redirectError(c, at, toClient)
 	case isBody && body.Status < http.StatusInternalServerError:
-		s.metrics.CountStep(at, measure.Refused)
+		s.metrics.CountStep(at, stepRefused)
 		return err
 	default:
 		s.logFailure(c, at, err)
@@ -118,10 +116,10 @@ func (s *core) showError(c httpapi.Call, at measure.Step, err error) error {
 }
 
 func (s *core) showMessage(c httpapi.Call, e *pageError) error {
-	data := webpage.Message{Heading: s.pages.Titled(e.title), Text: e.text, Who: e.who, Addresses: e.addresses}
+	data := messagePage{heading: s.pages.Titled(e.title), Text: e.text, Who: e.who, Addresses: e.addresses}
 	if e.ask != nil {
 		refusal := &clientError{*e.ask, codeAccessDenied, "The login did not succeed."}
-		data.Back = webpage.BackTo(client.AddQuery(e.ask.Redirect, refusal.answer(s.Issuer)))
+		data.Back = backTo(client.AddQuery(e.ask.Redirect, refusal.answer(s.Issuer)))
 	}
 	return s.pages.Show(c, s.pages.MessagePage, e.status, "", data)
 }
@@ -130,15 +128,15 @@ func (s *core) showMessage(c httpapi.Call, e *pageError) error {
 // logged in, it does so only for a client that an administrator configured, or that is
 // on the person's own computer. Anybody can register a client, and could otherwise make
 // links to this installation lead anywhere (RFC 9700, section 4.11.2).
-func (s *core) redirectError(c httpapi.Call, at measure.Step, e *clientError) error {
+func (s *core) redirectError(c httpapi.Call, at step, e *clientError) error {
 	answer := e.answer(s.Issuer)
-	if at != measure.StepAuthorize || e.ask.Client.Configured || !isWeb(e.ask.Redirect) {
+	if at != stepAuthorize || e.ask.Client.Configured || !isWeb(e.ask.Redirect) {
 		redirect(c, client.AddQuery(e.ask.Redirect, answer))
 		return nil
 	}
-	return s.pages.Show(c, s.pages.MessagePage, statusBadRequest, "", webpage.Message{
-		Heading: s.pages.Titled("Your program asked for something that it cannot get"),
-		Text:    e.description, Code: e.code, Back: webpage.BackTo(client.AddQuery(e.ask.Redirect, answer)),
+	return s.pages.Show(c, s.pages.MessagePage, statusBadRequest, "", messagePage{
+		heading: s.pages.Titled("Your program asked for something that it cannot get"),
+		Text:    e.description, Code: e.code, Back: backTo(client.AddQuery(e.ask.Redirect, answer)),
 	})
 }
 

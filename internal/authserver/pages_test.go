@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -204,7 +203,7 @@ func TestPagesSayWhatIsAway(t *testing.T) {
 	w.provider.away = false
 	w.users.away = true
 	page(t, b.comesTo(deskFor(alices), "alice"), http.StatusServiceUnavailable, "at the moment")
-	if failed := w.steps(measure.StepAuthorize, measure.Failed); failed != 2 || strings.Count(w.logs.String(), "level=ERROR") != 3 {
+	if failed := w.steps(stepAuthorize, stepFailed); failed != 2 || strings.Count(w.logs.String(), "level=ERROR") != 3 {
 		t.Errorf("%v requests failed: %s", failed, w.logs)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -170,7 +169,7 @@ func TestRegistrationsThatCannotBeStored(t *testing.T) {
 			w := newWorld(t)
 			w.store.fail(op)
 			refused(t, w.sendJSON(pathRegister, someClient), http.StatusServiceUnavailable, codeUnavailable)
-			if w.steps(measure.StepRegister, measure.Failed) != 1 {
+			if w.steps(stepRegister, stepFailed) != 1 {
 				t.Error("it is not counted as failed")
 			}
 		})

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 )
 
 // errUnconfirmed refuses a refresh and leaves the grant: a client tries again later, and its
@@ -37,14 +36,14 @@ func (s *tokenHandler) renew(ctx context.Context, p flow.Provider, g *grant.Stor
 	ctx = context.WithoutCancel(ctx)
 	who, err := renewer.Renew(ctx, g.Who)
 	if errors.Is(err, flow.ErrLogin) {
-		s.metrics.CountRecheck(p, measure.RecheckEnded)
+		s.metrics.CountRecheck(p, recheckEnded)
 		s.Log.InfoContext(ctx, "a provider lets a person in no more", slog.String("provider", p.ID()), slog.Any("error", err))
 		return s.end(ctx, *g, errRefresh)
 	}
 	if err != nil {
 		return s.renewalFailed(ctx, p, g, err)
 	}
-	s.metrics.CountRecheck(p, measure.RecheckConfirmed)
+	s.metrics.CountRecheck(p, recheckConfirmed)
 	s.known.Answered(p)
 	s.recordGroups(ctx, p, who)
 	who.Name = ""
@@ -61,7 +60,7 @@ func (s *tokenHandler) renewalFailed(ctx context.Context, p flow.Provider, g *gr
 	if err := s.grants.CheckConfirmed(g, p.Limits().Grace); err != nil {
 		return s.renewalError(p, err)
 	}
-	s.metrics.CountRecheck(p, measure.RecheckUnanswered)
+	s.metrics.CountRecheck(p, recheckUnanswered)
 	return nil
 }
 
@@ -69,7 +68,7 @@ func (s *tokenHandler) renewalFailed(ctx context.Context, p flow.Provider, g *gr
 func (s *tokenHandler) renewalError(p flow.Provider, err error) error {
 	switch {
 	case errors.Is(err, grant.ErrUnconfirmed):
-		s.metrics.CountRecheck(p, measure.RecheckRefused)
+		s.metrics.CountRecheck(p, recheckRefused)
 		return errUnconfirmed
 	case errors.Is(err, grant.ErrNotFound):
 		return errRefresh

@@ -14,8 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 )
 
 // untilRenewal is after which time a refresh asks the provider, and untilRetry where the
@@ -117,7 +115,7 @@ func TestARequestThatFindsARenewalGetsTokens(t *testing.T) {
 		}
 		w.store.before = before
 		_, second := w.mustRedeem(c.refreshes(refresh))
-		if other.status != http.StatusOK || other.json("refresh_token") != second || w.replays(measure.ReplayRefresh) != 0 {
+		if other.status != http.StatusOK || other.json("refresh_token") != second || w.replays(replayRefresh) != 0 {
 			t.Fatalf("before change %d: the other request: status %d %s", first, other.status, other.body)
 		}
 		w.expectGroups(1, "eng", "ops")
@@ -174,7 +172,7 @@ func TestNobodyGetsTokensAnHourAfterTheProviderConfirmedThemLast(t *testing.T) {
 			t.Error("the client does not hear when to try again")
 		}
 	}
-	w.expectRechecks(map[string]float64{measure.RecheckConfirmed: 1, measure.RecheckUnanswered: 11, measure.RecheckRefused: 3})
+	w.expectRechecks(map[string]float64{recheckConfirmed: 1, recheckUnanswered: 11, recheckRefused: 3})
 	if log := w.logs.String(); !strings.Contains(log, "a provider does not say who a person is now") {
 		t.Errorf("the log is %s", log)
 	}
@@ -230,7 +228,7 @@ func TestAProviderThatGivesNoRefreshTokenIsReported(t *testing.T) {
 	for range 4 {
 		w.logIn(c, "alice")
 	}
-	w.expectRechecks(map[string]float64{measure.RecheckNoToken: 4})
+	w.expectRechecks(map[string]float64{recheckNoToken: 4})
 	if n := strings.Count(w.logs.String(), "a provider gives no refresh token"); n == 0 || n > len(w.replicas) {
 		t.Errorf("%d lines in the log", n)
 	}
@@ -284,7 +282,7 @@ func TestAProviderIsNotAskedAgainWhereNothingIsRechecked(t *testing.T) {
 func (w *world) expectRechecks(want map[string]float64) {
 	w.t.Helper()
 	got := map[string]float64{}
-	for _, outcome := range measure.RecheckOutcomes {
+	for _, outcome := range recheckOutcomes {
 		for _, s := range w.replicas {
 			if n := valueOf(w.t, s.metrics.Rechecks.WithLabelValues("idp", outcome)); n > 0 {
 				got[outcome] += n

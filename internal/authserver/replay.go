@@ -7,7 +7,6 @@ import (
 	"context"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
@@ -19,9 +18,9 @@ func (s *tokenHandler) endReplayed(c httpapi.Call, g grant.Stored, presented gra
 	if err := s.grants.End(context.WithoutCancel(c.Request().Context()), g); err != nil {
 		return err
 	}
-	label := measure.ReplayRefresh
+	label := replayRefresh
 	if presented == grant.Code {
-		label = measure.ReplayCode
+		label = replayCode
 	}
 	s.metrics.Replays.WithLabelValues(label).Inc()
 	if err := c.Audit(s.loginAct(actReplay, g.Who, g.Client, g.Resource)); err != nil {

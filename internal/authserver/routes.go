@@ -8,11 +8,13 @@ import (
 	"regexp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
-const schemeHTTPS = "https"
+const (
+	schemeHTTP  = "http"
+	schemeHTTPS = "https"
+)
 
 // The paths.
 const (
@@ -41,16 +43,15 @@ const (
 	// maxForm holds a code or a token, a redirect URI, a client's URL and a
 	// resource, in percent encoding.
 	maxForm = 16 << 10
-	// maxRegistration holds what clients register with, of which the redirect URIs
-	// are the most.
+	// maxRegistration holds what clients register with: mostly redirect URIs.
 	maxRegistration = 64 << 10
 )
 
 const (
 	// maxPath holds the longest provider's name.
 	maxPath = 128
-	// maxQuery holds what clients send to be authorized, of which a redirect
-	// URI and a state may each have 2 KiB, in percent encoding.
+	// maxQuery holds what clients send to be authorized. A redirect URI and a
+	// state may each have 2 KiB of it, in percent encoding.
 	maxQuery = 8192
 )
 
@@ -67,41 +68,41 @@ func (s *Server) Routes() []httpapi.Route {
 		{Method: get, Path: pathOpenID, Access: httpapi.Public, Handle: s.serveMetadata}, // Some tools know no other place.
 		{Method: get, Path: pathKeys, Access: httpapi.Public, Handle: s.serveKeys},
 
-		{Method: get, Path: pathAuthorize, Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepAuthorize, s.authorize)},
-		{Method: get, Path: pathLogin + ":provider", Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepLogin, s.login)},
-		{Method: get, Path: pathCallback + ":provider", Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepCallback, s.callback)},
+		{Method: get, Path: pathAuthorize, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAuthorize, s.authorize)},
+		{Method: get, Path: pathLogin + ":provider", Access: httpapi.Page, Handle: s.htmlEndpoint(stepLogin, s.login)},
+		{Method: get, Path: pathCallback + ":provider", Access: httpapi.Page, Handle: s.htmlEndpoint(stepCallback, s.callback)},
 		{Method: post, Path: pathCallback + ":provider", Access: httpapi.Program, Form: true, MaxBody: maxForm, Handle: s.callbackForm},
-		{Method: post, Path: pathConsent, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(measure.StepConsent, s.consent)},
+		{Method: post, Path: pathConsent, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(stepConsent, s.consent)},
 
-		{Method: post, Path: pathToken, Access: httpapi.Program, Form: true, LetsIn: true, MaxBody: maxForm, Handle: s.jsonEndpoint(measure.StepToken, s.token)},
-		{Method: post, Path: pathRevoke, Access: httpapi.Program, Form: true, MaxBody: maxForm, Handle: s.jsonEndpoint(measure.StepRevoke, s.revoke)},
+		{Method: post, Path: pathToken, Access: httpapi.Program, Form: true, LetsIn: true, MaxBody: maxForm, Handle: s.jsonEndpoint(stepToken, s.token)},
+		{Method: post, Path: pathRevoke, Access: httpapi.Program, Form: true, MaxBody: maxForm, Handle: s.jsonEndpoint(stepRevoke, s.revoke)},
 
 		{Method: http.MethodDelete, Path: "/admin/users/:userId/logins", Access: httpapi.Admin, Handle: s.endLogins},
 	}
 	if s.administers() {
-		routes = append(routes, httpapi.Route{Method: get, Path: pathAdminister, Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepAdminister, s.administer)})
+		routes = append(routes, httpapi.Route{Method: get, Path: pathAdminister, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administer)})
 	}
 	if s.Administers() {
-		routes = append(routes, httpapi.Route{Method: get, Path: AdministratorsPath, Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepAdminister, s.administer)})
+		routes = append(routes, httpapi.Route{Method: get, Path: AdministratorsPath, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administer)})
 	}
 	if s.Console != nil {
 		routes = append(routes,
-			httpapi.Route{Method: get, Path: ConsolePath, Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepConsole, s.console)},
-			httpapi.Route{Method: post, Path: ConsolePath, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(measure.StepConsole, s.chooseBridge)})
+			httpapi.Route{Method: get, Path: ConsolePath, Access: httpapi.Page, Handle: s.htmlEndpoint(stepConsole, s.console)},
+			httpapi.Route{Method: post, Path: ConsolePath, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(stepConsole, s.chooseBridge)})
 	}
 	if s.Invitations {
 		routes = append(routes,
-			httpapi.Route{Method: get, Path: pathInvitation, Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepInvitation, s.invitation)},
+			httpapi.Route{Method: get, Path: pathInvitation, Access: httpapi.Page, Handle: s.htmlEndpoint(stepInvitation, s.invitation)},
 			httpapi.Route{Method: post, Path: "/admin/users/:userId/invitations", Access: httpapi.Admin, Handle: s.invite})
 	}
 	if s.Registration.Enabled {
-		routes = append(routes, httpapi.Route{Method: post, Path: pathRegister, Access: httpapi.Program, Rare: true, MaxBody: maxRegistration, Handle: s.jsonEndpoint(measure.StepRegister, s.register)})
+		routes = append(routes, httpapi.Route{Method: post, Path: pathRegister, Access: httpapi.Program, Rare: true, MaxBody: maxRegistration, Handle: s.jsonEndpoint(stepRegister, s.register)})
 	}
 	if s.Connections != nil {
 		routes = append(routes,
-			httpapi.Route{Method: get, Path: v1alpha1.ConnectPath + ":userId/:server", Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepConnect, s.connect)},
-			httpapi.Route{Method: post, Path: pathAccount, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(measure.StepConnect, s.goToAccount)},
-			httpapi.Route{Method: get, Path: pathConnected + ":place", Access: httpapi.Page, Handle: s.htmlEndpoint(measure.StepConnected, s.connected)})
+			httpapi.Route{Method: get, Path: v1alpha1.ConnectPath + ":userId/:server", Access: httpapi.Page, Handle: s.htmlEndpoint(stepConnect, s.connect)},
+			httpapi.Route{Method: post, Path: pathAccount, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(stepConnect, s.goToAccount)},
+			httpapi.Route{Method: get, Path: pathConnected + ":place", Access: httpapi.Page, Handle: s.htmlEndpoint(stepConnected, s.connected)})
 	}
 	return routes
 }
@@ -109,7 +110,7 @@ func (s *Server) Routes() []httpapi.Route {
 // administers reports whether anybody may get a token on the page of administrators.
 func (s *Server) administers() bool { return len(s.Roles) > 0 || s.Shared != nil }
 
-// The forms of the paths that there are, with a query and without.
+// The forms of the known paths, with a query and without.
 var (
 	asked = regexp.MustCompile(`^/oauth/(authorize|invitation|(login|callback)/[a-z0-9-]{1,32})$`)
 	plain = regexp.MustCompile(`^(/\.well-known/(oauth-authorization-server|openid-configuration)|/oauth/(jwks|consent|token|revoke|register)` +

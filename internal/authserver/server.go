@@ -18,10 +18,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/logincookie"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/seal"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 )
 
 // Options are what a Server is made of.
@@ -58,16 +54,16 @@ type Options struct {
 	Roles []flow.Role
 	// Shared finds the SharedServers that people own, nil where no groups are read.
 	Shared SharedServers
-	// Console begins sessions of the users' console, nil where there is none.
+	// Console begins sessions of the users' console, nil without a console.
 	Console ConsoleLogin
 	// Administrators begins sessions of the administrators' console for people with a role,
-	// nil where there is none.
+	// nil without that console.
 	Administrators AdministratorLogin
 	// RedirectSchemes are the private-use schemes that clients may be answered at,
 	// such as cursor.
 	RedirectSchemes []string
 	// AccessToken is how long an access token is good, 15 minutes if zero.
-	// RefreshToken is after how long a person logs in anew whatever their client
+	// RefreshToken is after how long a person logs in again whatever their client
 	// does, 30 days if zero, and RefreshIdle after how long without a refresh, 14
 	// days if zero.
 	AccessToken, RefreshToken, RefreshIdle time.Duration
@@ -116,11 +112,11 @@ type core struct {
 	grants    *grant.Grants
 	providers map[string]flow.Provider
 	redirects client.Redirects
-	cookie    logincookie.Cookie
+	cookie    loginCookie
 	metadata  []byte
-	pages     *webpage.Pages
-	metrics   *measure.Metrics
-	known     *measure.Providers
+	pages     *loginPages
+	metrics   *metrics
+	known     *providerStates
 }
 
 // New returns a Server, or what is wrong with its options.
@@ -131,14 +127,14 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("authorization server: %w", err)
 	}
 	c.grants = &grant.Grants{Store: o.Store, Random: o.Random, Now: o.Now, Lifetime: o.RefreshToken, Idle: o.RefreshIdle}
-	c.cookie = logincookie.Of(o.Issuer)
+	c.cookie = loginCookieOf(o.Issuer)
 	c.metadata = c.newMetadata()
-	c.pages = webpage.New(webpage.Look{Installation: c.Name, Contact: c.Contact, Logo: c.Logo})
+	c.pages = newPages(look{Installation: c.Name, Contact: c.Contact, Logo: c.Logo})
 	var err error
-	if c.metrics, err = measure.New(c.Metrics, c.Providers); err != nil {
+	if c.metrics, err = newMetrics(c.Metrics, c.Providers); err != nil {
 		return nil, err
 	}
-	c.known = &measure.Providers{List: c.Providers, Login: c.RefreshToken, Now: c.Now, Log: c.Log, Metrics: c.metrics}
+	c.known = &providerStates{List: c.Providers, Login: c.RefreshToken, Now: c.Now, Log: c.Log, Metrics: c.metrics}
 	return newServer(c), nil
 }
 
@@ -147,7 +143,7 @@ func (s *Server) ProviderHealth() []flow.ProviderHealth { return s.known.Health(
 
 // newServer joins the endpoints.
 func newServer(c *core) *Server {
-	sessions := &loginSessions{c, seal.New(c.Store, c.Random, c.Now)}
+	sessions := &loginSessions{c, newSealKeys(c.Store, c.Random, c.Now)}
 	provider := &providerLogin{c, sessions}
 	invitation := &invitationHandler{c, sessions, provider}
 	connect := &connectHandler{c, sessions, provider}

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -51,7 +50,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		},
 		"a scheme that runs": func(o *Options) { o.RedirectSchemes = []string{"javascript"} },
 		"metrics that are there": func(o *Options) {
-			must.Value(measure.New(o.Metrics, nil))(t)
+			must.Value(newMetrics(o.Metrics, nil))(t)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/admission"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -59,13 +58,13 @@ func TestAStrangersBridgeKeepsNobodyFromTheirOwn(t *testing.T) {
 
 func TestANewcomerGetsTheirOwnBridgeUnlessTheyChooseAnother(t *testing.T) {
 	c := deskFor(everyone)
-	for _, chosen := range []string{admission.New, "uid-team-1"} {
+	for _, chosen := range []string{newBridge, "uid-team-1"} {
 		w := newWorld(t)
 		w.users.welcome["eve"] = "u-eve"
 		b := w.browser()
 		w.users.claims("mallory", "team", "eve")
 		shown := b.comesTo(c, "eve")
-		if diff := cmp.Diff([]string{admission.New, "uid-team-1"}, bridgesOf(shown)); diff != "" || strings.Contains(shown.body, "checked") {
+		if diff := cmp.Diff([]string{newBridge, "uid-team-1"}, bridgesOf(shown)); diff != "" || strings.Contains(shown.body, "checked") {
 			t.Errorf("(-want +got):\n%s%s", diff, shown.body)
 		}
 		for _, words := range []string{"<strong>u-eve</strong>, which is made for you", warning + " <strong>team</strong> for you", "<strong>mallory</strong>"} {
@@ -74,7 +73,7 @@ func TestANewcomerGetsTheirOwnBridgeUnlessTheyChooseAnother(t *testing.T) {
 		page(t, b.chooses(shown, "allow", ""), http.StatusBadRequest, "This login is over")
 		code := b.chooses(shown, "allow", chosen).location(t).Query().Get("code")
 		access, refresh := w.mustRedeem(c.redeems(code))
-		want := strings.Replace(chosen, admission.New, "uid-u-eve-0", 1)
+		want := strings.Replace(chosen, newBridge, "uid-u-eve-0", 1)
 		if got := claimOf(t, access, "hb_bridge"); got != want {
 			t.Errorf("the token is for %q, want %q", got, want)
 		}
@@ -82,7 +81,7 @@ func TestANewcomerGetsTheirOwnBridgeUnlessTheyChooseAnother(t *testing.T) {
 		if got := claimOf(t, access, "hb_bridge"); got != want {
 			t.Errorf("after a refresh the token is for %q, want %q", got, want)
 		}
-		if made := len(w.users.bridges["eve"]) == 2; made != (chosen == admission.New) {
+		if made := len(w.users.bridges["eve"]) == 2; made != (chosen == newBridge) {
 			t.Errorf("eve has %v", w.users.bridges["eve"])
 		}
 	}
@@ -187,12 +186,12 @@ func (m *memory) forgetBridges(t *testing.T) {
 
 func TestOneNamespaceCannotHideTheBridgesOfOthers(t *testing.T) {
 	w := newWorld(t)
-	for i := range 5 * admission.MaxPerNamespace {
+	for i := range 5 * maxPerNamespace {
 		w.users.claims("mallory", v1alpha1.UserID(fmt.Sprintf("a-%02d", i)), "tom")
 	}
 	w.users.claims("team-a", "team", "tom")
 	got := bridgesOf(w.browser().comesTo(deskFor(everyone), "tom"))
-	if len(got) != admission.MaxPerNamespace+1 || got[admission.MaxPerNamespace] != "uid-team-1" {
+	if len(got) != maxPerNamespace+1 || got[maxPerNamespace] != "uid-team-1" {
 		t.Errorf("tom is asked about %q", got)
 	}
 }

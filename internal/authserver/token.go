@@ -16,13 +16,12 @@ import (
 	"golang.org/x/oauth2"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/admission"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -264,9 +263,9 @@ func (s *tokenHandler) checkBridge(ctx context.Context, g *grant.Stored, refusal
 		return fmt.Errorf("look up bridges: %w", err)
 	}
 	user, _ := userOf(g.Resource, s.Issuer)
-	b, ok := admission.Of(bridges, user)
+	b, ok := bridgeOf(bridges, user)
 	if user == "" {
-		b, ok = admission.Agreed(bridges, g.Bridge, g.Who.User)
+		b, ok = agreedBridge(bridges, g.Bridge, g.Who.User)
 	}
 	if !ok && g.Offered && s.Now().Before(g.CodeEnds) {
 		comes, err := s.Users.MayCome(ctx, who, cmp.Or(user, g.User))

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/measure"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -56,7 +55,7 @@ func TestCodesThatAreRefused(t *testing.T) {
 			}
 			refused(t, w.program(pathToken, bad), test.status, test.code)
 			w.mustRedeem(good)
-			if w.replays(measure.ReplayCode) != 0 {
+			if w.replays(replayCode) != 0 {
 				t.Error("it counts as a replay")
 			}
 		})
@@ -131,7 +130,7 @@ func TestACodeThatComesTwiceEndsItsGrant(t *testing.T) {
 	if acts := w.audited(); len(acts) != 1 || acts[0].Name != "revoke-replayed" || acts[0].User != "alice" || acts[0].Target != desk || acts[0].Login == "" {
 		t.Errorf("audit trail %v", acts)
 	}
-	if w.replays(measure.ReplayCode) != 1 {
+	if w.replays(replayCode) != 1 {
 		t.Error("it is not counted")
 	}
 }
@@ -148,7 +147,7 @@ func TestOfTwoRequestsWithOneCodeNobodyKeepsAnything(t *testing.T) {
 		t.Fatalf("status %d: %s", first.status, first.body)
 	}
 	refused(t, w.program(pathToken, c.refreshes(first.json("refresh_token"))), http.StatusBadRequest, codeInvalidGrant)
-	if w.replays(measure.ReplayCode) != 1 {
+	if w.replays(replayCode) != 1 {
 		t.Error("it is not counted")
 	}
 }
@@ -201,8 +200,8 @@ func TestAClientThatGotNothingTriesAgain(t *testing.T) {
 	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusServiceUnavailable, codeUnavailable)
 	w.users.away = false
 	try(c.refreshes(refresh))
-	if strings.Contains(w.logs.String(), refresh[47:]) || w.steps(measure.StepToken, measure.Failed) != 7 {
-		t.Errorf("%v failed: %s", w.steps(measure.StepToken, measure.Failed), w.logs)
+	if strings.Contains(w.logs.String(), refresh[47:]) || w.steps(stepToken, stepFailed) != 7 {
+		t.Errorf("%v failed: %s", w.steps(stepToken, stepFailed), w.logs)
 	}
 }
 
@@ -230,7 +229,7 @@ func TestARefreshTokenIsGoodOnce(t *testing.T) {
 	_, third := w.mustRedeem(c.refreshes(second))
 	refused(t, w.program(pathToken, c.refreshes(first)), http.StatusBadRequest, codeInvalidGrant)
 	refused(t, w.program(pathToken, c.refreshes(third)), http.StatusBadRequest, codeInvalidGrant)
-	if acts := w.audited(); len(acts) != 2 || acts[1].Name != "revoke-replayed" || w.replays(measure.ReplayRefresh) != 1 {
+	if acts := w.audited(); len(acts) != 2 || acts[1].Name != "revoke-replayed" || w.replays(replayRefresh) != 1 {
 		t.Errorf("audit trail %v", acts)
 	}
 }
@@ -251,8 +250,8 @@ func TestOfSeveralRequestsWithOneRefreshTokenAllGetTheSame(t *testing.T) {
 		t.Error("a token is in the store")
 	}
 	_, next := w.mustRedeem(c.refreshes(second))
-	if next == second || w.replays(measure.ReplayRefresh) != 0 {
-		t.Errorf("the next one is another: %v, replays %v", next != second, w.replays(measure.ReplayRefresh))
+	if next == second || w.replays(replayRefresh) != 0 {
+		t.Errorf("the next one is another: %v, replays %v", next != second, w.replays(replayRefresh))
 	}
 }
 
@@ -264,8 +263,8 @@ func TestARefreshTokenThatComesAgainLaterIsAReplay(t *testing.T) {
 	w.wait(retryFor)
 	refused(t, w.program(pathToken, c.refreshes(first)), http.StatusBadRequest, codeInvalidGrant)
 	refused(t, w.program(pathToken, c.refreshes(second)), http.StatusBadRequest, codeInvalidGrant)
-	if w.replays(measure.ReplayRefresh) != 1 {
-		t.Errorf("%v replays", w.replays(measure.ReplayRefresh))
+	if w.replays(replayRefresh) != 1 {
+		t.Errorf("%v replays", w.replays(replayRefresh))
 	}
 }
 
@@ -296,7 +295,7 @@ func TestATokenThatIsGivenBackMeanwhileIsNoReplay(t *testing.T) {
 	_, refresh := w.logIn(c, "alice")
 	w.store.before = func() { w.program(pathRevoke, url.Values{"token": {refresh}, "client_id": {desk}}) }
 	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
-	if w.replays(measure.ReplayRefresh) != 0 {
+	if w.replays(replayRefresh) != 0 {
 		t.Error("it counts as a replay")
 	}
 }

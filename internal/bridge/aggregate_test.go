@@ -11,8 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // richServer lists one of everything with all that can be said of it.
@@ -106,7 +107,7 @@ func alike[T any](t *testing.T, what string, want, got T) {
 func TestSubscriptionsAtSeveralServers(t *testing.T) {
 	t.Parallel()
 	for clientEra := range eraNames {
-		for _, mode := range []mcpserver.Mode{mcpserver.Direct, mcpserver.Router} {
+		for _, mode := range []bridgeconfig.Mode{bridgeconfig.Direct, bridgeconfig.Router} {
 			t.Run(clientEra+" client in mode "+string(mode), func(t *testing.T) {
 				t.Parallel()
 				subscribed := make(chan string, 16)
@@ -127,7 +128,7 @@ func TestSubscriptionsAtSeveralServers(t *testing.T) {
 					return s
 				}
 				one, two := build("one"), build("two")
-				r := newRigOf(t, fast, mcpserver.Config{Mode: mode, Servers: []mcpserver.Server{served(t, "one", one, "legacy"), served(t, "two", two, "modern")}})
+				r := newRigOf(t, fast, bridgeconfig.Config{Mode: mode, Servers: []bridgeconfig.Server{served(t, "one", one, "legacy"), served(t, "two", two, "modern")}})
 				updated := make(chan string, 4096)
 				client := r.connect(t, clientEra, &mcp.ClientOptions{
 					ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },
@@ -139,7 +140,7 @@ func TestSubscriptionsAtSeveralServers(t *testing.T) {
 					}
 				}
 				for uri, s := range map[string]*mcp.Server{"one:a": one, "two:a": two, "one://7": one} {
-					eventually(t, "an update of "+uri, func() bool {
+					wait.Until(t, "an update of "+uri, func() bool {
 						if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
 							t.Error(err)
 						}

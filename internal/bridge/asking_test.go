@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -52,8 +52,8 @@ func TestALegacyServerAsksTheClientThatCalled(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-	var wait sync.WaitGroup
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
+	var waiting sync.WaitGroup
 	for _, name := range []string{"ann", "ben"} {
 		client := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, asking(name))
 		client.AddRoots(&mcp.Root{URI: "file:///" + name})
@@ -64,7 +64,7 @@ func TestALegacyServerAsksTheClientThatCalled(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = session.Close() })
 		for i := range 5 {
-			wait.Go(func() {
+			waiting.Go(func() {
 				result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask", Arguments: map[string]int{"call": i}})
 				if err != nil {
 					t.Error(err)
@@ -77,7 +77,7 @@ func TestALegacyServerAsksTheClientThatCalled(t *testing.T) {
 			})
 		}
 	}
-	wait.Wait()
+	waiting.Wait()
 }
 
 // TestAModernServerAsksEveryClient covers both ways of asking: a modern client
@@ -108,7 +108,7 @@ func TestAModernServerAsksEveryClient(t *testing.T) {
 		t.Run(clientEra+" client", func(t *testing.T) {
 			upstream := serveMCP(t, build(), "modern")
 			t.Cleanup(upstream.Close)
-			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+			r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 			client := r.connect(t, clientEra, asking("ann"))
 			result := must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"}))(t)
 			if got := text(t, result); got != "ann on round one, ann" {

@@ -19,11 +19,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // fingerprint returns that of all tools of s, as another client sees them.
@@ -41,7 +41,7 @@ func fingerprint(t *testing.T, s *mcp.Server) string {
 		raw := must.Value(json.Marshal(tool))(t)
 		raws = append(raws, raw)
 	}
-	return must.Value(toolshash.Of(raws))(t)
+	return must.Value(bridgeconfig.ToolsHash(raws))(t)
 }
 
 // otherHash is the fingerprint of no server's tools.
@@ -104,8 +104,8 @@ func TestTheFingerprintIsOfAllThatTheServerLists(t *testing.T) {
 					calls := make(chan string, 64)
 					s := pagedServer(calls, "a", "b", "c", "d", "e")
 					one := served(t, "one", s, serverEra)
-					one.Tools, one.ToolsHash = mcpserver.Tools{Deny: []string{"b", "d"}}, fingerprint(t, s)
-					servers, prefix := []mcpserver.Server{one}, ""
+					one.Tools, one.ToolsHash = bridgeconfig.Tools{Deny: []string{"b", "d"}}, fingerprint(t, s)
+					servers, prefix := []bridgeconfig.Server{one}, ""
 					if others > 0 {
 						servers, prefix = append(servers, served(t, "two", emptyServer(nil), "legacy")), "one_"
 					}
@@ -130,12 +130,12 @@ func TestAServerWithOtherToolsIsOut(t *testing.T) {
 					seen.follow(s)
 					one := serveOver(t, kind, s, "legacy")
 					one.ToolsHash = otherHash
-					c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{one}}
+					c := bridgeconfig.Config{UserID: "alice", BridgeUID: "uid-1", Egress: bridgeconfig.Egress{Unrestricted: true}, Servers: []bridgeconfig.Server{one}}
 					if setting != "alone" {
 						c.Servers = append(c.Servers, served(t, "two", echoServer("two"), "legacy"))
 					}
 					if setting == "router" {
-						c.Mode = mcpserver.Router
+						c.Mode = bridgeconfig.Router
 					}
 					r := newGuardedRig(t, c)
 					checkOut(t, r, r.connect(t, clientEra, nil), setting)
@@ -185,7 +185,7 @@ func checkOut(t *testing.T, r *rig, client *mcp.ClientSession, setting string) {
 			t.Errorf("the other server: %s", text(t, result))
 		}
 	}
-	eventually(t, "the state", func() bool { return isOut(r.bridge, "one") })
+	wait.Until(t, "the state", func() bool { return isOut(r.bridge, "one") })
 	if got := r.bridge.handshake.instructions(); strings.Contains(got, "say one") {
 		t.Errorf("instructions = %q, of a server that is out", got)
 	}
@@ -197,7 +197,7 @@ func TestDriftInMidSession(t *testing.T) {
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			for _, kind := range kinds {
-				if kind == mcpserver.SSE && serverEra == "modern" {
+				if kind == bridgeconfig.SSE && serverEra == "modern" {
 					continue // There is no such transport.
 				}
 				for _, others := range []int{0, 1} {
@@ -206,7 +206,7 @@ func TestDriftInMidSession(t *testing.T) {
 						s := echoServer("one")
 						one := serveOver(t, kind, s, serverEra)
 						one.ToolsHash = fingerprint(t, s)
-						servers, tool := []mcpserver.Server{one}, "echo"
+						servers, tool := []bridgeconfig.Server{one}, "echo"
 						if others > 0 {
 							servers, tool = append(servers, served(t, "two", echoServer("two"), "legacy")), "one_echo"
 						}
@@ -235,7 +235,7 @@ func drift(t *testing.T, r *rig, clientEra string, s *mcp.Server, tool string) {
 	connected(t, r.bridge)
 	rawTool(s, "late", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("late"), nil })
 	next(t, changed, "change")
-	eventually(t, "the state", func() bool { return isOut(r.bridge, "one") })
+	wait.Until(t, "the state", func() bool { return isOut(r.bridge, "one") })
 	if lists() || works() {
 		t.Error("the tool is there")
 	}
@@ -243,8 +243,8 @@ func drift(t *testing.T, r *rig, clientEra string, s *mcp.Server, tool string) {
 		t.Error("the tool that nobody audited was called")
 	}
 	s.RemoveTools("late")
-	eventually(t, "the tools are back", func() bool { return lists() && works() })
-	eventually(t, "health", func() bool {
+	wait.Until(t, "the tools are back", func() bool { return lists() && works() })
+	wait.Until(t, "health", func() bool {
 		h := r.bridge.Health().Servers["one"]
 		return h.Status == health.Healthy && h.Reason == "" && h.Error == "" && h.Tools == 1
 	})
@@ -339,20 +339,20 @@ func TestTheFingerprintIsComparedAfterAReload(t *testing.T) {
 			s.AddTool(&mcp.Tool{Name: "echo", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 				func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("hi"), nil })
 			one := served(t, "one", s, "legacy")
-			one.CacheTTL = mcpserver.Duration(time.Hour)
+			one.CacheTTL = bridgeconfig.Duration(time.Hour)
 			r := newRig(t, fast, one)
 			client := r.connect(t, clientEra, nil)
 			must.Succeed(t, called(t, client, "echo"))
 			for _, hash := range []string{otherHash, fingerprint(t, s), otherHash, ""} {
 				c := r.bridge.set.settings
-				c.Servers = []mcpserver.Server{one}
+				c.Servers = []bridgeconfig.Server{one}
 				c.Servers[0].ToolsHash = hash
 				must.Succeed(t, r.bridge.Reconfigure(c))
 				if err := called(t, client, "echo"); (err == nil) != (hash != otherHash) {
 					t.Errorf("with %q: %v", hash, err)
 				}
 				if hash == otherHash {
-					eventually(t, "the state", func() bool { return isOut(r.bridge, "one") })
+					wait.Until(t, "the state", func() bool { return isOut(r.bridge, "one") })
 				}
 			}
 		})
@@ -376,7 +376,7 @@ func TestTheFingerprintIsComparedAfterAReconnection(t *testing.T) {
 			use(goodly)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*current.Load()).ServeHTTP(w, r) }))
 			t.Cleanup(server.Close)
-			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: server.URL, ToolsHash: fingerprint(t, good)})
+			r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: server.URL, ToolsHash: fingerprint(t, good)})
 			client := r.connect(t, clientEra, nil)
 			must.Succeed(t, called(t, client, "echo"))
 			use(badly) // which knows none of the sessions
@@ -384,9 +384,9 @@ func TestTheFingerprintIsComparedAfterAReconnection(t *testing.T) {
 				// A call that the server does not know the session of is not carried out.
 				t.Errorf("call: %v, and %d carried out", err, seen.calls.Load())
 			}
-			eventually(t, "the state", func() bool { return isOut(r.bridge, "one") })
+			wait.Until(t, "the state", func() bool { return isOut(r.bridge, "one") })
 			use(goodly)
-			eventually(t, "the tools are back", func() bool { return called(t, client, "echo") == nil })
+			wait.Until(t, "the tools are back", func() bool { return called(t, client, "echo") == nil })
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
@@ -29,17 +30,16 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/suspects"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // Bridge is one user's bridge.
 type Bridge struct {
 	// config is the configuration at the start. Its UserID and BridgeUID never change.
-	config  mcpserver.Config
+	config  bridgeconfig.Config
 	options Options
 
 	life     *life
@@ -92,7 +92,7 @@ type Options struct {
 
 // New returns a bridge that connects to its servers in the background until
 // Close is called or ctx ends.
-func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
+func New(ctx context.Context, c bridgeconfig.Config, o Options) *Bridge {
 	t := upstream.DefaultTiming
 	if o.timing != nil {
 		t = *o.timing
@@ -140,7 +140,7 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 }
 
 // newServerOf returns the upstream of a server. runServer starts it.
-func (b *Bridge) newServerOf(s mcpserver.Server) *upstream.Server {
+func (b *Bridge) newServerOf(s bridgeconfig.Server) *upstream.Server {
 	b.set.mu.Lock()
 	secrets := b.set.secrets
 	b.set.mu.Unlock()
@@ -152,7 +152,7 @@ func (b *Bridge) newServerOf(s mcpserver.Server) *upstream.Server {
 		runs = runs.AfterFetch(fetch)
 	}
 	watch := b.options.Suspects
-	counted := func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
+	counted := func(p *bridgeconfig.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
 		return watch.Program(s.Name, runs(p, l, log))
 	}
 	return upstream.New(b.life.ctx, s, upstream.Options{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestABridgeSaysThatItIsBusy has a call in flight by each way to a bridge. By
@@ -36,7 +37,7 @@ func TestABridgeSaysThatItIsBusy(t *testing.T) {
 			client := connect(r)
 			// The end of a request comes after its answer.
 			idle := func() bool { return r.bridge.Health().Busy == 0 }
-			eventually(t, "a client that does nothing has no call in flight", idle)
+			wait.Until(t, "a client that does nothing has no call in flight", idle)
 			answers := outcomeOf(t, client)
 			next(t, w.began, "call")
 			if busy := r.bridge.Health().Busy; busy != 1 {
@@ -46,7 +47,7 @@ func TestABridgeSaysThatItIsBusy(t *testing.T) {
 			if got := next(t, answers, "answer"); got != "done" {
 				t.Errorf("answer = %s", got)
 			}
-			eventually(t, "no call is in flight after the call", idle)
+			wait.Until(t, "no call is in flight after the call", idle)
 		})
 	}
 }
@@ -64,7 +65,7 @@ func TestACallWhosePOSTBrokeIsInFlight(t *testing.T) {
 	header["Last-Event-Id"] = firstID(t, post)
 	next(t, began, "call")
 	h.front.CloseClientConnections()
-	eventually(t, "the end of the POST", func() bool { return h.bridge.clients.calls.OpenPosts() == 0 })
+	wait.Until(t, "the end of the POST", func() bool { return h.bridge.clients.calls.OpenPosts() == 0 })
 	if busy := h.bridge.Health().Busy; busy != 1 {
 		t.Errorf("busy = %d with a call that goes on, want 1", busy)
 	}

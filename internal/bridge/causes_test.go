@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestACauseIsNamedWhereverAUserLooks has servers that cannot be used, and looks at the health
@@ -25,32 +26,32 @@ func TestACauseIsNamedWhereverAUserLooks(t *testing.T) {
 	good := serveMCP(t, echoServer("good"), "modern")
 	t.Cleanup(good.Close)
 	for name, tt := range map[string]struct {
-		server       mcpserver.Server
+		server       bridgeconfig.Server
 		says, reason string
 	}{
 		"a refused token": {
-			mcpserver.Server{URL: status(http.StatusUnauthorized), Headers: bearer("GUARDED_TOKEN"), Secrets: []string{"GUARDED_TOKEN"}},
+			bridgeconfig.Server{URL: status(http.StatusUnauthorized), Headers: bearer("GUARDED_TOKEN"), Secrets: []string{"GUARDED_TOKEN"}},
 			"the server refuses GUARDED_TOKEN", health.ReasonCredentialsRefused,
 		},
 		"a token without a right": {
-			mcpserver.Server{URL: status(http.StatusForbidden), Headers: bearer("GUARDED_TOKEN"), Secrets: []string{"GUARDED_TOKEN"}},
+			bridgeconfig.Server{URL: status(http.StatusForbidden), Headers: bearer("GUARDED_TOKEN"), Secrets: []string{"GUARDED_TOKEN"}},
 			"the server refuses GUARDED_TOKEN", health.ReasonCredentialsRefused,
 		},
 		"no token": {
-			mcpserver.Server{URL: status(http.StatusUnauthorized)},
+			bridgeconfig.Server{URL: status(http.StatusUnauthorized)},
 			"the server refuses requests without credentials", health.ReasonCredentialsRefused,
 		},
-		"a closed port": {mcpserver.Server{URL: "http://127.0.0.1:1/mcp"}, "the server's address refuses connections", health.ReasonConnectionRefused},
+		"a closed port": {bridgeconfig.Server{URL: "http://127.0.0.1:1/mcp"}, "the server's address refuses connections", health.ReasonConnectionRefused},
 		"an unknown name": {
-			mcpserver.Server{URL: "http://no-such-name.invalid/mcp"}, "the server's name could not be resolved", health.ReasonNameNotResolved,
+			bridgeconfig.Server{URL: "http://no-such-name.invalid/mcp"}, "the server's name could not be resolved", health.ReasonNameNotResolved,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.server.Name = "bad"
-			r := newRig(t, fast, tt.server, mcpserver.Server{Name: "good", URL: good.URL})
+			r := newRig(t, fast, tt.server, bridgeconfig.Server{Name: "good", URL: good.URL})
 			const value = "a-token-that-nobody-sees"
 			r.bridge.UseSecrets(secretsOf("1", "GUARDED_TOKEN", value))
-			eventually(t, "unhealthy with its cause", func() bool {
+			wait.Until(t, "unhealthy with its cause", func() bool {
 				s := r.bridge.Health().Servers["bad"]
 				return s.Status == health.Unhealthy && strings.Contains(s.Error, tt.says) && s.Reason == tt.reason
 			})

@@ -5,16 +5,20 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestListChangesReachTheClients(t *testing.T) {
@@ -35,6 +39,35 @@ func TestListChangesReachTheClients(t *testing.T) {
 			t.Errorf("tools = %+v, %v, want two", tools, err)
 		}
 	})
+}
+
+// TestAServerHearsOfRootsBeforeWhatFollows changes the roots again and again, and calls a tool that may ask for them.
+func TestAServerHearsOfRootsBeforeWhatFollows(t *testing.T) {
+	t.Parallel()
+	s := &script{answer: func(http.ResponseWriter, *http.Request, sentMessage, int) string { return done }}
+	r := newRig(t, fast, s.serve(t))
+	header := r.session(t)
+	var want []string
+	for n := range 50 {
+		for _, m := range []string{`"method":"notifications/roots/list_changed","params":{"_meta":{"n":%d}}}`, `"id":7,"method":"tools/call","params":{"name":"t","_meta":{"n":%d}}}`} {
+			r.do(t, "POST", r.url, `{"jsonrpc":"2.0",`+fmt.Sprintf(m, n), header)
+		}
+		want = append(want, fmt.Sprint(methods.RootsChanged, n), fmt.Sprint(methods.CallTool, n))
+	}
+	var got []string
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.seen {
+		var params struct {
+			Meta struct{ N *int } `json:"_meta"`
+		}
+		if json.Unmarshal(m.Params, &params) == nil && params.Meta.N != nil {
+			got = append(got, fmt.Sprint(m.Method, *params.Meta.N))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the server had (-want +got):\n%s", diff)
+	}
 }
 
 // connected waits until the bridge's shared connections are up, which a
@@ -77,7 +110,7 @@ func TestResourceUpdatesReachSubscribersOnly(t *testing.T) {
 			t.Errorf("subscribed %s", got)
 		}
 		// The server notes the subscription just after it told of it.
-		eventually(t, "an update", func() bool {
+		wait.Until(t, "an update", func() bool {
 			for _, uri := range []string{"test://b", "test://a"} {
 				if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
 					t.Error(err)
@@ -110,7 +143,7 @@ func TestSubscriptionsOutlastAChangeOfSecrets(t *testing.T) {
 				s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
 				upstream := serveMCP(t, s, serverEra)
 				t.Cleanup(upstream.Close)
-				r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}})
+				r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}})
 				r.bridge.UseSecrets(secretsOf("r1", "TOKEN", "first-token"))
 				updated := make(chan string, 4096)
 				client := r.connect(t, clientEra, &mcp.ClientOptions{
@@ -124,7 +157,7 @@ func TestSubscriptionsOutlastAChangeOfSecrets(t *testing.T) {
 				connected(t, r.bridge)
 				r.bridge.UseSecrets(secretsOf("r3"))
 				r.bridge.UseSecrets(secretsOf("r4", "TOKEN", "third-token"))
-				eventually(t, "an update", func() bool {
+				wait.Until(t, "an update", func() bool {
 					if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"}); err != nil {
 						t.Error(err)
 					}
@@ -178,7 +211,7 @@ func TestListChangesOfOneOfSeveralServers(t *testing.T) {
 			first, second := serveMCP(t, one, "legacy"), serveMCP(t, two, "modern")
 			t.Cleanup(first.Close)
 			t.Cleanup(second.Close)
-			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: first.URL}, mcpserver.Server{Name: "two", URL: second.URL})
+			r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: first.URL}, bridgeconfig.Server{Name: "two", URL: second.URL})
 			changed := make(chan struct{}, 64)
 			client := r.connect(t, clientEra, &mcp.ClientOptions{
 				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
@@ -186,7 +219,7 @@ func TestListChangesOfOneOfSeveralServers(t *testing.T) {
 			connected(t, r.bridge)
 			for i, s := range []*mcp.Server{one, two} {
 				rawTool(s, "more", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
-				eventually(t, "the longer list", func() bool {
+				wait.Until(t, "the longer list", func() bool {
 					next(t, changed, "list change")
 					tools, err := client.ListTools(t.Context(), nil)
 					if err != nil {
@@ -217,7 +250,7 @@ func TestAServerThatChangesWheneverItIsListed(t *testing.T) {
 					return next(ctx, method, req)
 				}
 			})
-			servers := []mcpserver.Server{served(t, "one", s, "legacy")}
+			servers := []bridgeconfig.Server{served(t, "one", s, "legacy")}
 			if several {
 				servers = append(servers, newWitness(t, "two", "modern", nil).Server)
 			}
@@ -227,7 +260,7 @@ func TestAServerThatChangesWheneverItIsListed(t *testing.T) {
 			connected(t, r.bridge)
 			u := r.bridge.set.servers()[0]
 			for _, kind := range []string{"lists", methods.ToolsChanged} {
-				eventually(t, "a change too soon of "+kind, func() bool { return u.Changing.Pending(kind) })
+				wait.Until(t, "a change too soon of "+kind, func() bool { return u.Changing.Pending(kind) })
 			}
 			if got := lists.Load(); got != 2 {
 				t.Errorf("listed %d times, want at first and after the first change", got)

@@ -205,13 +205,18 @@ func (s *clientSession) Send(ctx context.Context, method string, params mcp.Para
 // rootsChanged passes the client's notification to the servers. A shared connection has no roots
 // outside a request.
 func (s *clientSession) rootsChanged(ctx context.Context, q *message.Request) {
+	var told sync.WaitGroup // at once: one of them may be slow
 	for _, l := range s.links() {
 		if l.Era == message.Legacy && !l.Shared {
-			ctx, cancel := egress.FollowContext(l.GraceContext(), ctx)
-			_ = l.Notify(ctx, methods.RootsChanged, q.Outgoing(q.Meta).OnWire(q))
-			cancel()
+			params := q.Outgoing(q.Meta).OnWire(q)
+			told.Go(func() {
+				ctx, cancel := egress.FollowContext(l.GraceContext(), ctx)
+				defer cancel()
+				_ = l.Notify(ctx, methods.RootsChanged, params)
+			})
 		}
 	}
+	told.Wait()
 }
 
 // setLevel stores the client's log level and sends it to the servers. Modern servers get the level

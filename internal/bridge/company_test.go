@@ -15,9 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // named connects a legacy client that says who it is and has a root.
@@ -134,7 +135,7 @@ func TestAProgramsQuestionGoesToNoOtherClient(t *testing.T) {
 			}
 			close(c.ask["ben"])
 			next(t, answers, "ben's answer")
-			eventually(t, "ann's call alone", func() bool { return r.bridge.set.only().Peek().Calls.OnlyCall() != nil })
+			wait.Until(t, "ann's call alone", func() bool { return r.bridge.set.only().Peek().Calls.OnlyCall() != nil })
 			c.ask["ann"] <- struct{}{}
 			want := "ann on it <nil>"
 			if tt.ann.ElicitationHandler == nil {
@@ -312,7 +313,7 @@ func TestSessionsShareASubscription(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	eventually(t, "updates of all who subscribed", func() bool {
+	wait.Until(t, "updates of all who subscribed", func() bool {
 		update()
 		return updates["ann"].Load() > 0 && updates["ben"].Load() > 0 && modern.Load() > 0
 	})
@@ -321,13 +322,13 @@ func TestSessionsShareASubscription(t *testing.T) {
 	}
 	must.Succeed(t, clients["ann"].Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}))
 	before := updates["ben"].Load()
-	eventually(t, "an update of who stays", func() bool {
+	wait.Until(t, "an update of who stays", func() bool {
 		update()
 		return updates["ben"].Load() > before
 	})
 	must.Succeed(t, m.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}))
 	must.Succeed(t, clients["ben"].Close())
-	eventually(t, "the end of the subscription", func() bool {
+	wait.Until(t, "the end of the subscription", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return cmp.Equal(asked, []string{"on test://a", "off test://a"})
@@ -393,7 +394,7 @@ func TestListChangesOfAProgramReachEverySession(t *testing.T) {
 		t.Run(fmt.Sprintf("with another server %v", several), func(t *testing.T) {
 			t.Parallel()
 			s := echoServer("one")
-			servers := []mcpserver.Server{newMemoryProgram(t, s, "legacy").Server}
+			servers := []bridgeconfig.Server{newMemoryProgram(t, s, "legacy").Server}
 			if several {
 				servers = append(servers, newWitness(t, "two", "modern", nil).Server)
 			}

@@ -25,10 +25,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -50,14 +51,14 @@ type account struct {
 	codes    map[string]bool
 }
 
-func newAccount(t *testing.T, t0 upstream.Timing, change ...func(*mcpserver.Config)) *account {
+func newAccount(t *testing.T, t0 upstream.Timing, change ...func(*bridgeconfig.Config)) *account {
 	t.Helper()
-	a := &account{server: newGuardedServer(t, mcpserver.StreamableHTTP), log: &logtest.Log{}, codes: map[string]bool{"c4n4ry-code": true}}
+	a := &account{server: newGuardedServer(t, bridgeconfig.StreamableHTTP), log: &logtest.Log{}, codes: map[string]bool{"c4n4ry-code": true}}
 	tokens := httptest.NewServer(http.HandlerFunc(a.grant))
 	t.Cleanup(tokens.Close)
-	a.server.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
+	a.server.OAuth = &bridgeconfig.OAuth{Grant: bridgeconfig.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
 	a.server.Secrets, a.server.ConnectURL = []string{"LOGIN"}, connectPage
-	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{a.server.Server}}
+	c := bridgeconfig.Config{UserID: "alice", BridgeUID: "uid-1", Egress: bridgeconfig.Egress{Unrestricted: true}, Servers: []bridgeconfig.Server{a.server.Server}}
 	for _, edit := range change {
 		edit(&c)
 	}
@@ -134,10 +135,10 @@ func visitor(asked chan *mcp.ElicitParams, goOn func() string) *mcp.ClientOption
 
 func TestAModernClientSendsItsUserToThePageAndGoesOn(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*mcpserver.Config){
-		"to the one server": func(*mcpserver.Config) {},
-		"through the router": func(c *mcpserver.Config) {
-			c.Mode = mcpserver.Router
+	for name, change := range map[string]func(*bridgeconfig.Config){
+		"to the one server": func(*bridgeconfig.Config) {},
+		"through the router": func(c *bridgeconfig.Config) {
+			c.Mode = bridgeconfig.Router
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -304,7 +305,7 @@ func TestHealthSaysWhereTheUserLogsIn(t *testing.T) {
 				a.use("LOGIN", tt.secret)
 			}
 			var got health.Server
-			eventually(t, "the reason", func() bool {
+			wait.Until(t, "the reason", func() bool {
 				got = a.bridge.Health().Servers["one"]
 				return got.Error == tt.want && got.Status == health.Unhealthy
 			})
@@ -317,7 +318,7 @@ func TestHealthSaysWhereTheUserLogsIn(t *testing.T) {
 				t.Errorf("result = %+v, %v", result, err)
 			}
 			a.logIn()
-			eventually(t, "its being healthy", func() bool {
+			wait.Until(t, "its being healthy", func() bool {
 				got = a.bridge.Health().Servers["one"]
 				return got.Status == health.Healthy && got.Reason == "" && got.ConnectURL == ""
 			})
@@ -394,7 +395,7 @@ func TestTheRouterSaysWhereTheUserLogsIn(t *testing.T) {
 	for clientEra := range eraNames {
 		t.Run(clientEra, func(t *testing.T) {
 			t.Parallel()
-			a := newAccount(t, fast, func(c *mcpserver.Config) { c.Mode = mcpserver.Router })
+			a := newAccount(t, fast, func(c *bridgeconfig.Config) { c.Mode = bridgeconfig.Router })
 			client := a.connect(t, clientEra, visitor(make(chan *mcp.ElicitParams, 4), func() string { return "decline" }))
 			if got := client.InitializeResult().Instructions; !strings.Contains(got, "# one\n\nThe user has to log in") {
 				t.Errorf("instructions = %q", got)
@@ -418,7 +419,7 @@ func TestTheRouterSaysWhereTheUserLogsIn(t *testing.T) {
 // TestWithoutAPageThereIsNoneToName holds for a person's own machine.
 func TestWithoutAPageThereIsNoneToName(t *testing.T) {
 	t.Parallel()
-	a := newAccount(t, fast, func(c *mcpserver.Config) { c.Servers[0].ConnectURL = "" })
+	a := newAccount(t, fast, func(c *bridgeconfig.Config) { c.Servers[0].ConnectURL = "" })
 	if got := a.bridge.Health().Servers["one"]; got.Reason != health.ReasonLoginRequired || got.ConnectURL != "" {
 		t.Errorf("health = %+v", got)
 	}

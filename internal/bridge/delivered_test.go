@@ -16,14 +16,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // callServer is a legacy server with sessions that leaves the answer to a tool
 // call to answer and counts the calls. What remains of a broken stream is up to
 // rest.
-func callServer(t *testing.T, answer func(w http.ResponseWriter, id string), rest http.HandlerFunc) (server mcpserver.Server, calls *atomic.Int32) {
+func callServer(t *testing.T, answer func(w http.ResponseWriter, id string), rest http.HandlerFunc) (server bridgeconfig.Server, calls *atomic.Int32) {
 	t.Helper()
 	calls = &atomic.Int32{}
 	results := map[string]string{
@@ -63,7 +63,7 @@ func callServer(t *testing.T, answer func(w http.ResponseWriter, id string), res
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 	}))
 	t.Cleanup(upstream.Close)
-	return mcpserver.Server{Name: "one", URL: upstream.URL}, calls
+	return bridgeconfig.Server{Name: "one", URL: upstream.URL}, calls
 }
 
 // TestADeliveredCallIsNotSentAgain has a server take a call, break the stream of

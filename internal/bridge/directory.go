@@ -19,8 +19,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // directory holds the lists that clients see, and finds the server for a name.
@@ -147,20 +147,20 @@ func (n requestName) isURI() bool {
 
 // mayBelongTo reports whether a server whose lists are not known may have the name.
 func (n requestName) mayBelongTo(u *upstream.Server) bool {
-	return !n.prefixed || n.naming.Prefixes(u.Config.Name, *n.text)
+	return !n.prefixed || n.naming.MayName(u.Config.Name, *n.text)
 }
 
 // nameIn returns the name in a request. In mode Router, tools cannot be called by name.
 func (d *directory) nameIn(q *message.Request) (requestName, bool) {
 	c := d.set.config()
-	prefixed, naming := !c.Single() && (c.ToolPrefix == "" || c.ToolPrefix == mcpserver.PrefixAlways), namingOf(c)
+	prefixed, naming := !c.Single() && (c.ToolPrefix == "" || c.ToolPrefix == bridgeconfig.PrefixAlways), namingOf(c)
 	what, text := message.NameIn(q.Method, q.Params)
 	if text == nil {
 		return requestName{}, false
 	}
 	switch what {
 	case methods.Tool:
-		return requestName{text, methods.ListTools, prefixed, naming}, c.Mode != mcpserver.Router
+		return requestName{text, methods.ListTools, prefixed, naming}, c.Mode != bridgeconfig.Router
 	case methods.Prompt:
 		return requestName{text, methods.ListPrompts, prefixed, naming}, true
 	case methods.Template:
@@ -206,15 +206,26 @@ func (d *directory) mayChange(method string, e serverlists.Entry) bool {
 	return slices.ContainsFunc(before, isStarting)
 }
 
-// withdrawn returns the server of a name that begins with that of a server which is not available. If it
-// never was, its names were never read. Its error says why.
+// withdrawn returns the server of a name that begins with that of a server which is not available, or
+// of one that has no prefix and is not available. If it never was, its names were never read. Its error
+// says why.
 func (d *directory) withdrawn(n requestName) *upstream.Server {
+	if n.isURI() {
+		return nil
+	}
+	var unprefixed *upstream.Server
 	for _, u := range d.set.servers() {
-		if !n.isURI() && n.naming.Prefixes(u.Config.Name, *n.text) && (u.Config.Fault != "" || u.Availability.Notice() != "") {
+		if u.Config.Fault == "" && u.Availability.Notice() == "" {
+			continue
+		}
+		if n.naming.Prefixes(u.Config.Name, *n.text) {
 			return u
 		}
+		if u.Config.Name == n.naming.Unprefixed {
+			unprefixed = u
+		}
 	}
-	return nil
+	return unprefixed
 }
 
 // markSeen records that clients may have seen the names of the entries.
@@ -296,8 +307,12 @@ func cursorOf(params mcp.Params) string {
 }
 
 // namingOf returns how the tools and prompts of a bridge of several servers get their names.
-func namingOf(c mcpserver.Config) serverlists.Naming {
-	return serverlists.Naming{Prefix: c.ToolPrefix, Longest: cmp.Or(c.ToolNameLength, mcpserver.LongestToolName)}
+func namingOf(c bridgeconfig.Config) serverlists.Naming {
+	n := serverlists.Naming{Prefix: c.ToolPrefix, Longest: cmp.Or(c.ToolNameLength, bridgeconfig.LongestToolName)}
+	if c.Unprefixed != nil {
+		n.Unprefixed = *c.Unprefixed
+	}
+	return n
 }
 
 func (d *directory) currentCatalog() *serverlists.Catalog {

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestAClientIsNotToldWhatAServerEchoes has a server refuse calls and repeat
@@ -28,14 +29,14 @@ func TestAClientIsNotToldWhatAServerEchoes(t *testing.T) {
 				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":%q,"data":{"token":%q,"n":1}}}`, id, "bad token "+canary, canary)
 			}, http.NotFound)
 			server.Secrets, server.Headers = []string{"TOKEN"}, bearer("TOKEN")
-			servers, tool := []mcpserver.Server{server}, "t"
+			servers, tool := []bridgeconfig.Server{server}, "t"
 			if name == "several" {
 				servers, tool = append(servers, newWitness(t, "two", "modern", nil).Server), "one_t"
 			}
 			log := &logtest.Log{}
 			r := newLoggedRig(t, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fast, servers...)
 			r.bridge.UseSecrets(secretsOf("r", "TOKEN", canary))
-			eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+			wait.Until(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 			_, legacyAnswer := r.do(t, "POST", r.url, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q}}`, tool), r.session(t))
 			_, modernAnswer := r.do(t, "POST", r.url, modernBody(1, "tools/call", fmt.Sprintf(`"name":%q,`, tool)), modernHeader("tools/call", tool))
 			for _, answer := range []string{legacyAnswer, modernAnswer} {

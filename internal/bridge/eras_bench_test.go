@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -28,9 +28,9 @@ import (
 func BenchmarkCall(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(serveOneTool))
 	b.Cleanup(server.Close)
-	served := New(b.Context(), mcpserver.Config{
-		UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true},
-		Servers: []mcpserver.Server{{Name: "one", URL: server.URL}},
+	served := New(b.Context(), bridgeconfig.Config{
+		UserID: "alice", BridgeUID: "uid-1", Egress: bridgeconfig.Egress{Unrestricted: true},
+		Servers: []bridgeconfig.Server{{Name: "one", URL: server.URL}},
 	}, Options{Log: slog.New(slog.DiscardHandler)})
 	front := httptest.NewServer(served.Handler())
 	b.Cleanup(func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -24,7 +24,7 @@ func TestEveryClientReachesEveryServer(t *testing.T) {
 				t.Parallel()
 				upstream := serveMCP(t, echoServer("one"), serverEra)
 				t.Cleanup(upstream.Close)
-				r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+				r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 				client := r.connect(t, clientEra, nil)
 				tools := must.Value(client.ListTools(t.Context(), nil))(t)
 				if len(tools.Tools) != 1 || tools.Tools[0].Name != "echo" || tools.Tools[0].Description != "from one" {

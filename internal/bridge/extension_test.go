@@ -15,8 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // describe is a method of an extension that there is not. Its row is all that the bridge knows.
@@ -39,7 +39,7 @@ type description struct {
 
 // describingServer serves the method, and repeats which tool it was asked for, in the parameters and in the
 // header.
-func describingServer(t *testing.T, name, eraName string) mcpserver.Server {
+func describingServer(t *testing.T, name, eraName string) bridgeconfig.Server {
 	t.Helper()
 	s := echoServer(name)
 	var header atomic.Value
@@ -58,14 +58,14 @@ func describingServer(t *testing.T, name, eraName string) mcpserver.Server {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(upstream.Close)
-	return mcpserver.Server{Name: name, URL: upstream.URL}
+	return bridgeconfig.Server{Name: name, URL: upstream.URL}
 }
 
 // TestAMethodOfAnExtensionIsOneRow has the method reach the server that has the tool, by the tool's own
 // name, from a client of 2026-07-28 to servers of both eras.
 func TestAMethodOfAnExtensionIsOneRow(t *testing.T) {
 	t.Parallel()
-	r := newRigOf(t, fast, mcpserver.Config{ToolPrefix: mcpserver.PrefixAlways, Servers: []mcpserver.Server{
+	r := newRigOf(t, fast, bridgeconfig.Config{ToolPrefix: bridgeconfig.PrefixAlways, Servers: []bridgeconfig.Server{
 		describingServer(t, "one", "legacy"), describingServer(t, "two", "modern"),
 	}})
 	awaitLists(t, r.bridge)

@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // invalidAnswers are answers that no request of JSON-RPC can have, of which %s is the id, with what
@@ -37,31 +38,31 @@ var invalidAnswers = map[string]struct{ format, says string }{
 }
 
 // answeringWays serve a server that answers a call with the format in its argument.
-var answeringWays = map[string]func(t *testing.T) mcpserver.Server{
-	"JSON": func(t *testing.T) mcpserver.Server { return answeringHTTP(t, "application/json", "%s", false) },
-	"an event stream": func(t *testing.T) mcpserver.Server {
+var answeringWays = map[string]func(t *testing.T) bridgeconfig.Server{
+	"JSON": func(t *testing.T) bridgeconfig.Server { return answeringHTTP(t, "application/json", "%s", false) },
+	"an event stream": func(t *testing.T) bridgeconfig.Server {
 		return answeringHTTP(t, "text/event-stream", "data: %s\n\n", false)
 	},
-	"an event stream that stays open": func(t *testing.T) mcpserver.Server {
+	"an event stream that stays open": func(t *testing.T) bridgeconfig.Server {
 		return answeringHTTP(t, "text/event-stream", "data: %s\n\n", true)
 	},
-	"an event that the end of the stream ends": func(t *testing.T) mcpserver.Server {
+	"an event that the end of the stream ends": func(t *testing.T) bridgeconfig.Server {
 		return answeringHTTP(t, "text/event-stream", "data: %s\n", false)
 	},
-	"an event whose line does not end": func(t *testing.T) mcpserver.Server {
+	"an event whose line does not end": func(t *testing.T) bridgeconfig.Server {
 		return answeringHTTP(t, "text/event-stream", "data: %s", false)
 	},
-	"HTTP+SSE": func(t *testing.T) mcpserver.Server {
+	"HTTP+SSE": func(t *testing.T) bridgeconfig.Server {
 		s := &dialogue{endpoint: "/messages", answer: func(m received, say func(string, ...any)) {
 			if m.Method == methods.CallTool {
 				say("%s", strings.ReplaceAll(m.Params.Arguments.Format, "%s", string(m.ID)))
 			}
 		}}
-		return s.serve(t, mcpserver.SSE)
+		return s.serve(t, bridgeconfig.SSE)
 	},
 }
 
-func answeringHTTP(t *testing.T, mediaType, frame string, stay bool) mcpserver.Server {
+func answeringHTTP(t *testing.T, mediaType, frame string, stay bool) bridgeconfig.Server {
 	s := &script{answer: func(w http.ResponseWriter, r *http.Request, m sentMessage, _ int) string {
 		var p struct{ Arguments struct{ Format string } }
 		_ = json.Unmarshal(m.Params, &p)
@@ -117,7 +118,7 @@ func TestAnInvalidAnswerFailsItsCallAtOnce(t *testing.T) {
 						t.Errorf("%s is answered with %s", good, answer["error"])
 					}
 				}
-				eventually(t, "nothing is in progress", func() bool { return r.bridge.Health().Busy == 0 })
+				wait.Until(t, "nothing is in progress", func() bool { return r.bridge.Health().Busy == 0 })
 			})
 		}
 	}
@@ -167,7 +168,7 @@ func TestACancelledCallHasNoAnswer(t *testing.T) {
 				next(t, began, "call")
 				c.post(request("", "notifications/cancelled", `{"requestId":77,"reason":"<enough>","x-future":1.0}`), "", "", c.hear)
 				next(t, ended, "end of the request")
-				if of.era == "legacy" || of.kind == mcpserver.Stdio {
+				if of.era == "legacy" || of.kind == bridgeconfig.Stdio {
 					m := next(t, told, "cancellation")
 					fields := fieldsOfText(string(m.Params))
 					delete(fields, "requestId")
@@ -176,7 +177,7 @@ func TestACancelledCallHasNoAnswer(t *testing.T) {
 				if m := c.send("tools/list", s.params(`{}`)); m.Result == nil {
 					t.Errorf("the next request is answered with %s", m.Error)
 				}
-				eventually(t, "nothing is in progress", func() bool { return r.bridge.Drain(canceled(t)) == 0 })
+				wait.Until(t, "nothing is in progress", func() bool { return r.bridge.Drain(canceled(t)) == 0 })
 				select {
 				case m := <-answered:
 					t.Errorf("the cancelled call is answered with %s %s", m.Result, m.Error)

@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -33,13 +33,13 @@ func pagedServer(called chan<- string, tools ...string) *mcp.Server {
 func TestFiltersHoldInModeDirect(t *testing.T) {
 	t.Parallel()
 	filters := map[string]struct {
-		tools mcpserver.Tools
+		tools bridgeconfig.Tools
 		want  []string
 	}{
-		"deny takes tools away":    {mcpserver.Tools{Deny: []string{"b", "d"}}, []string{"a", "c", "e"}},
-		"allow leaves only others": {mcpserver.Tools{Allow: []string{"b", "e", "z"}}, []string{"b", "e"}},
-		"deny wins over allow":     {mcpserver.Tools{Allow: []string{"a", "b"}, Deny: []string{"a"}}, []string{"b"}},
-		"a whole page may go":      {mcpserver.Tools{Deny: []string{"a", "b"}}, []string{"c", "d", "e"}},
+		"deny takes tools away":    {bridgeconfig.Tools{Deny: []string{"b", "d"}}, []string{"a", "c", "e"}},
+		"allow leaves only others": {bridgeconfig.Tools{Allow: []string{"b", "e", "z"}}, []string{"b", "e"}},
+		"deny wins over allow":     {bridgeconfig.Tools{Allow: []string{"a", "b"}, Deny: []string{"a"}}, []string{"b"}},
+		"a whole page may go":      {bridgeconfig.Tools{Deny: []string{"a", "b"}}, []string{"c", "d", "e"}},
 	}
 	for name, f := range filters {
 		for clientEra := range eraNames {
@@ -50,7 +50,7 @@ func TestFiltersHoldInModeDirect(t *testing.T) {
 						calls := make(chan string, 64)
 						one := served(t, "one", pagedServer(calls, "a", "b", "c", "d", "e"), serverEra)
 						one.Tools = f.tools
-						servers, prefix := []mcpserver.Server{one}, ""
+						servers, prefix := []bridgeconfig.Server{one}, ""
 						if others > 0 {
 							servers, prefix = append(servers, served(t, "two", emptyServer(nil), "legacy")), "one_"
 						}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -30,27 +30,27 @@ func BenchmarkForward(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, configure := range map[string]func(*mcpserver.Server){
+	for name, configure := range map[string]func(*bridgeconfig.Server){
 		"delivery alone": nil,
-		"nothing":        func(*mcpserver.Server) {},
-		"everything but the cache": func(s *mcpserver.Server) {
-			s.Trust, s.MaxResultBytes, s.Retry = mcpserver.Sanitize, 3000, thrice
-			s.Timeouts.Call = mcpserver.Duration(time.Minute)
+		"nothing":        func(*bridgeconfig.Server) {},
+		"everything but the cache": func(s *bridgeconfig.Server) {
+			s.Trust, s.MaxResultBytes, s.Retry = bridgeconfig.Sanitize, 3000, thrice
+			s.Timeouts.Call = bridgeconfig.Duration(time.Minute)
 		},
-		"everything": func(s *mcpserver.Server) {
-			s.Trust, s.MaxResultBytes, s.Retry, s.CacheTTL = mcpserver.Sanitize, 3000, thrice, anHour
-			s.Timeouts.Call = mcpserver.Duration(time.Minute)
+		"everything": func(s *bridgeconfig.Server) {
+			s.Trust, s.MaxResultBytes, s.Retry, s.CacheTTL = bridgeconfig.Sanitize, 3000, thrice, anHour
+			s.Timeouts.Call = bridgeconfig.Duration(time.Minute)
 		},
 	} {
 		b.Run(name, func(b *testing.B) { benchmarkForward(b, string(result), configure) })
 	}
 }
 
-func benchmarkForward(b *testing.B, result string, configure func(*mcpserver.Server)) {
+func benchmarkForward(b *testing.B, result string, configure func(*bridgeconfig.Server)) {
 	s := &script{annotations: readOnly, answer: same(result), counts: map[string]int{}}
 	front := httptest.NewServer(s)
 	defer front.Close()
-	server := mcpserver.Server{Name: "one", URL: front.URL}
+	server := bridgeconfig.Server{Name: "one", URL: front.URL}
 	forward := func(b *Bridge, ctx context.Context, q *message.Request, u *upstream.Server) (mcp.Result, error) {
 		return b.pipeline.Forward(ctx, q, u)
 	}
@@ -62,7 +62,7 @@ func benchmarkForward(b *testing.B, result string, configure func(*mcpserver.Ser
 	} else {
 		configure(&server)
 	}
-	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{server}}
+	c := bridgeconfig.Config{UserID: "alice", BridgeUID: "uid-1", Egress: bridgeconfig.Egress{Unrestricted: true}, Servers: []bridgeconfig.Server{server}}
 	bridge := New(b.Context(), c, Options{Log: slog.New(slog.DiscardHandler)})
 	defer bridge.Close()
 	u := bridge.set.servers()[0]

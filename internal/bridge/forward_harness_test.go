@@ -20,9 +20,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // script is a legacy server whose answers to what clients ask for are the
@@ -125,7 +126,7 @@ func (s *script) last(t *testing.T, method string) sentMessage {
 
 // serve starts the server and returns its configuration, which the test may
 // change.
-func (s *script) serve(t *testing.T) mcpserver.Server {
+func (s *script) serve(t *testing.T) bridgeconfig.Server {
 	t.Helper()
 	s.counts = map[string]int{}
 	if s.annotations == "" {
@@ -133,7 +134,7 @@ func (s *script) serve(t *testing.T) mcpserver.Server {
 	}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	return mcpserver.Server{Name: "one", URL: server.URL}
+	return bridgeconfig.Server{Name: "one", URL: server.URL}
 }
 
 // same answers every request alike.
@@ -157,28 +158,28 @@ func refusing(status int) func(http.ResponseWriter, *http.Request, sentMessage, 
 // ways are the modes in which the tool t of the server one is called: what is
 // configured for a server holds in all of them.
 var ways = map[string]struct {
-	mode    mcpserver.Mode
+	mode    bridgeconfig.Mode
 	several bool
 	params  func(arguments map[string]any) *mcp.CallToolParams
 }{
 	"direct, one server": {"", false, func(a map[string]any) *mcp.CallToolParams { return &mcp.CallToolParams{Name: "t", Arguments: a} }},
 	"direct, several":    {"", true, func(a map[string]any) *mcp.CallToolParams { return &mcp.CallToolParams{Name: "one_t", Arguments: a} }},
-	"router": {mcpserver.Router, true, func(a map[string]any) *mcp.CallToolParams {
+	"router": {bridgeconfig.Router, true, func(a map[string]any) *mcp.CallToolParams {
 		return &mcp.CallToolParams{Name: "mcp", Arguments: map[string]any{"server": "one", "tool": "t", "params": a}}
 	}},
 }
 
 // newWay starts a bridge before the server in one of the ways, which calls the
 // server's tool by the returned function.
-func newWay(t *testing.T, way, eraName string, server mcpserver.Server, o Options) (*rig, func(ctx context.Context, arguments map[string]any) (*mcp.CallToolResult, error)) {
+func newWay(t *testing.T, way, eraName string, server bridgeconfig.Server, o Options) (*rig, func(ctx context.Context, arguments map[string]any) (*mcp.CallToolResult, error)) {
 	t.Helper()
-	servers := []mcpserver.Server{server}
+	servers := []bridgeconfig.Server{server}
 	if ways[way].several {
 		other := serveMCP(t, echoServer("two"), "legacy")
 		t.Cleanup(other.Close)
-		servers = append(servers, mcpserver.Server{Name: "two", URL: other.URL})
+		servers = append(servers, bridgeconfig.Server{Name: "two", URL: other.URL})
 	}
-	r := newPolicyRig(t, o, mcpserver.Config{Mode: ways[way].mode, Servers: servers})
+	r := newPolicyRig(t, o, bridgeconfig.Config{Mode: ways[way].mode, Servers: servers})
 	awaitLists(t, r.bridge)
 	client := r.connect(t, eraName, nil)
 	return r, func(ctx context.Context, arguments map[string]any) (*mcp.CallToolResult, error) {
@@ -190,14 +191,14 @@ func newWay(t *testing.T, way, eraName string, server mcpserver.Server, o Option
 func awaitLists(t testing.TB, b *Bridge) {
 	t.Helper()
 	for _, u := range b.set.servers() {
-		eventually(t, "the list of server "+u.Config.Name, func() bool { return len(u.Lists.Items(methods.ListTools)) > 0 })
+		wait.Until(t, "the list of server "+u.Config.Name, func() bool { return len(u.Lists.Items(methods.ListTools)) > 0 })
 	}
 }
 
 // newPolicyRig is newRig with more of the configuration and the options.
-func newPolicyRig(t testing.TB, o Options, c mcpserver.Config) *rig {
+func newPolicyRig(t testing.TB, o Options, c bridgeconfig.Config) *rig {
 	t.Helper()
-	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", mcpserver.Egress{Unrestricted: true}
+	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", bridgeconfig.Egress{Unrestricted: true}
 	must.Succeed(t, c.Validate())
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

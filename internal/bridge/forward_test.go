@@ -15,10 +15,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/breaker"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 )
 
 // thrice is a configuration of three attempts without a long pause.
-var thrice = mcpserver.Retry{MaxAttempts: 3, Delay: mcpserver.Duration(time.Millisecond)}
+var thrice = bridgeconfig.Retry{MaxAttempts: 3, Delay: bridgeconfig.Duration(time.Millisecond)}
 
 // TestAServersFailuresAreRepeatedInEveryMode counts the calls that a server gets of one call of a
 // client. The pipeline decides which calls are repeated.
@@ -68,7 +68,7 @@ func TestACallThatAskedIsNotRepeated(t *testing.T) {
 			s.answered = func(sentMessage) { close(answered) }
 			server := s.serve(t)
 			server.Retry = thrice
-			r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
+			r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{server}})
 			awaitLists(t, r.bridge)
 			_, err := r.connect(t, "legacy", asking("ann")).CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 			if got := s.count(methods.CallTool); err == nil || got != want {
@@ -92,10 +92,10 @@ func TestACallEndsInItsTime(t *testing.T) {
 				return nil, ctx.Err()
 			})
 			server := served(t, "one", s, era)
-			server.Timeouts.Call = mcpserver.Duration(100 * time.Millisecond)
+			server.Timeouts.Call = bridgeconfig.Duration(100 * time.Millisecond)
 			_, call := newWay(t, "direct, one server", era, server, Options{})
 			// On a busy machine the time may be over before the call is there, or while it is on its way.
-			eventually(t, "cancellation at the server", func() bool {
+			wait.Until(t, "cancellation at the server", func() bool {
 				_, err := call(t.Context(), nil)
 				if rpc, ok := asRPC(err); !ok || rpc.Code != jsonrpc.CodeInternalError {
 					t.Errorf("error = %v", err)
@@ -122,7 +122,7 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 					t.Fatalf("error = %v", err)
 				}
 			}
-			if got := r.bridge.pipeline.BreakerState(r.bridge.set.servers()[0]); got != breaker.Open {
+			if got := r.bridge.pipeline.BreakerState(r.bridge.set.servers()[0]); got != pipeline.BreakerOpen {
 				t.Fatalf("the breaker is %v", got)
 			}
 			_, err := call(t.Context(), nil)
@@ -150,7 +150,7 @@ func TestAServerThatAnswersGetsNoRest(t *testing.T) {
 	for range pipeline.UnreachedCalls + 2 {
 		_, _ = call(t.Context(), nil)
 	}
-	if got := s.count(methods.CallTool); got != pipeline.UnreachedCalls+2 || r.bridge.pipeline.BreakerState(r.bridge.set.servers()[0]) != breaker.Closed {
+	if got := s.count(methods.CallTool); got != pipeline.UnreachedCalls+2 || r.bridge.pipeline.BreakerState(r.bridge.set.servers()[0]) != pipeline.BreakerClosed {
 		t.Errorf("the server was called %d times of %d", got, pipeline.UnreachedCalls+2)
 	}
 }

@@ -20,10 +20,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // secretsOf returns a set of these names and values.
@@ -37,7 +38,7 @@ func secretsOf(revision string, pairs ...string) *secret.Set {
 
 // witness is a server that notes what it was sent.
 type witness struct {
-	mcpserver.Server
+	bridgeconfig.Server
 	mcp *mcp.Server
 
 	mu       sync.Mutex
@@ -46,7 +47,7 @@ type witness struct {
 }
 
 // newWitness returns a server with the tool echo that is granted the secrets.
-func newWitness(t *testing.T, name, eraName string, headers []mcpserver.Header, secrets ...string) *witness {
+func newWitness(t *testing.T, name, eraName string, headers []bridgeconfig.Header, secrets ...string) *witness {
 	t.Helper()
 	w := &witness{mcp: echoServer(name), seen: map[string]bool{}}
 	inner := mcpHandler(t, w.mcp, eraName)
@@ -60,7 +61,7 @@ func newWitness(t *testing.T, name, eraName string, headers []mcpserver.Header, 
 		inner.ServeHTTP(rw, r)
 	}))
 	t.Cleanup(server.Close)
-	w.Server = mcpserver.Server{Name: name, URL: server.URL, Headers: headers, Secrets: secrets}
+	w.Server = bridgeconfig.Server{Name: name, URL: server.URL, Headers: headers, Secrets: secrets}
 	return w
 }
 
@@ -101,8 +102,8 @@ func (w *witness) values() []string {
 	return values
 }
 
-func bearer(name string) []mcpserver.Header {
-	return []mcpserver.Header{{Name: "Authorization", Value: "Bearer ${" + name + "}"}}
+func bearer(name string) []bridgeconfig.Header {
+	return []bridgeconfig.Header{{Name: "Authorization", Value: "Bearer ${" + name + "}"}}
 }
 
 func called(t *testing.T, client *mcp.ClientSession, tool string) error {
@@ -128,8 +129,8 @@ func TestEveryRequestHasTheServersOwnHeaders(t *testing.T) {
 			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
 				t.Parallel()
 				one := newWitness(t, "one", serverEra, bearer("ONE"), "ONE")
-				two := newWitness(t, "two", serverEra, []mcpserver.Header{{Name: "X-Key", Value: "${TWO:-none}/$$"}}, "TWO")
-				three := newWitness(t, "three", serverEra, []mcpserver.Header{{Name: "X-Key", Value: "${ONE:-none}"}}, "ONE")
+				two := newWitness(t, "two", serverEra, []bridgeconfig.Header{{Name: "X-Key", Value: "${TWO:-none}/$$"}}, "TWO")
+				three := newWitness(t, "three", serverEra, []bridgeconfig.Header{{Name: "X-Key", Value: "${ONE:-none}"}}, "ONE")
 				r := newRig(t, fast, one.Server, two.Server, three.Server)
 				r.bridge.UseSecrets(secretsOf("r1", "ONE", "first-token", "TWO", "second-token", "OTHER", "x"))
 				client := r.connect(t, clientEra, nil)
@@ -199,7 +200,7 @@ func TestAServerWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 				others := two.connected()
 
 				r.bridge.UseSecrets(secretsOf("r5", "TOKEN", "good-token", "OTHER", "other-token"))
-				eventually(t, "both servers' tools", func() bool {
+				wait.Until(t, "both servers' tools", func() bool {
 					next(t, changed, "list change")
 					return cmp.Equal(toolNames(t, client), []string{"one_echo", "two_echo"})
 				})
@@ -256,14 +257,14 @@ func TestAServerIsConnectingOnceItHasItsSecret(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: server.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: server.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}})
 	r.bridge.UseSecrets(secretsOf(""))
 	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "good-token"))
 	if got := r.bridge.Health().Servers["one"]; got.Status != health.Connecting || got.Error != "" {
 		t.Errorf("health = %+v, want connecting without an error", got)
 	}
 	close(answer)
-	eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+	wait.Until(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 }
 
 func TestTheOnlyServerWithoutItsSecret(t *testing.T) {
@@ -284,7 +285,7 @@ func TestTheOnlyServerWithoutItsSecret(t *testing.T) {
 			}
 			r.bridge.UseSecrets(secretsOf("r", "TOKEN", "good-token"))
 			next(t, changed, "list change")
-			eventually(t, "the tool", func() bool { return cmp.Equal(toolNames(t, client), []string{"echo"}) })
+			wait.Until(t, "the tool", func() bool { return cmp.Equal(toolNames(t, client), []string{"echo"}) })
 			if err := called(t, client, "echo"); err != nil {
 				t.Error(err)
 			}
@@ -379,13 +380,13 @@ func TestSecretsChangeUnderLoad(t *testing.T) {
 	if err := called(t, client, "one_echo"); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+	wait.Until(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 }
 
 func TestReplacedSecretsAreWiped(t *testing.T) {
 	t.Parallel()
 	first := []byte("first-token")
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1", Secrets: []string{"TOKEN"}})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: "http://127.0.0.1:1", Secrets: []string{"TOKEN"}})
 	r.bridge.UseSecrets(secret.NewSet("r1", map[string][]byte{"TOKEN": first}, nil))
 	same := []byte("first-token")
 	r.bridge.UseSecrets(secret.NewSet("r1", map[string][]byte{"TOKEN": same}, nil))
@@ -430,14 +431,14 @@ func TestARedirectTakesHeadersNowhereElse(t *testing.T) {
 	server.URL = front.URL + "/mcp"
 	r := newRig(t, fast, server)
 	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "the-token"))
-	eventually(t, "the header after a redirect within the host", func() bool {
+	wait.Until(t, "the header after a redirect within the host", func() bool {
 		return cmp.Equal(w.values(), []string{"Bearer the-token"})
 	})
 	mu.Lock()
 	target = stranger.URL + "/mcp"
 	mu.Unlock()
 	failures := r.bridge.Health().Servers["one"].Failures
-	eventually(t, "more attempts", func() bool { return r.bridge.Health().Servers["one"].Failures >= failures+3 })
+	wait.Until(t, "more attempts", func() bool { return r.bridge.Health().Servers["one"].Failures >= failures+3 })
 	if got := stranger.values(); len(got) != 0 {
 		t.Errorf("the other host was sent %q", got)
 	}

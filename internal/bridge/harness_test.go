@@ -16,28 +16,25 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // eraNames are the two eras with the version that a client pins for each.
 var eraNames = map[string]string{"legacy": "2025-11-25", "modern": "2026-07-28"}
 
-// patience is how long tests wait for what must come. It is far longer than anything takes, also
-// while other tests use the processors.
-const patience = 2 * time.Minute
-
 // fast has short intervals. Its limits are long.
 var fast = upstream.Timing{
 	Interval:   50 * time.Millisecond,
-	Timeout:    patience,
-	Connect:    patience,
-	Silence:    patience,
-	Wait:       patience,
-	Start:      patience,
-	List:       patience,
-	Login:      patience,
-	Grace:      patience,
+	Timeout:    wait.Limit,
+	Connect:    wait.Limit,
+	Silence:    wait.Limit,
+	Wait:       wait.Limit,
+	Start:      wait.Limit,
+	List:       wait.Limit,
+	Login:      wait.Limit,
+	Grace:      wait.Limit,
 	BackoffMin: 10 * time.Millisecond,
 	BackoffMax: 50 * time.Millisecond,
 }
@@ -87,36 +84,36 @@ type rig struct {
 }
 
 // newRig starts a bridge before the given servers, by name.
-func newRig(t *testing.T, t0 upstream.Timing, servers ...mcpserver.Server) *rig {
+func newRig(t *testing.T, t0 upstream.Timing, servers ...bridgeconfig.Server) *rig {
 	t.Helper()
 	return newLoggedRig(t, slog.New(slog.DiscardHandler), t0, servers...)
 }
 
 // newLoggedRig is newRig with a log to look into.
-func newLoggedRig(t *testing.T, log *slog.Logger, t0 upstream.Timing, servers ...mcpserver.Server) *rig {
+func newLoggedRig(t *testing.T, log *slog.Logger, t0 upstream.Timing, servers ...bridgeconfig.Server) *rig {
 	t.Helper()
-	return newLoggedRigOf(t, log, t0, mcpserver.Config{
-		UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers,
+	return newLoggedRigOf(t, log, t0, bridgeconfig.Config{
+		UserID: "alice", BridgeUID: "uid-1", Egress: bridgeconfig.Egress{Unrestricted: true}, Servers: servers,
 	})
 }
 
 // newGuardedRig starts a bridge of any configuration.
-func newGuardedRig(t *testing.T, c mcpserver.Config) *rig {
+func newGuardedRig(t *testing.T, c bridgeconfig.Config) *rig {
 	t.Helper()
 	return newLoggedRigOf(t, slog.New(slog.DiscardHandler), fast, c)
 }
 
 // newPipedRig starts a bridge before programs of this process, for clients over stdio. It opens no
 // socket, so the test can have a clock of its own.
-func newPipedRig(t *testing.T, t0 upstream.Timing, mode mcpserver.Mode, programs ...mcpserver.Server) *rig {
+func newPipedRig(t *testing.T, t0 upstream.Timing, mode bridgeconfig.Mode, programs ...bridgeconfig.Server) *rig {
 	t.Helper()
-	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Mode: mode, Servers: programs}
+	c := bridgeconfig.Config{UserID: "alice", BridgeUID: "uid-1", Egress: bridgeconfig.Egress{Unrestricted: true}, Mode: mode, Servers: programs}
 	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0, runs: runMemory})
 	t.Cleanup(b.Close)
 	return &rig{bridge: b}
 }
 
-func newLoggedRigOf(t *testing.T, log *slog.Logger, t0 upstream.Timing, c mcpserver.Config) *rig {
+func newLoggedRigOf(t *testing.T, log *slog.Logger, t0 upstream.Timing, c bridgeconfig.Config) *rig {
 	t.Helper()
 	must.Succeed(t, c.Validate())
 	return serveBridge(t, New(t.Context(), c, Options{Log: log, timing: &t0, runs: runMemory}))

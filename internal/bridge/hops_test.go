@@ -20,10 +20,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // station is a bridge at an address that is known before the bridge is there.
@@ -62,23 +63,23 @@ func newStation(t *testing.T, uid string) *station {
 
 // open starts the bridge. Bridges that serve each other wait for each other's first lists as long as
 // for any server, and then do without them.
-func (s *station) open(t *testing.T, servers ...mcpserver.Server) {
+func (s *station) open(t *testing.T, servers ...bridgeconfig.Server) {
 	t.Helper()
 	brief := fast
 	brief.Wait, brief.List = 300*time.Millisecond, 300*time.Millisecond
 	s.openWith(t, brief, servers...)
 }
 
-func (s *station) openWith(t *testing.T, t0 upstream.Timing, servers ...mcpserver.Server) {
+func (s *station) openWith(t *testing.T, t0 upstream.Timing, servers ...bridgeconfig.Server) {
 	t.Helper()
-	c := mcpserver.Config{UserID: "alice", BridgeUID: s.uid, Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers}
+	c := bridgeconfig.Config{UserID: "alice", BridgeUID: s.uid, Egress: bridgeconfig.Egress{Unrestricted: true}, Servers: servers}
 	s.bridge = New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0})
 	handler := s.bridge.Handler()
 	s.handler.Store(&handler)
 }
 
-func (s *station) server(name string) mcpserver.Server {
-	return mcpserver.Server{Name: name, URL: s.url}
+func (s *station) server(name string) bridgeconfig.Server {
+	return bridgeconfig.Server{Name: name, URL: s.url}
 }
 
 // TestTwoBridgesThatServeEachOtherAreRefused has nothing behind two bridges but
@@ -93,11 +94,11 @@ func TestTwoBridgesThatServeEachOtherAreRefused(t *testing.T) {
 			b.open(t, a.server("a"))
 			client := a.connect(t, clientEra, nil)
 			// Until they have heard of each other, they are not available.
-			eventually(t, "the error says that there is a loop", func() bool {
+			wait.Until(t, "the error says that there is a loop", func() bool {
 				_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 				return err != nil && strings.Contains(err.Error(), "loop")
 			})
-			eventually(t, "the state says why", func() bool {
+			wait.Until(t, "the state says why", func() bool {
 				return strings.Contains(a.bridge.Health().Servers["b"].Error, "loop")
 			})
 			before := a.requests.Load() + b.requests.Load()
@@ -118,27 +119,28 @@ func TestTwoBridgesMayKnowEachOther(t *testing.T) {
 	y := serveMCP(t, echoServer("y"), "modern")
 	t.Cleanup(y.Close)
 	a, b := newStation(t, "uid-a"), newStation(t, "uid-b")
-	a.open(t, b.server("b"), mcpserver.Server{Name: "x", URL: x.URL})
-	b.open(t, a.server("a"), mcpserver.Server{Name: "y", URL: y.URL})
+	a.open(t, b.server("b"), bridgeconfig.Server{Name: "x", URL: x.URL})
+	b.open(t, a.server("a"), bridgeconfig.Server{Name: "y", URL: y.URL})
 	for _, s := range []*station{a, b} {
-		eventually(t, "healthy", func() bool { return s.bridge.Health().Status == health.Healthy })
+		wait.Until(t, "healthy", func() bool { return s.bridge.Health().Status == health.Healthy })
 	}
 	for clientEra := range eraNames {
 		client := a.connect(t, clientEra, nil)
+		// A bridge whose own server is still starting when the other asks sends its list without
+		// that server's tools, and a notification afterwards.
+		wait.Until(t, "those of both bridges are listed once", func() bool {
+			var names []string
+			for _, tool := range must.Value(client.ListTools(t.Context(), nil))(t).Tools {
+				names = append(names, tool.Name)
+				if len(tool.Meta) > 0 {
+					t.Errorf("tool %s has the metadata %v", tool.Name, tool.Meta)
+				}
+			}
+			return strings.Join(names, " ") == "b_y_echo x_echo"
+		})
 		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "b_y_echo", Arguments: echoArgs{"hi"}})
 		if err != nil || text(t, result) != "y: hi" {
 			t.Errorf("the other bridge's tool: %v, %v", result, err)
-		}
-		tools := must.Value(client.ListTools(t.Context(), nil))(t)
-		var names []string
-		for _, tool := range tools.Tools {
-			names = append(names, tool.Name)
-			if len(tool.Meta) > 0 {
-				t.Errorf("tool %s has the metadata %v", tool.Name, tool.Meta)
-			}
-		}
-		if got := strings.Join(names, " "); got != "b_y_echo x_echo" {
-			t.Errorf("tools = %s, want those of both bridges once", got)
 		}
 	}
 }
@@ -148,7 +150,7 @@ func TestBridgesBehindEachOther(t *testing.T) {
 	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	next := mcpserver.Server{Name: "one", URL: upstream.URL}
+	next := bridgeconfig.Server{Name: "one", URL: upstream.URL}
 	var chain []*station
 	for i := range message.MaxHops + 1 {
 		s := newStation(t, fmt.Sprint("uid-", i))
@@ -174,7 +176,7 @@ func TestHopsAreChecked(t *testing.T) {
 	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	own, other := token.BridgeID("uid-1"), token.BridgeID("uid-2")
 	if own != r.bridge.hopID() {
 		t.Fatalf("the bridge is %s, want %s", r.bridge.hopID(), own)
@@ -205,6 +207,11 @@ func TestHopsAreChecked(t *testing.T) {
 				}
 				_, body := r.do(t, "POST", r.url, modernBody(1, method, params), modern)
 				_, other := r.do(t, "POST", r.url, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{}}}`, method, params), legacy)
+				resp, _ := r.do(t, "POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`,
+					map[string]string{message.HeaderHops: tt.hops})
+				if id := resp.Header.Get(message.HeaderSessionID); (id == "") == strings.Contains(tt.says, "result") {
+					t.Errorf("the answer to initialize names the session %q", id)
+				}
 				for _, answer := range []string{body, other} {
 					if !strings.Contains(answer, tt.says) {
 						t.Errorf("%s is answered with %s, want %s", method, answer, tt.says)
@@ -220,7 +227,7 @@ func TestHopsWithoutHeaders(t *testing.T) {
 	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	client := r.connectStdio(t, "legacy", nil)
 	_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}, Meta: mcp.Meta{message.MetaHops: r.bridge.hopID()}})
 	if err == nil || !strings.Contains(err.Error(), "loop") {
@@ -240,10 +247,10 @@ func TestABridgeSeesNoThirdBridgesTools(t *testing.T) {
 	y := serveMCP(t, echoServer("y"), "modern")
 	t.Cleanup(y.Close)
 	a, b := newStation(t, "uid-a"), newStation(t, "uid-b")
-	b.open(t, mcpserver.Server{Name: "y", URL: y.URL}, mcpserver.Server{Name: "z", URL: y.URL})
-	eventually(t, "the bridge behind is healthy", func() bool { return b.bridge.Health().Status == health.Healthy })
-	a.open(t, b.server("b"), mcpserver.Server{Name: "x", URL: x.URL})
-	eventually(t, "healthy", func() bool { return a.bridge.Health().Status == health.Healthy })
+	b.open(t, bridgeconfig.Server{Name: "y", URL: y.URL}, bridgeconfig.Server{Name: "z", URL: y.URL})
+	wait.Until(t, "the bridge behind is healthy", func() bool { return b.bridge.Health().Status == health.Healthy })
+	a.open(t, b.server("b"), bridgeconfig.Server{Name: "x", URL: x.URL})
+	wait.Until(t, "healthy", func() bool { return a.bridge.Health().Status == health.Healthy })
 	for hops, want := range map[string]string{"": "b_y_echo b_z_echo x_echo", token.BridgeID("other"): "x_echo"} {
 		header := modernHeader(methods.ListTools, "")
 		if hops != "" {

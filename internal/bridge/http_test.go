@@ -16,9 +16,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // do sends one request to the bridge, past any SDK.
@@ -75,7 +76,7 @@ func TestHTTPRules(t *testing.T) {
 	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	base, list := strings.TrimSuffix(r.url, "/u/alice/mcp"), `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
 	for name, tt := range map[string]struct {
 		method, url, body string
@@ -99,7 +100,7 @@ func TestWhatNeedsASessionIsRefusedWithoutOne(t *testing.T) {
 	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	forms := map[string]struct {
 		meta, header, says string
 	}{
@@ -139,8 +140,8 @@ func TestEqualIDsNeverMix(t *testing.T) {
 			t.Parallel()
 			upstream := serveMCP(t, echoServer("one"), serverEra)
 			t.Cleanup(upstream.Close)
-			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-			var wait sync.WaitGroup
+			r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
+			var waiting sync.WaitGroup
 			for i := range 40 {
 				text := fmt.Sprintf("caller %d", i)
 				arguments := fmt.Sprintf(`"name":"echo","arguments":{"text":%q},`, text)
@@ -149,7 +150,7 @@ func TestEqualIDsNeverMix(t *testing.T) {
 					header = r.session(t)
 					body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + strings.TrimSuffix(arguments, ",") + `}}`
 				}
-				wait.Go(func() {
+				waiting.Go(func() {
 					for range 5 {
 						_, got := r.do(t, "POST", r.url, body, header)
 						if m := answerOf(t, got); string(m["id"]) != "1" || !strings.Contains(string(m["result"]), "one: "+text+`"`) {
@@ -158,7 +159,7 @@ func TestEqualIDsNeverMix(t *testing.T) {
 					}
 				})
 			}
-			wait.Wait()
+			waiting.Wait()
 		})
 	}
 }
@@ -222,7 +223,7 @@ func newZone(t *testing.T) *rig {
 	})
 	upstream := serveMCP(t, s, "modern")
 	t.Cleanup(upstream.Close)
-	return newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	return newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 }
 
 // expectZone calls the tool with clients of both eras, which send no such header.
@@ -264,8 +265,8 @@ func TestHealthOverHTTP(t *testing.T) {
 	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "modern")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
-	eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
+	wait.Until(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 	resp, body := r.do(t, "GET", strings.TrimSuffix(r.url, "/u/alice/mcp")+"/health", "", nil)
 	var report health.Report
 	must.Succeed(t, json.Unmarshal([]byte(body), &report))

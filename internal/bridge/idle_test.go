@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -26,8 +26,8 @@ func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p, two := newMemoryProgram(t, echoServer("one"), "legacy"), newMemoryProgram(t, echoServer("two"), "modern")
-				p.Timeouts.Idle, two.Name = mcpserver.Duration(idleTime), "two"
-				r := newPipedRig(t, upstream.DefaultTiming, mcpserver.Direct, p.Server, two.Server)
+				p.Timeouts.Idle, two.Name = bridgeconfig.Duration(idleTime), "two"
+				r := newPipedRig(t, upstream.DefaultTiming, bridgeconfig.Direct, p.Server, two.Server)
 				client := r.connectStdio(t, clientEra, nil)
 				must.Succeed(t, called(t, client, "one_echo"))
 				time.Sleep(idleTime / 2)

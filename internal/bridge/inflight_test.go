@@ -13,15 +13,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // slowServer is a server with the tool t that is granted a secret. The handler
 // works on a call of which the test knows, and of whose session's end.
 type slowServer struct {
-	mcpserver.Server
+	bridgeconfig.Server
 	began chan *mcp.ServerSession
 	ended chan struct{} // receives when a session ended in which the tool was called
 }
@@ -42,7 +43,7 @@ func newSlowServer(t *testing.T, eraName string, work mcp.ToolHandler) *slowServ
 	})
 	server := serveMCP(t, s, eraName)
 	t.Cleanup(server.Close)
-	w.Server = mcpserver.Server{Name: "one", URL: server.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}}
+	w.Server = bridgeconfig.Server{Name: "one", URL: server.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}}
 	return w
 }
 
@@ -107,7 +108,7 @@ func TestACallThatIsInFlightWhenItsSecretChangesMayAsk(t *testing.T) {
 				select {
 				case <-logged:
 					return said("%v", answer), nil
-				case <-time.After(patience):
+				case <-time.After(wait.Limit):
 					return said("the client got no log message"), nil
 				}
 			})

@@ -27,9 +27,6 @@ type handshake struct {
 // initialize opens a legacy session. With one server, it also opens a session at the server, and
 // the client sees the server's own answer.
 func (h *handshake) initialize(ctx context.Context, q *message.Request, rest rest) (mcp.Result, error) {
-	if params, ok := q.Params.(*mcp.InitializeParams); ok && params.ProtocolVersion >= message.FirstModernVersion {
-		params.ProtocolVersion = message.NewestLegacyVersion
-	}
 	result, err := rest(ctx)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 )
 
 // outdatedFor is for how long after a server has started a client that begins to listen may have
@@ -21,17 +21,17 @@ const outdatedFor = time.Minute
 // declines answers a request if a server is starting, for an ingress that has
 // an answer of before.
 func (v *serverSet) declines(w http.ResponseWriter, r *http.Request) bool {
-	if r.Header.Get(mcpserver.HeaderLists) != mcpserver.ListsKept || !slices.ContainsFunc(v.servers(), isStarting) {
+	if r.Header.Get(bridgeconfig.HeaderLists) != bridgeconfig.ListsKept || !slices.ContainsFunc(v.servers(), isStarting) {
 		return false
 	}
-	w.Header().Set(mcpserver.HeaderLists, mcpserver.ListsDeclined)
+	w.Header().Set(bridgeconfig.HeaderLists, bridgeconfig.ListsDeclined)
 	http.Error(w, "servers are starting", http.StatusServiceUnavailable)
 	return true
 }
 
 // digestOf returns the digest of a configuration, empty for one that cannot be encoded: with it no
 // answer is kept.
-func digestOf(c mcpserver.Config) string {
+func digestOf(c bridgeconfig.Config) string {
 	digest, err := c.Digest()
 	if err != nil {
 		return ""
@@ -41,23 +41,23 @@ func digestOf(c mcpserver.Config) string {
 
 // keptMark is read before the answer is made: one of a later configuration may pass for one of this,
 // which nobody is given any more, and not the reverse.
-func (v *serverSet) keptMark() mcpserver.KeptMark {
+func (v *serverSet) keptMark() bridgeconfig.KeptMark {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return mcpserver.KeptMark{Configuration: v.configuration}
+	return bridgeconfig.KeptMark{Configuration: v.configuration}
 }
 
 // listMark is keptMark for a list, zero for one that lacks the entries of servers that are starting.
-func (v *serverSet) listMark(q *message.Request) mcpserver.KeptMark {
+func (v *serverSet) listMark(q *message.Request) bridgeconfig.KeptMark {
 	mark := v.keptMark()
 	if q.Hops != "" || slices.ContainsFunc(v.servers(), isStarting) {
-		return mcpserver.KeptMark{}
+		return bridgeconfig.KeptMark{}
 	}
 	return mark
 }
 
 // mayBeKept notes that the ingress may keep the answer of ctx.
-func mayBeKept(ctx context.Context, mark mcpserver.KeptMark) {
+func mayBeKept(ctx context.Context, mark bridgeconfig.KeptMark) {
 	callaudit.OperationOf(ctx).MayBeKept(mark)
 }
 

@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // ofIngress adds to a header what an ingress asks about lists.
 func ofIngress(header map[string]string, value string) map[string]string {
-	asking := map[string]string{mcpserver.HeaderLists: value}
+	asking := map[string]string{bridgeconfig.HeaderLists: value}
 	maps.Copy(asking, header)
 	return asking
 }
@@ -31,11 +31,11 @@ func ofIngress(header map[string]string, value string) map[string]string {
 // keptBy returns what the bridge says of the answer to a modern request of an ingress.
 func (r *rig) keptBy(t *testing.T, method string) string {
 	t.Helper()
-	resp, body := r.do(t, "POST", r.url, modernBody(1, method, ""), ofIngress(modernHeader(method, ""), mcpserver.ListsAwaited))
+	resp, body := r.do(t, "POST", r.url, modernBody(1, method, ""), ofIngress(modernHeader(method, ""), bridgeconfig.ListsAwaited))
 	if resp.StatusCode != http.StatusOK || answerOf(t, body)["result"] == nil {
 		t.Fatalf("%s: %d %s", method, resp.StatusCode, body)
 	}
-	return resp.Trailer.Get(mcpserver.HeaderLists)
+	return resp.Trailer.Get(bridgeconfig.HeaderLists)
 }
 
 func TestAnAnswerSaysOfWhichConfigurationItIs(t *testing.T) {
@@ -55,16 +55,16 @@ func TestAnAnswerSaysOfWhichConfigurationItIs(t *testing.T) {
 					t.Errorf("tools/list: %q, want %q", got, digest+lists)
 				}
 				resp, _ := r.do(t, "POST", r.url, modernBody(1, methods.ListTools, ""), modernHeader(methods.ListTools, ""))
-				if got := resp.Trailer.Get(mcpserver.HeaderLists); got != "" {
+				if got := resp.Trailer.Get(bridgeconfig.HeaderLists); got != "" {
 					t.Errorf("nobody asks, and the answer says %q", got)
 				}
 				initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`
-				resp, _ = r.do(t, "POST", r.url, initialize, ofIngress(nil, mcpserver.ListsAwaited))
-				if got := resp.Trailer.Get(mcpserver.HeaderLists); got != digest {
+				resp, _ = r.do(t, "POST", r.url, initialize, ofIngress(nil, bridgeconfig.ListsAwaited))
+				if got := resp.Trailer.Get(bridgeconfig.HeaderLists); got != digest {
 					t.Errorf("initialize: %q, want %q", got, digest)
 				}
-				resp, _ = r.do(t, "POST", r.url, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, ofIngress(r.session(t), mcpserver.ListsAwaited))
-				if got := resp.Trailer.Get(mcpserver.HeaderLists); got != digest+lists {
+				resp, _ = r.do(t, "POST", r.url, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, ofIngress(r.session(t), bridgeconfig.ListsAwaited))
+				if got := resp.Trailer.Get(bridgeconfig.HeaderLists); got != digest+lists {
 					t.Errorf("tools/list of a session: %q, want %q", got, digest+lists)
 				}
 				c := r.bridge.config
@@ -100,11 +100,11 @@ func TestARequestIsDeclinedOnlyWhileAServerStartsAndAnAnswerIsKept(t *testing.T)
 		r := newBubbleRig(t, startWays["one server"](t, 12*time.Second))
 		ask := func() (*http.Response, string) {
 			method := methods.ListTools
-			return r.do(t, "POST", r.url, modernBody(1, method, ""), ofIngress(modernHeader(method, ""), mcpserver.ListsKept))
+			return r.do(t, "POST", r.url, modernBody(1, method, ""), ofIngress(modernHeader(method, ""), bridgeconfig.ListsKept))
 		}
 		began := time.Now()
 		resp, _ := ask()
-		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get(mcpserver.HeaderLists) != mcpserver.ListsDeclined || time.Since(began) > 0 {
+		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get(bridgeconfig.HeaderLists) != bridgeconfig.ListsDeclined || time.Since(began) > 0 {
 			t.Errorf("%d %v after %s", resp.StatusCode, resp.Header, time.Since(began))
 		}
 		r.keptBy(t, methods.ListTools)
@@ -201,7 +201,7 @@ func TestAClientThatListensAfterAWakeIsToldThatItsListsMayHaveChanged(t *testing
 		header := modernHeader(methods.Listen, "")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		expectNotes(t, listen(ctx, ofIngress(header, mcpserver.ListsKept)), methods.ToolsChanged, methods.PromptsChanged)
+		expectNotes(t, listen(ctx, ofIngress(header, bridgeconfig.ListsKept)), methods.ToolsChanged, methods.PromptsChanged)
 		later := func(header map[string]string) string {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -214,7 +214,7 @@ func TestAClientThatListensAfterAWakeIsToldThatItsListsMayHaveChanged(t *testing
 			t.Errorf("a client that got no kept list is told %s", text)
 		}
 		time.Sleep(time.Minute)
-		if text := later(ofIngress(header, mcpserver.ListsKept)); strings.Contains(text, "list_changed") {
+		if text := later(ofIngress(header, bridgeconfig.ListsKept)); strings.Contains(text, "list_changed") {
 			t.Errorf("long after the start a client is told %s", text)
 		}
 		last := listen(ctx, header)

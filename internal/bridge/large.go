@@ -10,15 +10,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 // roomFor waits until there is memory for the body of a request. It returns false after it
-// answered that there is none.
+// has refused the request.
 func (b *Bridge) roomFor(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodPost || r.ContentLength >= 0 && r.ContentLength <= budget.Free || r.ContentLength > message.MaxBody {
 		return true // A body that is too large is refused unread.
@@ -34,7 +34,7 @@ func (b *Bridge) roomFor(w http.ResponseWriter, r *http.Request) bool {
 	if r.Context().Err() != nil {
 		return false // The client has left.
 	}
-	m := &oversize.Message{}
+	m := &rpc.Oversize{}
 	_, _ = io.Copy(m, http.MaxBytesReader(w, r.Body, message.MaxBody)) // Whoever still sends would not read the answer.
 	refuseBusy(w, m.ID())
 	return false

@@ -10,8 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -60,7 +60,7 @@ func TestTheOnlyServersEntryEmptiesNoClientsList(t *testing.T) {
 	}
 	upstream := wireServer(t, results)
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	legacyHeader := r.session(t)
 	for method, entry := range good {
 		want := "[" + entry + "," + mended[method][1] + "]"

@@ -13,14 +13,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // freshFor is a server of 2026-07-28 whose lists may be kept for some time.
-func freshFor(t *testing.T, name string, ttl time.Duration) mcpserver.Server {
+func freshFor(t *testing.T, name string, ttl time.Duration) bridgeconfig.Server {
 	t.Helper()
 	s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, &mcp.ServerOptions{
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs = int(ttl.Milliseconds()) },
@@ -30,12 +30,12 @@ func freshFor(t *testing.T, name string, ttl time.Duration) mcpserver.Server {
 }
 
 // silent is a server of an earlier version, which says nothing of keeping.
-func silent(t *testing.T, name string) mcpserver.Server {
+func silent(t *testing.T, name string) bridgeconfig.Server {
 	t.Helper()
 	return named(newMemoryProgram(t, echoServer(name), "legacy").Server, name)
 }
 
-func named(s mcpserver.Server, name string) mcpserver.Server {
+func named(s bridgeconfig.Server, name string) bridgeconfig.Server {
 	s.Name = name
 	return s
 }
@@ -45,64 +45,64 @@ func named(s mcpserver.Server, name string) mcpserver.Server {
 func TestAListIsKeptNoLongerThanItIsTrue(t *testing.T) {
 	t.Parallel()
 	const later = 5 * time.Second
-	failing := func(t *testing.T) mcpserver.Server {
+	failing := func(t *testing.T) bridgeconfig.Server {
 		return named(programOf(t, &slowProgram{fails: errors.New("it fails")}), "failing")
 	}
-	idle := func(t *testing.T) mcpserver.Server {
+	idle := func(t *testing.T) bridgeconfig.Server {
 		s := silent(t, "idle")
-		s.Timeouts.Idle = mcpserver.Duration(time.Second)
+		s.Timeouts.Idle = bridgeconfig.Duration(time.Second)
 		return s
 	}
 	for name, tt := range map[string]struct {
-		mode    mcpserver.Mode
-		servers func(t *testing.T) []mcpserver.Server
+		mode    bridgeconfig.Mode
+		servers func(t *testing.T) []bridgeconfig.Server
 		want    time.Duration
 	}{
-		"no server": {"", func(*testing.T) []mcpserver.Server { return nil }, time.Minute},
-		"one that says nothing": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{silent(t, "a")}
+		"no server": {"", func(*testing.T) []bridgeconfig.Server { return nil }, time.Minute},
+		"one that says nothing": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{silent(t, "a")}
 		}, time.Minute},
-		"one that says an hour": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{freshFor(t, "a", time.Hour)}
+		"one that says an hour": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{freshFor(t, "a", time.Hour)}
 		}, time.Hour},
-		"one that says not at all": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{freshFor(t, "a", 0)}
+		"one that says not at all": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{freshFor(t, "a", 0)}
 		}, 0},
-		"one that starts": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{slow(t, "a", time.Hour)}
+		"one that starts": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{slow(t, "a", time.Hour)}
 		}, 0},
-		"two that say nothing": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{silent(t, "a"), silent(t, "b")}
+		"two that say nothing": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{silent(t, "a"), silent(t, "b")}
 		}, time.Minute},
-		"two that say nothing, in mode Router": {mcpserver.Router, func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{silent(t, "a"), silent(t, "b")}
+		"two that say nothing, in mode Router": {bridgeconfig.Router, func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{silent(t, "a"), silent(t, "b")}
 		}, time.Minute},
-		"two, one of which says an hour": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{freshFor(t, "a", time.Hour), silent(t, "b")}
+		"two, one of which says an hour": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{freshFor(t, "a", time.Hour), silent(t, "b")}
 		}, time.Minute},
-		"three, the least of which has time left": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{freshFor(t, "a", 20*time.Second), silent(t, "b"), freshFor(t, "c", time.Hour)}
+		"three, the least of which has time left": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{freshFor(t, "a", 20*time.Second), silent(t, "b"), freshFor(t, "c", time.Hour)}
 		}, 20*time.Second - later},
-		"two, the time of one of which is over": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{freshFor(t, "a", 3*time.Second), silent(t, "b")}
+		"two, the time of one of which is over": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{freshFor(t, "a", 3*time.Second), silent(t, "b")}
 		}, 0},
-		"two, one of which says not at all": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{freshFor(t, "a", 0), silent(t, "b")}
+		"two, one of which says not at all": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{freshFor(t, "a", 0), silent(t, "b")}
 		}, 0},
-		"two, one of which is starting": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{slow(t, "a", time.Hour), silent(t, "b")}
+		"two, one of which is starting": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{slow(t, "a", time.Hour), silent(t, "b")}
 		}, 0},
-		"two, one of which cannot be reached": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{failing(t), silent(t, "b")}
+		"two, one of which cannot be reached": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{failing(t), silent(t, "b")}
 		}, 0},
-		"two, one of which is not connected": {"", func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{idle(t), silent(t, "b")}
+		"two, one of which is not connected": {"", func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{idle(t), silent(t, "b")}
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := newBubbleRig(t, mcpserver.Config{Mode: tt.mode, Servers: tt.servers(t)})
+				r := newBubbleRig(t, bridgeconfig.Config{Mode: tt.mode, Servers: tt.servers(t)})
 				time.Sleep(later)
 				_, body := r.do(t, "POST", r.url, modernBody(1, methods.ListTools, ""), modernHeader(methods.ListTools, ""))
 				var result struct {
@@ -122,7 +122,7 @@ func TestNoListIsKeptWhoseServerFailsProbes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := echoServer("a")
-		r := newBubbleRig(t, mcpserver.Config{Servers: []mcpserver.Server{
+		r := newBubbleRig(t, bridgeconfig.Config{Servers: []bridgeconfig.Server{
 			named(newMemoryProgram(t, s, "legacy").Server, "a"), silent(t, "b"),
 		}})
 		client := r.connect(t, "modern", nil)

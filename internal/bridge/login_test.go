@@ -19,11 +19,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // authority is an authorization server that gives a new token each time.
@@ -41,13 +42,13 @@ func authority(t *testing.T) (server *httptest.Server, given *atomic.Int32) {
 
 // guardedServer is a server that wants a token and repeats it when it refuses.
 type guardedServer struct {
-	mcpserver.Server
+	bridgeconfig.Server
 	mu       sync.Mutex
 	tokens   map[string]bool
 	connects int
 }
 
-func newGuardedServer(t *testing.T, kind mcpserver.Transport) *guardedServer {
+func newGuardedServer(t *testing.T, kind bridgeconfig.Transport) *guardedServer {
 	t.Helper()
 	g := &guardedServer{tokens: map[string]bool{}}
 	s := emptyServer(nil)
@@ -62,7 +63,7 @@ func newGuardedServer(t *testing.T, kind mcpserver.Transport) *guardedServer {
 		return nil, &jsonrpc.Error{Code: -32001, Message: "bad token: " + string(data), Data: data}
 	})
 	inner := mcpHandler(t, s, "legacy")
-	if kind == mcpserver.SSE {
+	if kind == bridgeconfig.SSE {
 		inner = mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil)
 	}
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -85,7 +86,7 @@ func newGuardedServer(t *testing.T, kind mcpserver.Transport) *guardedServer {
 		front.CloseClientConnections()
 		front.Close()
 	})
-	g.Server = mcpserver.Server{Name: "one", Transport: kind, URL: front.URL}
+	g.Server = bridgeconfig.Server{Name: "one", Transport: kind, URL: front.URL}
 	return g
 }
 
@@ -102,12 +103,12 @@ func (g *guardedServer) seen() (connects int, tokens string) {
 
 func TestAServerWithOAuthGetsItsToken(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []mcpserver.Transport{mcpserver.StreamableHTTP, mcpserver.SSE} {
+	for _, kind := range []bridgeconfig.Transport{bridgeconfig.StreamableHTTP, bridgeconfig.SSE} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			tokens, given := authority(t)
 			g := newGuardedServer(t, kind)
-			g.OAuth = &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"}
+			g.OAuth = &bridgeconfig.OAuth{Grant: bridgeconfig.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"}
 			g.Secrets = []string{"CLIENT"}
 			log := &logtest.Log{}
 			r := newLoggedRig(t, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fast, g.Server)
@@ -140,10 +141,10 @@ func TestAServerWithOAuthGetsItsToken(t *testing.T) {
 func TestARefreshedLoginConnectsNothingAnew(t *testing.T) {
 	t.Parallel()
 	tokens, given := authority(t)
-	g := newGuardedServer(t, mcpserver.StreamableHTTP)
-	g.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
+	g := newGuardedServer(t, bridgeconfig.StreamableHTTP)
+	g.OAuth = &bridgeconfig.OAuth{Grant: bridgeconfig.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
 	g.Secrets = []string{"LOGIN"}
-	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{g.Server}}
+	c := bridgeconfig.Config{UserID: "alice", BridgeUID: "uid-1", Egress: bridgeconfig.Egress{Unrestricted: true}, Servers: []bridgeconfig.Server{g.Server}}
 	saved := make(chan string, 4)
 	t0 := fast
 	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0, SaveSecret: func(_ context.Context, name string, value []byte) error {
@@ -169,8 +170,8 @@ func TestARefreshedLoginConnectsNothingAnew(t *testing.T) {
 	}
 	b.UseSecrets(secretsOf("r3", "LOGIN", "c4n4ry-second-login"))
 	connected(t, b)
-	eventually(t, "another connection", func() bool { return b.set.only().Peek() != l })
-	eventually(t, "another token", func() bool {
+	wait.Until(t, "another connection", func() bool { return b.set.only().Peek() != l })
+	wait.Until(t, "another token", func() bool {
 		_, sent := g.seen()
 		return strings.Contains(sent, "c4n4ry-access-2") && given.Load() == 2
 	})
@@ -180,14 +181,14 @@ func TestARefreshedLoginConnectsNothingAnew(t *testing.T) {
 // at first: a refresh token that was used, and that nobody may show again.
 func TestAServerThatIsReplacedGoesOnWithItsLogin(t *testing.T) {
 	t.Parallel()
-	for name, changes := range map[string][]func(*mcpserver.Config){
-		"by one with another timeout": {func(c *mcpserver.Config) { c.Servers[0].Timeouts.Connect = mcpserver.Duration(time.Minute) }},
-		"by one of another name":      {func(c *mcpserver.Config) { c.Servers[0].Name = "two" }},
+	for name, changes := range map[string][]func(*bridgeconfig.Config){
+		"by one with another timeout": {func(c *bridgeconfig.Config) { c.Servers[0].Timeouts.Connect = bridgeconfig.Duration(time.Minute) }},
+		"by one of another name":      {func(c *bridgeconfig.Config) { c.Servers[0].Name = "two" }},
 		"and removed before": {
-			func(c *mcpserver.Config) { c.Servers = nil },
-			func(c *mcpserver.Config) { c.Servers[0].Description = "again" },
+			func(c *bridgeconfig.Config) { c.Servers = nil },
+			func(c *bridgeconfig.Config) { c.Servers[0].Description = "again" },
 		},
-		"and joined by another with its login": {func(c *mcpserver.Config) {
+		"and joined by another with its login": {func(c *bridgeconfig.Config) {
 			other := c.Servers[0]
 			other.Name = "two"
 			c.Servers = append(c.Servers, other)
@@ -196,16 +197,16 @@ func TestAServerThatIsReplacedGoesOnWithItsLogin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tokens, given := authority(t)
-			g := newGuardedServer(t, mcpserver.StreamableHTTP)
-			g.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
+			g := newGuardedServer(t, bridgeconfig.StreamableHTTP)
+			g.OAuth = &bridgeconfig.OAuth{Grant: bridgeconfig.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
 			g.Secrets = []string{"LOGIN"}
 			r := newRig(t, fast, g.Server)
 			r.bridge.UseSecrets(secretsOf("r1", "LOGIN", "c4n4ry-first"))
 			connected(t, r.bridge)
 			for _, change := range changes {
 				before := r.bridge.set.servers()
-				r.reconfigure(t, func(c *mcpserver.Config) {
-					c.Servers = []mcpserver.Server{g.Server}
+				r.reconfigure(t, func(c *bridgeconfig.Config) {
+					c.Servers = []bridgeconfig.Server{g.Server}
 					change(c)
 				})
 				for _, u := range before {
@@ -244,9 +245,9 @@ func TestSecretsAreTakenOutOfErrorsAfterTheyWereReplaced(t *testing.T) {
 		front.CloseClientConnections()
 		front.Close()
 	}()
-	server := mcpserver.Server{
-		Name: "one", URL: front.URL, Headers: []mcpserver.Header{{Name: "X-Key", Value: "${KEY}"}}, Secrets: []string{"CLIENT", "KEY", "NESTED"},
-		OAuth: &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"},
+	server := bridgeconfig.Server{
+		Name: "one", URL: front.URL, Headers: []bridgeconfig.Header{{Name: "X-Key", Value: "${KEY}"}}, Secrets: []string{"CLIENT", "KEY", "NESTED"},
+		OAuth: &bridgeconfig.OAuth{Grant: bridgeconfig.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"},
 	}
 	r := newRig(t, fast, server)
 	r.bridge.UseSecrets(secretsOf("r1", "KEY", "c4n4ry-key-1", "CLIENT", "c4n4ry-client-1", "NESTED", `{"access_token":"c4n4ry-nested-1"}`))

@@ -18,13 +18,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // newSmallRig starts a bridge that has budget.Floor for messages, for which they wait.
-func newSmallRig(t *testing.T, wait time.Duration, servers ...mcpserver.Server) *rig {
+func newSmallRig(t *testing.T, wait time.Duration, servers ...bridgeconfig.Server) *rig {
 	t.Helper()
-	return newPolicyRig(t, Options{timing: &fast, runs: runMemory, Memory: budget.Reserve, patience: wait}, mcpserver.Config{Servers: servers})
+	return newPolicyRig(t, Options{timing: &fast, runs: runMemory, Memory: budget.Reserve, patience: wait}, bridgeconfig.Config{Servers: servers})
 }
 
 // outcome is the answer to a call in its form on the wire.
@@ -109,7 +110,7 @@ func TestARequestThatFindsNoMemoryIsRefused(t *testing.T) {
 		writeAnswer(w, m, 10, false)
 	})
 	quick := newScript(t, func(w http.ResponseWriter, m sentMessage) { writeAnswer(w, m, 10, false) })
-	r := newSmallRig(t, 50*time.Millisecond, mcpserver.Server{Name: "slow", URL: slow}, mcpserver.Server{Name: "quick", URL: quick})
+	r := newSmallRig(t, 50*time.Millisecond, bridgeconfig.Server{Name: "slow", URL: slow}, bridgeconfig.Server{Name: "quick", URL: quick})
 	first := make(chan outcome, 1)
 	go func() {
 		got, err := r.callOf(t.Context(), "slow_t", 1<<20)
@@ -130,11 +131,11 @@ func TestARequestThatFindsNoMemoryIsRefused(t *testing.T) {
 	}
 	// A request ends after its client has the answer.
 	free := func() bool { return r.bridge.memory.Used() == 0 }
-	eventually(t, "no memory is in use", free)
+	wait.Until(t, "no memory is in use", free)
 	if got, err := r.callOf(t.Context(), "quick_t", 1<<20); err != nil || got.Error != nil {
 		t.Errorf("a large call fails afterwards: %+v, %v", got.Error, err)
 	}
-	eventually(t, "no memory is in use afterwards", free)
+	wait.Until(t, "no memory is in use afterwards", free)
 }
 
 // TestAServerThatStopsInALargeAnswerGivesWay lets a server keep the memory of an answer, and asks
@@ -149,7 +150,7 @@ func TestAServerThatStopsInALargeAnswerGivesWay(t *testing.T) {
 	})
 	defer close(release)
 	quick := newScript(t, func(w http.ResponseWriter, m sentMessage) { writeAnswer(w, m, 2<<20, false) })
-	r := newSmallRig(t, 10*time.Second, mcpserver.Server{Name: "hangs", URL: hangs}, mcpserver.Server{Name: "quick", URL: quick})
+	r := newSmallRig(t, 10*time.Second, bridgeconfig.Server{Name: "hangs", URL: hangs}, bridgeconfig.Server{Name: "quick", URL: quick})
 	first := make(chan struct{})
 	go func() {
 		defer close(first)
@@ -194,11 +195,11 @@ func TestAServerThatSaysTooMuchOfItselfIsOutOfService(t *testing.T) {
 				t.Parallel()
 				good := serveMCP(t, echoServer("good"), "legacy")
 				t.Cleanup(good.Close)
-				r := newRig(t, fast, serveOver(t, kind, tt.server(), "legacy"), mcpserver.Server{Name: "good", URL: good.URL})
+				r := newRig(t, fast, serveOver(t, kind, tt.server(), "legacy"), bridgeconfig.Server{Name: "good", URL: good.URL})
 				if got, err := r.callOf(t.Context(), "good_echo", 10); err != nil || got.Error != nil {
 					t.Errorf("the other server does not answer: %+v, %v", got.Error, err)
 				}
-				eventually(t, "the server is out of service because of "+tt.want, func() bool {
+				wait.Until(t, "the server is out of service because of "+tt.want, func() bool {
 					return strings.Contains(r.bridge.Health().Servers["one"].Error, tt.want)
 				})
 			})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
 )
 
@@ -26,8 +26,8 @@ func TestMetricsSayHowCallsEnd(t *testing.T) {
 	s := &script{annotations: readOnly, answer: same(done)}
 	server := s.serve(t)
 	server.CacheTTL = anHour
-	other := mcpserver.Server{Name: "two", URL: "http://127.0.0.1:1/"}
-	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server, other}})
+	other := bridgeconfig.Server{Name: "two", URL: "http://127.0.0.1:1/"}
+	r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{server, other}})
 	client := r.connect(t, "legacy", nil)
 	for _, tool := range []string{"one_t", "one_t", "secret-tool"} {
 		_, _ = client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -28,16 +28,16 @@ var prefixes = map[string]int{
 func TestNamesFitBehindThePrefixOfEachClient(t *testing.T) {
 	t.Parallel()
 	server := strings.Repeat("s", 32) // the longest that a HostedBridge accepts
-	for _, rule := range []mcpserver.Prefix{mcpserver.PrefixAlways, mcpserver.PrefixAuto, mcpserver.PrefixNever} {
+	for _, rule := range []bridgeconfig.Prefix{bridgeconfig.PrefixAlways, bridgeconfig.PrefixAuto, bridgeconfig.PrefixNever} {
 		for _, length := range []int{11, 12, 31, 32, 44, 45, 64, 128} {
 			tool := strings.Repeat("t", length)
 			one, two := emptyServer(nil), emptyServer(nil)
 			for _, s := range []*mcp.Server{one, two} {
 				rawTool(s, tool, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("it"), nil })
 			}
-			client := newRigOf(t, fast, mcpserver.Config{
-				ToolPrefix: rule, ToolNameLength: mcpserver.DefaultToolNameLength,
-				Servers: []mcpserver.Server{served(t, server, one, "legacy"), served(t, "two", two, "modern")},
+			client := newRigOf(t, fast, bridgeconfig.Config{
+				ToolPrefix: rule, ToolNameLength: bridgeconfig.DefaultToolNameLength,
+				Servers: []bridgeconfig.Server{served(t, server, one, "legacy"), served(t, "two", two, "modern")},
 			}).connect(t, "modern", nil)
 			names := toolNames(t, client)
 			if len(names) != 2 || names[0] == names[1] {

@@ -18,9 +18,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // mortal is a server that can go and come back at one address, which is its own: while it is gone,
@@ -38,7 +39,7 @@ func (m *mortal) rise(t *testing.T) {
 		address = fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 	}
 	var listener net.Listener
-	eventually(t, "the address is free", func() (done bool) {
+	wait.Until(t, "the address is free", func() (done bool) {
 		var err error
 		listener, err = net.Listen("tcp", address)
 		return err == nil
@@ -64,16 +65,16 @@ func TestAServerThatWentAwayComesBack(t *testing.T) {
 				t.Cleanup(steady.Close)
 				brief := fast
 				brief.Wait, brief.Interval = 300*time.Millisecond, 20*time.Millisecond
-				r := newRig(t, brief, mcpserver.Server{Name: "one", URL: "http://" + m.address}, mcpserver.Server{Name: "two", URL: steady.URL})
+				r := newRig(t, brief, bridgeconfig.Server{Name: "one", URL: "http://" + m.address}, bridgeconfig.Server{Name: "two", URL: steady.URL})
 				client := r.connect(t, clientEra, nil)
 				call := func(tool string) error {
 					_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: echoArgs{"hi"}})
 					return err
 				}
-				eventually(t, "healthy at first", func() bool { return r.bridge.Health().Status == health.Healthy })
+				wait.Until(t, "healthy at first", func() bool { return r.bridge.Health().Status == health.Healthy })
 				must.Succeed(t, call("one_echo"))
 				m.die()
-				eventually(t, "unhealthy", func() bool { return r.bridge.Health().Servers["one"].Status == health.Unhealthy })
+				wait.Until(t, "unhealthy", func() bool { return r.bridge.Health().Servers["one"].Status == health.Unhealthy })
 				var rpc *jsonrpc.Error
 				if err := call("one_echo"); !errors.As(err, &rpc) || !strings.Contains(string(rpc.Data), "upstream") || strings.Contains(err.Error(), m.address) {
 					t.Errorf("error = %v, want one that names the server and not its address", err)
@@ -85,7 +86,7 @@ func TestAServerThatWentAwayComesBack(t *testing.T) {
 					t.Errorf("status = %s, want degraded", got)
 				}
 				m.rise(t)
-				eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+				wait.Until(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 				if err := call("one_echo"); err != nil {
 					t.Errorf("after its return: %v", err)
 				}
@@ -110,7 +111,7 @@ func TestAForgetfulServerCostsNoCall(t *testing.T) {
 			upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*current.Load()).ServeHTTP(w, r) }))
 			t.Cleanup(upstream.Close)
 			t.Cleanup(upstream.CloseClientConnections)
-			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+			r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 			client := r.connect(t, clientEra, nil)
 			for range 5 {
 				must.Value(client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}}))(t)
@@ -131,13 +132,13 @@ func TestABridgeStartsBeforeItsServer(t *testing.T) {
 			t.Cleanup(func() { m.die() })
 			brief := fast
 			brief.Wait = 50 * time.Millisecond
-			r := newRig(t, brief, mcpserver.Server{Name: "one", URL: "http://" + m.address})
+			r := newRig(t, brief, bridgeconfig.Server{Name: "one", URL: "http://" + m.address})
 			client := r.connect(t, clientEra, nil)
 			if _, err := client.ListTools(t.Context(), nil); err == nil {
 				t.Error("a list without a server")
 			}
 			m.rise(t)
-			eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+			wait.Until(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 			tools, err := client.ListTools(t.Context(), nil)
 			if err != nil || len(tools.Tools) != 1 {
 				t.Errorf("tools = %+v, %v", tools, err)

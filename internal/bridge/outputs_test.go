@@ -14,8 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -69,7 +69,7 @@ func TestASchemaThatResultsDoNotFitIsListedNoMore(t *testing.T) {
 func schemaIsDropped(t *testing.T, clientEra, serverEra string, several bool) {
 	t.Helper()
 	server := schemaServer("a")
-	c := mcpserver.Config{Servers: []mcpserver.Server{named(newMemoryProgram(t, server, serverEra).Server, "a")}}
+	c := bridgeconfig.Config{Servers: []bridgeconfig.Server{named(newMemoryProgram(t, server, serverEra).Server, "a")}}
 	prefix := ""
 	if several {
 		c.Servers, prefix = append(c.Servers, named(newMemoryProgram(t, emptyServer(nil), serverEra).Server, "b")), "a_"

@@ -16,15 +16,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // inquisitive is a legacy server whose tools ask in all ways. It counts how often
 // they began.
 type inquisitive struct {
-	mcpserver.Server
+	bridgeconfig.Server
 	begun atomic.Int32
 }
 
@@ -60,14 +60,14 @@ func newInquisitive(t *testing.T) *inquisitive {
 	})
 	tool("together", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
 		answers := make([]string, 3)
-		var wait sync.WaitGroup
+		var waiting sync.WaitGroup
 		for i, method := range []string{methods.Elicit, methods.CreateMessage, methods.ListRoots} {
-			wait.Go(func() {
+			waiting.Go(func() {
 				answer, err := questions[method](ctx, req.Session)
 				answers[i] = fmt.Sprint(answer, err)
 			})
 		}
-		wait.Wait()
+		waiting.Wait()
 		return strings.Join(answers, "; "), nil
 	})
 	for method, ask := range questions {
@@ -87,7 +87,7 @@ func newInquisitive(t *testing.T) *inquisitive {
 	server := serveMCP(t, s, "legacy")
 	t.Cleanup(server.Close)
 	t.Cleanup(end)
-	q.Server = mcpserver.Server{Name: "one", URL: server.URL}
+	q.Server = bridgeconfig.Server{Name: "one", URL: server.URL}
 	return q
 }
 
@@ -241,7 +241,7 @@ func TestACancelledRetryEndsTheCall(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	client := r.connect(t, "modern", asking("ann"))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -263,7 +263,7 @@ func TestAModernServersStateIsItsOwn(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "modern")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	if answer := r.ask(t, "t", canElicit, answering("its own", nil)); !strings.Contains(string(answer["result"]), "state its own") {
 		t.Errorf("answer = %s %s", answer["result"], answer["error"])
 	}
@@ -286,7 +286,7 @@ func TestProgressAndMessagesAreThoseOfTheRequestThatWaits(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	more := ""
 	for i, tt := range []struct {
 		meta     string

@@ -12,9 +12,10 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // sseClient is an ingress at a session of HTTP+SSE.
@@ -95,13 +96,13 @@ func (c *sseClient) told(resp *http.Response) (body string, calls []audit.Call) 
 // each is told of by the POST that brought it, before its answer.
 func TestAMessageEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
-	for mode, params := range map[mcpserver.Mode]string{
-		mcpserver.Direct: `"name":"t"`, mcpserver.Router: `"name":"mcp","arguments":{"tool":"t","params":{}}`,
+	for mode, params := range map[bridgeconfig.Mode]string{
+		bridgeconfig.Direct: `"name":"t"`, bridgeconfig.Router: `"name":"mcp","arguments":{"tool":"t","params":{}}`,
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			s := &script{answer: same(done)}
-			r := newPolicyRig(t, Options{}, mcpserver.Config{Mode: mode, Servers: []mcpserver.Server{s.serve(t)}})
+			r := newPolicyRig(t, Options{}, bridgeconfig.Config{Mode: mode, Servers: []bridgeconfig.Server{s.serve(t)}})
 			awaitLists(t, r.bridge)
 			c := r.openSSE(t)
 			var posts []*http.Response
@@ -156,7 +157,7 @@ func TestACallOfAMessageThatBrokeOffIsToldOfOnTheStream(t *testing.T) {
 	t.Parallel()
 	r, c, resp, release := postHanging(t)
 	_ = resp.Body.Close()
-	eventually(t, "the end of the POST", func() bool { return r.bridge.audit.InProgress() == 0 })
+	wait.Until(t, "the end of the POST", func() bool { return r.bridge.audit.InProgress() == 0 })
 	release()
 	expectOne(t, toldBefore(t, c.until(`"id":2`), `"id":2`), "hang")
 }

@@ -18,28 +18,28 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/programs"
 )
 
 // kinds are the transports of servers.
-var kinds = []mcpserver.Transport{mcpserver.StreamableHTTP, mcpserver.SSE, mcpserver.Stdio}
+var kinds = []bridgeconfig.Transport{bridgeconfig.StreamableHTTP, bridgeconfig.SSE, bridgeconfig.Stdio}
 
 // serveOver serves s over a transport in one era.
-func serveOver(t *testing.T, kind mcpserver.Transport, s *mcp.Server, eraName string) mcpserver.Server {
+func serveOver(t *testing.T, kind bridgeconfig.Transport, s *mcp.Server, eraName string) bridgeconfig.Server {
 	t.Helper()
 	switch kind {
-	case mcpserver.SSE:
-		return mcpserver.Server{Name: "one", Transport: kind, URL: serveSSE(t, s).URL}
-	case mcpserver.Stdio:
+	case bridgeconfig.SSE:
+		return bridgeconfig.Server{Name: "one", Transport: kind, URL: serveSSE(t, s).URL}
+	case bridgeconfig.Stdio:
 		return newMemoryProgram(t, s, eraName).Server
 	}
 	upstream := serveMCP(t, s, eraName)
 	t.Cleanup(upstream.Close)
-	return mcpserver.Server{Name: "one", URL: upstream.URL}
+	return bridgeconfig.Server{Name: "one", URL: upstream.URL}
 }
 
 // serveSSE serves s over HTTP+SSE.
@@ -55,7 +55,7 @@ func serveSSE(t *testing.T, s *mcp.Server) *httptest.Server {
 
 // memoryProgram stands for a program. It speaks as one, in this process.
 type memoryProgram struct {
-	mcpserver.Server
+	bridgeconfig.Server
 	mcp *mcp.Server
 
 	mu       sync.Mutex
@@ -68,12 +68,12 @@ type memoryProgram struct {
 var memoryPrograms sync.Map
 
 // programOf is a server that runs a program of this process.
-func programOf(t *testing.T, p any) mcpserver.Server {
+func programOf(t *testing.T, p any) bridgeconfig.Server {
 	t.Helper()
 	command := fmt.Sprintf("%s %p", t.Name(), p)
 	memoryPrograms.Store(command, p)
 	t.Cleanup(func() { memoryPrograms.Delete(command) })
-	return mcpserver.Server{Name: "one", Transport: mcpserver.Stdio, Program: &mcpserver.Program{Command: []string{command}}}
+	return bridgeconfig.Server{Name: "one", Transport: bridgeconfig.Stdio, Program: &bridgeconfig.Program{Command: []string{command}}}
 }
 
 // newMemoryProgram returns a program that is s in one era.
@@ -95,7 +95,7 @@ func newMemoryProgram(t *testing.T, s *mcp.Server, eraName string) *memoryProgra
 }
 
 // runMemory runs the programs of tests.
-func runMemory(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
+func runMemory(p *bridgeconfig.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
 	if found, ok := memoryPrograms.Load(p.Command[0]); ok {
 		return found.(interface {
 			connect(l stdio.Launch) client.Dialer
@@ -151,10 +151,10 @@ const programVariable = "HOSTED_BRIDGE_TEST_PROGRAM"
 
 // realProgram returns this test's binary as a server of another process, with
 // the secrets that it may use.
-func realProgram(t *testing.T, what string, secrets ...string) mcpserver.Server {
+func realProgram(t *testing.T, what string, secrets ...string) bridgeconfig.Server {
 	t.Helper()
 	self := must.Value(os.Executable())(t)
-	return mcpserver.Server{Name: "one", Transport: mcpserver.Stdio, Secrets: secrets, Program: &mcpserver.Program{
-		Command: []string{self}, Env: []mcpserver.Variable{{Name: programVariable, Value: what}},
+	return bridgeconfig.Server{Name: "one", Transport: bridgeconfig.Stdio, Secrets: secrets, Program: &bridgeconfig.Program{
+		Command: []string{self}, Env: []bridgeconfig.Variable{{Name: programVariable, Value: what}},
 	}}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,13 +24,14 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/programs"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // beProgram is a server over stdio. It returns the exit code of its process.
@@ -118,7 +120,7 @@ func TestAProgramThatKnowsOnlyTheOldProtocolWorks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				slow := upstream.DefaultTiming
 				slow.Wait = slow.Connect * 2 // One that is stuck is given up first.
-				r := newPipedRig(t, slow, mcpserver.Direct, programOf(t, &pipedProgram{what}))
+				r := newPipedRig(t, slow, bridgeconfig.Direct, programOf(t, &pipedProgram{what}))
 				client := r.connectStdio(t, "modern", nil)
 				tell(t, client, "process", nil)
 				u := r.bridge.set.only()
@@ -150,7 +152,7 @@ func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
 			if second := tell(t, client, "process", nil); second == first {
 				t.Errorf("process %s answers again", second)
 			}
-			eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+			wait.Until(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 		})
 	}
 }
@@ -158,13 +160,45 @@ func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
 func TestAProgramThatCannotBeginIsUnhealthy(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fast, realProgram(t, "brief"))
-	eventually(t, "unhealthy", func() bool {
+	wait.Until(t, "unhealthy", func() bool {
 		s := r.bridge.Health().Servers["one"]
 		return s.Status == health.Unhealthy && strings.Contains(s.Error, "status 7")
 	})
+	if s := r.bridge.Health().Servers["one"]; s.Reason != health.ReasonProgramEnded || !slices.Equal(s.LastLines, []string{"cannot begin"}) || strings.Contains(s.Error, "begin") {
+		t.Errorf("the report says %+v", s)
+	}
 	client := r.connect(t, "modern", nil)
-	if err := called(t, client, "echo"); err == nil || !strings.Contains(err.Error(), `server "one" is not available`) {
+	if err := called(t, client, "echo"); err == nil || !strings.Contains(err.Error(), `server "one" is not available`) || !strings.Contains(err.Error(), `it wrote last: ["cannot begin"]`) {
 		t.Errorf("error = %v", err)
+	}
+}
+
+// TestAProgramThatCannotBeginIsUnhealthyAtOnce has no second attempt in the time of the test.
+func TestAProgramThatCannotBeginIsUnhealthyAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ writes, reason, says string }{
+		"it ends": {"no key", health.ReasonProgramEnded, "ended with status 1 before it sent a message"},
+		"npm has no such package": {"npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/servr - Not found\nnpm error 404\nnpm error 404  'servr@1.0.0' is not in this registry.",
+			health.ReasonPackageNotFound, "could not fetch its package: The registry has no package servr@1.0.0, or does not show it without a login."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			file, log := filepath.Join(folder, "npx"), filepath.Join(folder, "starts")
+			must.Succeed(t, os.WriteFile(file, []byte("#!/bin/sh\necho start >>"+log+"\ncat >&2 <<'END'\n"+tt.writes+"\nEND\nexit 1\n"), 0o700))
+			slow := fast
+			slow.BackoffMin, slow.BackoffMax = time.Hour, time.Hour
+			r := newRig(t, slow, bridgeconfig.Server{Name: "one", Transport: bridgeconfig.Stdio, Program: &bridgeconfig.Program{Command: []string{file, "-y", "servr@1.0.0"}}})
+			wait.Until(t, "unhealthy", func() bool { return r.bridge.Health().Servers["one"].Status == health.Unhealthy })
+			s := r.bridge.Health().Servers["one"]
+			if s.Failures != 1 || s.Reason != tt.reason || !strings.Contains(s.Error, tt.says) || len(s.LastLines) == 0 {
+				t.Errorf("the report says %+v", s)
+			}
+			starts := must.Value(os.ReadFile(log))(t)
+			if missing := tt.reason == health.ReasonPackageNotFound; missing != (string(starts) == "start\n") {
+				t.Errorf("it was started: %q", starts)
+			}
+		})
 	}
 }
 
@@ -180,7 +214,7 @@ func TestAProgramThatDiesYoungIsNotStartedInALoop(t *testing.T) {
 	connected(t, r.bridge)
 	first, _ := p.last(t)
 	must.Succeed(t, first.Close())
-	eventually(t, "a failure in the health", func() bool { return r.bridge.Health().Servers["one"].Failures == 1 })
+	wait.Until(t, "a failure in the health", func() bool { return r.bridge.Health().Servers["one"].Failures == 1 })
 	if got := p.started(); got != 1 {
 		t.Errorf("started %d times, want a pause before the second", got)
 	}
@@ -192,9 +226,9 @@ func TestAProgramHasItsOwnSecretsAlone(t *testing.T) {
 	t.Setenv("PARENT_SECRET", "c4n4ry-of-the-bridge")
 	one, two := realProgram(t, "modern", "ONE"), realProgram(t, "modern", "TWO", "UNUSED")
 	one.Name, two.Name = "one", "two"
-	one.Program.Env = append(one.Program.Env, mcpserver.Variable{Name: "TOKEN", Value: "${ONE}"}, mcpserver.Variable{Name: "DOLLAR", Value: "$$${MISSING:-none}"})
+	one.Program.Env = append(one.Program.Env, bridgeconfig.Variable{Name: "TOKEN", Value: "${ONE}"}, bridgeconfig.Variable{Name: "DOLLAR", Value: "$$${MISSING:-none}"})
 	one.Secrets = append(one.Secrets, "MISSING")
-	two.Program.Env = append(two.Program.Env, mcpserver.Variable{Name: "TOKEN", Value: "Bearer ${TWO}"})
+	two.Program.Env = append(two.Program.Env, bridgeconfig.Variable{Name: "TOKEN", Value: "Bearer ${TWO}"})
 	three := newWitness(t, "three", "modern", bearer("THREE"), "THREE")
 	r := newRig(t, fast, one, two, three.Server)
 	r.bridge.UseSecrets(secretsOf("r", "ONE", "c4n4ry-one", "TWO", "c4n4ry-two", "THREE", "c4n4ry-three", "UNUSED", "c4n4ry-unused"))
@@ -228,7 +262,7 @@ func TestAProgramIsStartedAgainWithOtherSecrets(t *testing.T) {
 		t.Run(clientEra+" client", func(t *testing.T) {
 			t.Parallel()
 			p := newMemoryProgram(t, echoServer("one"), "legacy")
-			p.Program.Env = []mcpserver.Variable{{Name: "TOKEN", Value: "${TOKEN}"}}
+			p.Program.Env = []bridgeconfig.Variable{{Name: "TOKEN", Value: "${TOKEN}"}}
 			p.Secrets = []string{"TOKEN"}
 			r := newRig(t, fast, p.Server)
 			r.bridge.UseSecrets(secretsOf("r", "TOKEN", "first-token"))
@@ -255,7 +289,7 @@ func TestNoLogHoldsWhatAProgramPrints(t *testing.T) {
 	server.Program.Command = append(server.Program.Command, "${TOKEN}")
 	r := newLoggedRig(t, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fast, server)
 	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "c4n4ry-token"))
-	eventually(t, "unhealthy", func() bool { return r.bridge.Health().Status == health.Unhealthy })
+	wait.Until(t, "unhealthy", func() bool { return r.bridge.Health().Status == health.Unhealthy })
 	r.bridge.Close()
 	if text := log.String(); strings.Contains(text, "c4n4ry") || !strings.Contains(text, "cannot begin") {
 		t.Errorf("log = %s", text)

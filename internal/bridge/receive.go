@@ -51,8 +51,8 @@ type rest func(context.Context) (mcp.Result, error)
 func (b *Bridge) inSession(ctx context.Context, s *session.Session, q *message.Request) (mcp.Result, error) {
 	q.Send = b.clients.observed(q.Send)
 	b.clients.join(ctx, q, s)
-	return b.serve(ctx, q, func(context.Context) (mcp.Result, error) {
-		result, err := s.Answer(q)
+	return b.serve(ctx, q, func(ctx context.Context) (mcp.Result, error) {
+		result, err := s.Answer(ctx, q)
 		if q.Method == methods.Initialize && err == nil {
 			q.Session = b.clients.open(s, q.Hops) //nolint:contextcheck // The session outlives the request that began it.
 		}

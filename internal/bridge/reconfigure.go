@@ -10,8 +10,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // Reconfigure replaces the configuration, which must not be changed afterwards. Unchanged servers
@@ -21,7 +21,7 @@ import (
 // end at a removed server.
 //
 // A configuration that is invalid or belongs to another bridge is refused and changes nothing.
-func (b *Bridge) Reconfigure(c mcpserver.Config) error {
+func (b *Bridge) Reconfigure(c bridgeconfig.Config) error {
 	if err := c.Validate(); err != nil {
 		return fmt.Errorf("reconfigure: %w", err)
 	}
@@ -64,7 +64,7 @@ type succession struct {
 }
 
 // prepare starts the servers that c has and the current configuration has not. create makes one.
-func (v *serverSet) prepare(c mcpserver.Config, create func(mcpserver.Server) *upstream.Server) succession {
+func (v *serverSet) prepare(c bridgeconfig.Config, create func(bridgeconfig.Server) *upstream.Server) succession {
 	former, next := map[string]*upstream.Server{}, succession{replaced: map[*upstream.Server]*upstream.Server{}}
 	for _, u := range v.servers() {
 		former[u.Config.Name] = u
@@ -94,7 +94,7 @@ func (v *serverSet) prepare(c mcpserver.Config, create func(mcpserver.Server) *u
 }
 
 // swap replaces all upstreams at once. It returns the names of those that have no successor.
-func (v *serverSet) swap(c mcpserver.Config, next succession) map[string]bool {
+func (v *serverSet) swap(c bridgeconfig.Config, next succession) map[string]bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.settings, v.upstreams, v.configuration = c, next.upstreams, digestOf(c)

@@ -19,8 +19,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -73,10 +73,10 @@ func TestEveryCallHasItsEntry(t *testing.T) {
 				s := &script{answer: tt.answer}
 				server := s.serve(t)
 				if tt.want.Status == audit.Timeout {
-					server.Timeouts.Call = mcpserver.Duration(200 * time.Millisecond)
+					server.Timeouts.Call = bridgeconfig.Duration(200 * time.Millisecond)
 				}
 				server.Tools.Allow = []string{"t"}
-				r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
+				r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{server}})
 				awaitLists(t, r.bridge)
 				params := `"name":"` + tt.tool + `","arguments":{"b":"canary","a":1}`
 				header, body := modernHeader(methods.CallTool, tt.tool), modernBody(7, methods.CallTool, params+",")
@@ -109,7 +109,7 @@ func TestAnEntrySaysWhatWasKeptAndRepeated(t *testing.T) {
 	}}
 	server := s.serve(t)
 	server.Retry, server.CacheTTL = thrice, anHour
-	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
+	r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{server}})
 	awaitLists(t, r.bridge)
 	var got []audit.Call
 	for range 2 {
@@ -125,7 +125,7 @@ func TestAnEntrySaysWhatWasKeptAndRepeated(t *testing.T) {
 func TestTheRoutersCallsHaveTheirEntries(t *testing.T) {
 	t.Parallel()
 	s := &script{answer: same(done)}
-	r := newPolicyRig(t, Options{}, mcpserver.Config{Mode: mcpserver.Router, Servers: []mcpserver.Server{s.serve(t)}})
+	r := newPolicyRig(t, Options{}, bridgeconfig.Config{Mode: bridgeconfig.Router, Servers: []bridgeconfig.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
 	version := eraNames["modern"]
 	tests := map[string]struct {
@@ -162,8 +162,8 @@ func TestAQuestionIsNoAnswer(t *testing.T) {
 	})
 	front := serveMCP(t, s, "modern")
 	t.Cleanup(front.Close)
-	server := mcpserver.Server{Name: "one", URL: front.URL, Trust: mcpserver.Sanitize, MaxResultBytes: 100, CacheTTL: anHour}
-	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
+	server := bridgeconfig.Server{Name: "one", URL: front.URL, Trust: bridgeconfig.Sanitize, MaxResultBytes: 100, CacheTTL: anHour}
+	r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{server}})
 	body := strings.Replace(modernBody(1, methods.CallTool, `"name":"t",`), `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}`, 1)
 	answer, calls := r.post(t, modernHeader(methods.CallTool, "t"), body)
 	if len(calls) != 1 || calls[0].Status != audit.InputRequired {

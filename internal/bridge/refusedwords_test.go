@@ -15,8 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // busyServer serves the tool echo, and answers the requests of a method by refuse.
@@ -58,7 +58,7 @@ func TestTheWordsOfAServerThatRefusesReachTheUser(t *testing.T) {
 	for serverEra := range eraNames {
 		for _, status := range []int{429, 500, 502, 503, 504} {
 			front := busyServer(t, serverEra, methods.CallTool, refuseWith(status, "30", "30 calls a minute are enough"))
-			r := newRig(t, fast, mcpserver.Server{Name: "out", URL: front.URL})
+			r := newRig(t, fast, bridgeconfig.Server{Name: "out", URL: front.URL})
 			for clientEra := range eraNames {
 				for over, connect := range connects {
 					t.Run(fmt.Sprintf("%s server, %d, %s client over %s", serverEra, status, clientEra, over), func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestACallIsNotRepeatedForABusyServer(t *testing.T) {
 			calls.Add(1)
 			refuse(w, r)
 		})
-		r := newRig(t, fast, mcpserver.Server{Name: "out", URL: front.URL})
+		r := newRig(t, fast, bridgeconfig.Server{Name: "out", URL: front.URL})
 		_, err := r.connect(t, "modern", nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"a"}})
 		if rpc, ok := asRPC(err); !ok || !strings.Contains(rpc.Message, "try again in 1 s") || calls.Load() != 1 {
 			t.Errorf("a %s server was called %d times: %v", serverEra, calls.Load(), err)

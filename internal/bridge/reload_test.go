@@ -18,13 +18,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // reconfigure changes the configuration of the rig's bridge.
-func (r *rig) reconfigure(t *testing.T, change func(*mcpserver.Config)) {
+func (r *rig) reconfigure(t *testing.T, change func(*bridgeconfig.Config)) {
 	t.Helper()
 	r.bridge.set.mu.Lock()
 	c := r.bridge.set.settings
@@ -37,18 +38,18 @@ func (r *rig) reconfigure(t *testing.T, change func(*mcpserver.Config)) {
 func TestConfigurationsThatChangeNothing(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		change func(*mcpserver.Config)
+		change func(*bridgeconfig.Config)
 		fails  bool
 	}{
-		"another user":        {func(c *mcpserver.Config) { c.UserID = "bob" }, true},
-		"another bridge":      {func(c *mcpserver.Config) { c.BridgeUID = "uid-2" }, true},
-		"an unknown mode":     {func(c *mcpserver.Config) { c.Mode = "sideways" }, true},
-		"a server twice":      {func(c *mcpserver.Config) { c.Servers = append(c.Servers, c.Servers[0]) }, true},
-		"a server of nowhere": {func(c *mcpserver.Config) { c.Servers = []mcpserver.Server{{Name: "one"}} }, true},
-		"the same again":      {func(*mcpserver.Config) {}, false},
-		"empty lists for none": {func(c *mcpserver.Config) {
+		"another user":        {func(c *bridgeconfig.Config) { c.UserID = "bob" }, true},
+		"another bridge":      {func(c *bridgeconfig.Config) { c.BridgeUID = "uid-2" }, true},
+		"an unknown mode":     {func(c *bridgeconfig.Config) { c.Mode = "sideways" }, true},
+		"a server twice":      {func(c *bridgeconfig.Config) { c.Servers = append(c.Servers, c.Servers[0]) }, true},
+		"a server of nowhere": {func(c *bridgeconfig.Config) { c.Servers = []bridgeconfig.Server{{Name: "one"}} }, true},
+		"the same again":      {func(*bridgeconfig.Config) {}, false},
+		"empty lists for none": {func(c *bridgeconfig.Config) {
 			c.Servers = slices.Clone(c.Servers)
-			c.Servers[0].Secrets, c.Servers[0].Headers, c.Egress.Allow = []string{}, []mcpserver.Header{}, []string{}
+			c.Servers[0].Secrets, c.Servers[0].Headers, c.Egress.Allow = []string{}, []bridgeconfig.Header{}, []string{}
 		}, false},
 	}
 	for name, tt := range tests {
@@ -56,7 +57,7 @@ func TestConfigurationsThatChangeNothing(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				one := newMemoryProgram(t, echoServer("one"), "legacy")
-				r := newPipedRig(t, fast, mcpserver.Direct, one.Server)
+				r := newPipedRig(t, fast, bridgeconfig.Direct, one.Server)
 				opts, changed := changeCounter()
 				client := r.connectStdio(t, "legacy", opts)
 				must.Succeed(t, called(t, client, "echo"))
@@ -94,7 +95,7 @@ func TestAServerThatIsConfiguredAsBeforeKeepsItsConnections(t *testing.T) {
 			connected(t, r.bridge)
 			connects := one.connected()
 			three := newWitness(t, "three", "modern", nil)
-			r.reconfigure(t, func(c *mcpserver.Config) { c.Servers = []mcpserver.Server{three.Server, one.Server} })
+			r.reconfigure(t, func(c *bridgeconfig.Config) { c.Servers = []bridgeconfig.Server{three.Server, one.Server} })
 			if diff := cmp.Diff([]string{"three_echo", "one_echo"}, toolNames(t, client)); diff != "" {
 				t.Errorf("tools (-want +got):\n%s", diff)
 			}
@@ -106,7 +107,7 @@ func TestAServerThatIsConfiguredAsBeforeKeepsItsConnections(t *testing.T) {
 			if got := one.connected(); got != connects {
 				t.Errorf("the server that stayed was connected to %d times more", got-connects)
 			}
-			eventually(t, "no connection to the removed server", func() bool { return sessionsOf(two.mcp) == 0 })
+			wait.Until(t, "no connection to the removed server", func() bool { return sessionsOf(two.mcp) == 0 })
 			if _, ok := r.bridge.Health().Servers["two"]; ok {
 				t.Error("the removed server is in the report")
 			}
@@ -128,11 +129,11 @@ func TestACallInFlightOutlastsItsServer(t *testing.T) {
 	t.Parallel()
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
-			for what, change := range map[string]func(*mcpserver.Config){
-				"changed": func(c *mcpserver.Config) { c.Servers[0].Timeouts.Connect = mcpserver.Duration(time.Minute) },
-				"removed": func(c *mcpserver.Config) { c.Servers = nil },
-				"moved behind the router and changed": func(c *mcpserver.Config) {
-					c.Mode, c.Servers[0].Description = mcpserver.Router, "new"
+			for what, change := range map[string]func(*bridgeconfig.Config){
+				"changed": func(c *bridgeconfig.Config) { c.Servers[0].Timeouts.Connect = bridgeconfig.Duration(time.Minute) },
+				"removed": func(c *bridgeconfig.Config) { c.Servers = nil },
+				"moved behind the router and changed": func(c *bridgeconfig.Config) {
+					c.Mode, c.Servers[0].Description = bridgeconfig.Router, "new"
 				},
 			} {
 				t.Run(clientEra+" client and "+serverEra+" server that is "+what, func(t *testing.T) {
@@ -157,7 +158,7 @@ func TestACallInFlightOutlastsItsServer(t *testing.T) {
 					if got := next(t, answer, "answer"); got != "the answer" {
 						t.Errorf("answer = %s", got)
 					}
-					eventually(t, "the end of the old server", func() bool {
+					wait.Until(t, "the end of the old server", func() bool {
 						r.bridge.set.mu.Lock()
 						defer r.bridge.set.mu.Unlock()
 						return r.bridge.set.lifecycles[old] == nil
@@ -192,7 +193,7 @@ func TestNoAnswerIsLostWhileServersAreReplaced(t *testing.T) {
 		})
 	}
 	for i := range 20 {
-		r.reconfigure(t, func(c *mcpserver.Config) { c.Servers[i%2].Description = fmt.Sprint("change ", i) })
+		r.reconfigure(t, func(c *bridgeconfig.Config) { c.Servers[i%2].Description = fmt.Sprint("change ", i) })
 	}
 	close(done)
 	calling.Wait()
@@ -204,7 +205,7 @@ func TestClientsHearOnceOfAnotherConfiguration(t *testing.T) {
 		for _, several := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s client, several servers: %v", clientEra, several), func(t *testing.T) {
 				t.Parallel()
-				servers := []mcpserver.Server{served(t, "one", fullServer("one", "a"), "legacy")}
+				servers := []bridgeconfig.Server{served(t, "one", fullServer("one", "a"), "legacy")}
 				if several {
 					servers = append(servers, served(t, "two", fullServer("two", "b"), "modern"))
 				}
@@ -220,7 +221,7 @@ func TestClientsHearOnceOfAnotherConfiguration(t *testing.T) {
 				})
 				must.Value(client.ListTools(t.Context(), nil))(t)
 				drained := quietly(heard)
-				r.reconfigure(t, func(c *mcpserver.Config) { c.ToolPrefix = mcpserver.PrefixAuto })
+				r.reconfigure(t, func(c *bridgeconfig.Config) { c.ToolPrefix = bridgeconfig.PrefixAuto })
 				got := []string{next(t, heard, "change"), next(t, heard, "change"), next(t, heard, "change")}
 				slices.Sort(got)
 				if diff := cmp.Diff([]string{"prompts", "resources", "tools"}, got); diff != "" {
@@ -255,11 +256,11 @@ func TestSessionsSurviveEveryShape(t *testing.T) {
 			t.Run(clientEra+" client that begins with "+beginning, func(t *testing.T) {
 				t.Parallel()
 				one, two := served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern")
-				shapes := map[string]mcpserver.Config{
-					"transparent": {Servers: []mcpserver.Server{one}},
-					"several":     {Servers: []mcpserver.Server{one, two}},
-					"left out":    {Servers: []mcpserver.Server{one}, LeftOut: 1},
-					"router":      {Mode: mcpserver.Router, Servers: []mcpserver.Server{one, two}},
+				shapes := map[string]bridgeconfig.Config{
+					"transparent": {Servers: []bridgeconfig.Server{one}},
+					"several":     {Servers: []bridgeconfig.Server{one, two}},
+					"left out":    {Servers: []bridgeconfig.Server{one}, LeftOut: 1},
+					"router":      {Mode: bridgeconfig.Router, Servers: []bridgeconfig.Server{one, two}},
 					"none":        {},
 				}
 				tools := map[string][]string{
@@ -270,7 +271,7 @@ func TestSessionsSurviveEveryShape(t *testing.T) {
 				client := r.connect(t, clientEra, opts)
 				id := client.ID()
 				for _, shape := range []string{"several", "left out", "router", "transparent", "left out", "transparent", "router", "several", "transparent", "none", "transparent", "several"} {
-					r.reconfigure(t, func(c *mcpserver.Config) {
+					r.reconfigure(t, func(c *bridgeconfig.Config) {
 						c.Mode, c.Servers, c.LeftOut = shapes[shape].Mode, shapes[shape].Servers, shapes[shape].LeftOut
 					})
 					if diff := cmp.Diff(tools[shape], toolNames(t, client)); diff != "" {
@@ -322,7 +323,7 @@ func subscribable() (s *mcp.Server, count *atomic.Int32, opts *mcp.ClientOptions
 // updates waits until an update of s reaches the client.
 func updates(t *testing.T, s *mcp.Server, updated chan string) {
 	t.Helper()
-	eventually(t, "an update", func() bool {
+	wait.Until(t, "an update", func() bool {
 		if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"}); err != nil {
 			t.Error(err)
 		}
@@ -331,11 +332,11 @@ func updates(t *testing.T, s *mcp.Server, updated chan string) {
 }
 
 // replaced changes the first server and waits for the end of the former one.
-func (r *rig) replaced(t *testing.T, change func(*mcpserver.Config)) {
+func (r *rig) replaced(t *testing.T, change func(*bridgeconfig.Config)) {
 	t.Helper()
 	old := r.bridge.set.servers()[0]
 	r.reconfigure(t, change)
-	eventually(t, "the end of the old server", func() bool {
+	wait.Until(t, "the end of the old server", func() bool {
 		r.bridge.set.mu.Lock()
 		defer r.bridge.set.mu.Unlock()
 		return r.bridge.set.lifecycles[old] == nil
@@ -360,7 +361,7 @@ func TestSubscriptionsGoOnAtAServerThatWasChanged(t *testing.T) {
 						r := newRig(t, fast, now, served(t, "two", emptyServer(nil), "legacy"))
 						client := r.connect(t, clientEra, opts)
 						must.Succeed(t, client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}))
-						r.replaced(t, func(c *mcpserver.Config) { c.Servers[0] = later })
+						r.replaced(t, func(c *bridgeconfig.Config) { c.Servers[0] = later })
 						updates(t, s, updated)
 						if clientEra == "legacy" { // Another one's ends with its stream.
 							if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
@@ -370,8 +371,8 @@ func TestSubscriptionsGoOnAtAServerThatWasChanged(t *testing.T) {
 								t.Error("the server is still subscribed to it")
 							}
 						}
-						r.reconfigure(t, func(c *mcpserver.Config) { c.Servers = c.Servers[1:] })
-						eventually(t, "no connection to the removed server", func() bool { return sessionsOf(s) == 0 })
+						r.reconfigure(t, func(c *bridgeconfig.Config) { c.Servers = c.Servers[1:] })
+						wait.Until(t, "no connection to the removed server", func() bool { return sessionsOf(s) == 0 })
 					})
 				}
 			}
@@ -396,14 +397,14 @@ func TestACallAmidAReplacementLeavesNoConnection(t *testing.T) {
 			must.Succeed(t, session.subscribe(t.Context(), old, "test://a", true))
 			l := must.Value(session.connect(t.Context(), successor))(t)
 			session.transfer(old, successor)
-			eventually(t, "the subscription", func() bool { return subscriptions.Load() == 2 })
+			wait.Until(t, "the subscription", func() bool { return subscriptions.Load() == 2 })
 			updates(t, s, updated)
 			if now, err := session.connect(t.Context(), successor); err != nil || now != l {
 				t.Errorf("the session has another connection than before: %v", err)
 			}
 			_ = client.Close()
-			eventually(t, "no session", func() bool { return len(r.bridge.clients.allSessions()) == 0 })
-			eventually(t, "the end of its connections", func() bool { return sessionsOf(s) == 2 })
+			wait.Until(t, "no session", func() bool { return len(r.bridge.clients.allSessions()) == 0 })
+			wait.Until(t, "the end of its connections", func() bool { return sessionsOf(s) == 2 })
 		})
 	}
 }
@@ -414,7 +415,7 @@ func TestServersThatWereReplacedLeaveNothing(t *testing.T) {
 	r := newRig(t, fast, served(t, "one", echoServer("one"), "legacy"))
 	connected(t, r.bridge)
 	old := r.bridge.set.only()
-	r.replaced(t, func(c *mcpserver.Config) { c.Servers[0].Description = "new" })
+	r.replaced(t, func(c *bridgeconfig.Config) { c.Servers[0].Description = "new" })
 	if old.Granted().Grace.Err() == nil {
 		t.Error("the grant of a server that was replaced goes on")
 	}
@@ -433,7 +434,7 @@ func TestANewServerGetsTheSecretsInUse(t *testing.T) {
 				r.bridge.UseSecrets(secretsOf("r2", "TOKEN", "second-token"))
 				want = "Bearer second-token"
 			}
-			r.reconfigure(t, func(c *mcpserver.Config) { c.Servers = []mcpserver.Server{one.Server} })
+			r.reconfigure(t, func(c *bridgeconfig.Config) { c.Servers = []bridgeconfig.Server{one.Server} })
 			must.Succeed(t, called(t, r.connect(t, "modern", nil), "echo"))
 			if diff := cmp.Diff([]string{want}, one.values()); diff != "" {
 				t.Errorf("the server saw (-want +got):\n%s", diff)
@@ -464,7 +465,7 @@ func TestANewServerWithoutItsSecretIsOutOfServiceAtOnce(t *testing.T) {
 	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	r := newRig(t, fast)
 	r.bridge.UseSecrets(secretsOf("r1"))
-	r.reconfigure(t, func(c *mcpserver.Config) { c.Servers = []mcpserver.Server{one.Server} })
+	r.reconfigure(t, func(c *bridgeconfig.Config) { c.Servers = []bridgeconfig.Server{one.Server} })
 	if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != "secret TOKEN is not set" {
 		t.Errorf("health = %+v", got)
 	}
@@ -476,10 +477,12 @@ func TestEgressHoldsForConnectionsMadeLater(t *testing.T) {
 	r := newRig(t, fast, one.Server)
 	client := r.connect(t, "modern", nil)
 	must.Succeed(t, called(t, client, "echo"))
-	r.reconfigure(t, func(c *mcpserver.Config) { c.Egress = mcpserver.Egress{} })
-	eventually(t, "a refused connection", func() bool { return called(t, client, "echo") != nil })
-	r.reconfigure(t, func(c *mcpserver.Config) { c.Egress = mcpserver.Egress{Allow: []string{"127.0.0.0/8", "::1/128"}} })
-	eventually(t, "a call", func() bool { return called(t, client, "echo") == nil })
+	r.reconfigure(t, func(c *bridgeconfig.Config) { c.Egress = bridgeconfig.Egress{} })
+	wait.Until(t, "a refused connection", func() bool { return called(t, client, "echo") != nil })
+	r.reconfigure(t, func(c *bridgeconfig.Config) {
+		c.Egress = bridgeconfig.Egress{Allow: []string{"127.0.0.0/8", "::1/128"}}
+	})
+	wait.Until(t, "a call", func() bool { return called(t, client, "echo") == nil })
 }
 
 func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
@@ -491,15 +494,15 @@ func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
 	for clientEra := range eraNames {
 		must.Succeed(t, called(t, r.connect(t, clientEra, nil), "two_echo"))
 	}
-	shapes := [][]mcpserver.Server{{one.Server}, {two, one.Server}, {}, {one.Server, two, three}, {three}}
+	shapes := [][]bridgeconfig.Server{{one.Server}, {two, one.Server}, {}, {one.Server, two, three}, {three}}
 	var changing sync.WaitGroup
 	for i := range 4 {
 		changing.Go(func() {
 			for j := range 20 {
-				mode := []mcpserver.Mode{mcpserver.Direct, mcpserver.Router}[j%2]
+				mode := []bridgeconfig.Mode{bridgeconfig.Direct, bridgeconfig.Router}[j%2]
 				// It fails only once the bridge is closed.
-				_ = r.bridge.Reconfigure(mcpserver.Config{
-					UserID: "alice", BridgeUID: "uid-1", Mode: mode, Egress: mcpserver.Egress{Unrestricted: j%3 > 0},
+				_ = r.bridge.Reconfigure(bridgeconfig.Config{
+					UserID: "alice", BridgeUID: "uid-1", Mode: mode, Egress: bridgeconfig.Egress{Unrestricted: j%3 > 0},
 					Servers: shapes[(i+j)%len(shapes)],
 				})
 			}
@@ -517,7 +520,7 @@ func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
 		r.bridge.Close()
 	})
 	changing.Wait()
-	if err := r.bridge.Reconfigure(mcpserver.Config{UserID: "alice", BridgeUID: "uid-1"}); err == nil {
+	if err := r.bridge.Reconfigure(bridgeconfig.Config{UserID: "alice", BridgeUID: "uid-1"}); err == nil {
 		t.Error("a closed bridge takes a configuration")
 	}
 }
@@ -547,7 +550,7 @@ func TestNewCallsGoToTheNewProgramAtOnce(t *testing.T) {
 			before := run()
 			answers := outcomeOf(t, client)
 			next(t, began, "a call")
-			r.reconfigure(t, func(c *mcpserver.Config) { c.Servers[0].Description = "new" })
+			r.reconfigure(t, func(c *bridgeconfig.Config) { c.Servers[0].Description = "new" })
 			if run() == before {
 				t.Error("a new call went to the server that was replaced")
 			}

@@ -18,8 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -92,7 +92,7 @@ func TestAnAnswerHasTheIDOfItsRequestByteForByte(t *testing.T) {
 	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	const params = `"params":{"name":"echo","arguments":{"text":"a"}}`
 	for over, send := range r.sends(t) {
 		for _, id := range oddIDs {
@@ -113,7 +113,7 @@ func TestAnAnswerHasTheIDOfItsRequestByteForByte(t *testing.T) {
 func TestARequestWhoseIDHasAFractionIsRefused(t *testing.T) {
 	t.Parallel()
 	s := &script{answer: same(done)}
-	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
+	r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
 	for over, send := range r.sends(t) {
 		for _, id := range fractions {
@@ -149,7 +149,7 @@ func TestAServersQuestionIsAnsweredWithItsIDByteForByte(t *testing.T) {
 		},
 		answered: func(m sentMessage) { answers <- m },
 	}
-	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
+	r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
 	client := r.connect(t, "legacy", asking("ann"))
 	for _, odd := range append(slices.Clone(oddIDs), fractions...) {

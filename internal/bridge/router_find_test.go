@@ -18,13 +18,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // counted serves s and counts the requests that it has to answer. Streams and notifications of a new
 // connection may come later than what they belong to.
-func counted(t *testing.T, name string, s *mcp.Server, eraName string) (mcpserver.Server, *atomic.Int32) {
+func counted(t *testing.T, name string, s *mcp.Server, eraName string) (bridgeconfig.Server, *atomic.Int32) {
 	t.Helper()
 	var requests atomic.Int32
 	inner := mcpHandler(t, s, eraName)
@@ -40,13 +41,13 @@ func counted(t *testing.T, name string, s *mcp.Server, eraName string) (mcpserve
 		inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return mcpserver.Server{Name: name, URL: server.URL}, &requests
+	return bridgeconfig.Server{Name: name, URL: server.URL}, &requests
 }
 
 // listed waits until the bridge knows that many tools.
 func listed(t *testing.T, b *Bridge, tools int) {
 	t.Helper()
-	eventually(t, "the servers' tools", func() bool { return len(b.directory.currentCatalog().Lists[methods.ListTools]) == tools })
+	wait.Until(t, "the servers' tools", func() bool { return len(b.directory.currentCatalog().Lists[methods.ListTools]) == tools })
 }
 
 func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
@@ -56,7 +57,7 @@ func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
 			t.Parallel()
-			var servers []mcpserver.Server
+			var servers []bridgeconfig.Server
 			var counts []*atomic.Int32
 			for i, name := range []string{"one", "two"} {
 				s := echoServer(name)
@@ -66,7 +67,7 @@ func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
 				server, requests := counted(t, name, s, []string{"legacy", "modern"}[i])
 				servers, counts = append(servers, server), append(counts, requests)
 			}
-			r := newRigOf(t, quiet, mcpserver.Config{Mode: mcpserver.Router, Servers: servers})
+			r := newRigOf(t, quiet, bridgeconfig.Config{Mode: bridgeconfig.Router, Servers: servers})
 			client := r.connect(t, clientEra, nil)
 			connected(t, r.bridge)
 			listed(t, r.bridge, 3)
@@ -127,7 +128,7 @@ func TestWhatTheRouterTells(t *testing.T) {
 
 func TestTheRoutersStatus(t *testing.T) {
 	t.Parallel()
-	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), mcpserver.Server{Name: "dead", URL: "http://127.0.0.1:1"})
+	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), bridgeconfig.Server{Name: "dead", URL: "http://127.0.0.1:1"})
 	client := r.connect(t, "modern", nil)
 	before := time.Now()
 	wished(t, client, map[string]any{"tool": "echo", "params": map[string]any{"text": "hi"}})

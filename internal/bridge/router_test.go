@@ -20,30 +20,31 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/console/trial"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // newRigOf starts a bridge with a whole configuration.
-func newRigOf(t *testing.T, t0 upstream.Timing, c mcpserver.Config) *rig {
+func newRigOf(t *testing.T, t0 upstream.Timing, c bridgeconfig.Config) *rig {
 	t.Helper()
 	return newPolicyRig(t, Options{timing: &t0}, c)
 }
 
 // newRouter starts a bridge in mode Router.
-func newRouter(t *testing.T, servers ...mcpserver.Server) *rig {
+func newRouter(t *testing.T, servers ...bridgeconfig.Server) *rig {
 	t.Helper()
-	return newRigOf(t, fast, mcpserver.Config{Mode: mcpserver.Router, Servers: servers})
+	return newRigOf(t, fast, bridgeconfig.Config{Mode: bridgeconfig.Router, Servers: servers})
 }
 
 // served serves s in an era and returns its configuration.
-func served(t *testing.T, name string, s *mcp.Server, eraName string) mcpserver.Server {
+func served(t *testing.T, name string, s *mcp.Server, eraName string) bridgeconfig.Server {
 	t.Helper()
 	upstream := serveMCP(t, s, eraName)
 	t.Cleanup(upstream.Close)
-	return mcpserver.Server{Name: name, URL: upstream.URL}
+	return bridgeconfig.Server{Name: name, URL: upstream.URL}
 }
 
 // wished calls the one tool.
@@ -76,7 +77,7 @@ func TestARouterShowsOneTool(t *testing.T) {
 		for _, names := range [][]string{{}, {"one"}, {"one", "two"}} {
 			t.Run(fmt.Sprintf("%s client and %d servers", clientEra, len(names)), func(t *testing.T) {
 				t.Parallel()
-				var servers []mcpserver.Server
+				var servers []bridgeconfig.Server
 				for i, name := range names {
 					s := served(t, name, fullServer(name, name), []string{"legacy", "modern"}[i])
 					s.Description = "Things of " + name + "."
@@ -203,7 +204,7 @@ func TestPromptsAndResourcesInModeRouterAreThoseOfModeDirect(t *testing.T) {
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
 			t.Parallel()
-			var servers []mcpserver.Server
+			var servers []bridgeconfig.Server
 			for i, name := range []string{"my files", "my.files", "other"} {
 				servers = append(servers, served(t, name, fullServer(name, []string{"a", "b", "c"}[i]), []string{"legacy", "modern", "legacy"}[i]))
 			}
@@ -314,11 +315,11 @@ func TestClientsHearOfChangesOfTheOneTool(t *testing.T) {
 				one := echoServer("one")
 				two := newMemoryProgram(t, echoServer("two"), "modern")
 				two.Name = "two"
-				r := newPipedRig(t, fast, mcpserver.Router, newMemoryProgram(t, one, "legacy").Server, two.Server)
+				r := newPipedRig(t, fast, bridgeconfig.Router, newMemoryProgram(t, one, "legacy").Server, two.Server)
 				opts, changed := changeCounter()
 				client := r.connectStdio(t, clientEra, opts)
 				connected(t, r.bridge)
-				eventually(t, "both servers' tools", func() bool {
+				wait.Until(t, "both servers' tools", func() bool {
 					return strings.Count(toolNamed(t, client).Description, "(1 tools)") == 2
 				})
 				for len(changed) > 0 {
@@ -326,12 +327,12 @@ func TestClientsHearOfChangesOfTheOneTool(t *testing.T) {
 				}
 				rawTool(one, "more", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
 				next(t, changed, "list change")
-				eventually(t, "the new tool", func() bool {
+				wait.Until(t, "the new tool", func() bool {
 					return strings.Contains(toolNamed(t, client).Description, "one (2 tools): echo, more")
 				})
 				quietly(changed)
 				one.AddTool(&mcp.Tool{Name: "more", Description: "says more", InputSchema: map[string]any{"type": "object"}}, nil)
-				eventually(t, "the new description", func() bool {
+				wait.Until(t, "the new description", func() bool {
 					list := told(t, wished(t, client, map[string]any{"action": "list", "server": "one"}))
 					return strings.Contains(fmt.Sprint(list), "says more")
 				})
@@ -355,7 +356,7 @@ func toolNamed(t *testing.T, client *mcp.ClientSession) *mcp.Tool {
 // The users' console calls tools of a bridge in mode Router from their pages.
 func TestAPageFindsAndCallsAToolThroughTheRouter(t *testing.T) {
 	t.Parallel()
-	servers := []mcpserver.Server{served(t, "one", fullServer("one", "one"), "legacy"), served(t, "two", fullServer("two", "two"), "modern")}
+	servers := []bridgeconfig.Server{served(t, "one", fullServer("one", "one"), "legacy"), served(t, "two", fullServer("two", "two"), "modern")}
 	exchangeWith := func(r *rig) func(httpapi.RPC) httpapi.Exchanged {
 		return func(rpc httpapi.RPC) httpapi.Exchanged {
 			res, body := r.do(t, http.MethodPost, r.url, string(rpc.Body), map[string]string{
@@ -380,7 +381,7 @@ func TestAPageFindsAndCallsAToolThroughTheRouter(t *testing.T) {
 			t.Errorf("%s that does not exist: %+v, %v", name, tool, err)
 		}
 	}
-	direct := newRigOf(t, fast, mcpserver.Config{Mode: mcpserver.Direct, Servers: servers})
+	direct := newRigOf(t, fast, bridgeconfig.Config{Mode: bridgeconfig.Direct, Servers: servers})
 	if tool, err := trial.FindThroughRouter(exchangeWith(direct), "one", "who"); tool != nil || err == nil {
 		t.Errorf("in mode Direct: %+v, %v", tool, err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // serverSet holds the configured servers.
@@ -27,8 +27,8 @@ type serverSet struct {
 	closing  sync.WaitGroup // closing connections to servers
 	granting sync.Mutex     // held while the secrets or the configuration are replaced
 
-	mu       sync.Mutex       // guards what follows
-	settings mcpserver.Config // the current configuration
+	mu       sync.Mutex          // guards what follows
+	settings bridgeconfig.Config // the current configuration
 	// configuration is the digest of settings.
 	configuration string
 	upstreams     []*upstream.Server // replaced as a whole, never changed
@@ -47,14 +47,14 @@ func (v *serverSet) servers() []*upstream.Server {
 }
 
 // config returns the current configuration.
-func (v *serverSet) config() mcpserver.Config {
+func (v *serverSet) config() bridgeconfig.Config {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.settings
 }
 
 // current returns the configuration and its upstreams, which must not be changed.
-func (v *serverSet) current() (mcpserver.Config, []*upstream.Server) {
+func (v *serverSet) current() (bridgeconfig.Config, []*upstream.Server) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.settings, v.upstreams
@@ -82,18 +82,20 @@ func (v *serverSet) transparent() bool { return v.only() != nil }
 func (v *serverSet) only() *upstream.Server {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.upstreams) == 1 && v.settings.Single() && v.settings.Mode != mcpserver.Router {
+	if len(v.upstreams) == 1 && v.settings.Single() && v.settings.Mode != bridgeconfig.Router {
 		return v.upstreams[0]
 	}
 	return nil
 }
 
 // routerMode reports whether clients see one tool instead of the tools of all servers.
-func (v *serverSet) routerMode() bool { return v.config().Mode == mcpserver.Router }
+func (v *serverSet) routerMode() bool { return v.config().Mode == bridgeconfig.Router }
 
 // namesDependOnOrder reports whether a name may depend on which servers are already connected:
 // this is the case if only the order tells equal names apart.
-func (v *serverSet) namesDependOnOrder() bool { return v.config().ToolPrefix == mcpserver.PrefixNever }
+func (v *serverSet) namesDependOnOrder() bool {
+	return v.config().ToolPrefix == bridgeconfig.PrefixNever
+}
 
 // lifecycle is the state of a configured server in use.
 type lifecycle struct {

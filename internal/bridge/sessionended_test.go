@@ -19,8 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // forgetful is a legacy server that forgets its sessions when it is told to.
@@ -98,7 +98,7 @@ func (f *forgetful) before(t *testing.T) *rig {
 	t.Cleanup(front.Close)
 	quiet := fast
 	quiet.Interval = time.Hour
-	r := newPolicyRig(t, Options{timing: &quiet}, mcpserver.Config{Servers: []mcpserver.Server{{Name: "one", URL: front.URL}}})
+	r := newPolicyRig(t, Options{timing: &quiet}, bridgeconfig.Config{Servers: []bridgeconfig.Server{{Name: "one", URL: front.URL}}})
 	awaitLists(t, r.bridge)
 	return r
 }
@@ -213,7 +213,7 @@ func TestAServerThatRefusesEverySessionIsAskedTwice(t *testing.T) {
 		refusals(http.StatusNotFound, "application/json", body, "no such document")(w, m)
 		return ""
 	}}
-	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
+	r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
 	for eraName, header := range map[string]map[string]string{"legacy": r.session(t), "modern": nil} {
 		before := calls
@@ -231,7 +231,7 @@ func TestAnUnknownMethodEndsNoSession(t *testing.T) {
 		refusals(http.StatusNotFound, "application/json", `{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"WORDS"}}`, "no")(w, m)
 		return ""
 	}}
-	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
+	r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
 	before := s.count(methods.Initialize)
 	got := r.request(t, nil, methods.CallTool, "t")
@@ -258,8 +258,8 @@ func TestNoCallIsLostWhenAnEventStreamsSessionIsForgotten(t *testing.T) {
 	t.Cleanup(front.CloseClientConnections)
 	quiet := fast
 	quiet.Interval = time.Hour
-	one := mcpserver.Server{Name: "one", URL: front.URL, Transport: mcpserver.SSE}
-	r := newPolicyRig(t, Options{timing: &quiet}, mcpserver.Config{Servers: []mcpserver.Server{one}})
+	one := bridgeconfig.Server{Name: "one", URL: front.URL, Transport: bridgeconfig.SSE}
+	r := newPolicyRig(t, Options{timing: &quiet}, bridgeconfig.Config{Servers: []bridgeconfig.Server{one}})
 	awaitLists(t, r.bridge)
 	for eraName := range eraNames {
 		client := r.connect(t, eraName, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -41,12 +41,12 @@ func TestSeveralServersWithTheSameNames(t *testing.T) {
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
 			t.Parallel()
-			var servers []mcpserver.Server
+			var servers []bridgeconfig.Server
 			// The first two servers' names become equal.
 			for i, name := range []string{"my files", "my.files", "other"} {
 				upstream := serveMCP(t, fullServer(name, []string{"a", "b", "c"}[i]), []string{"legacy", "modern", "legacy"}[i])
 				t.Cleanup(upstream.Close)
-				servers = append(servers, mcpserver.Server{Name: name, URL: upstream.URL})
+				servers = append(servers, bridgeconfig.Server{Name: name, URL: upstream.URL})
 			}
 			r := newRig(t, fast, servers...)
 			client := r.connect(t, clientEra, nil)

@@ -20,10 +20,11 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/programs"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // rpcText is a JSON-RPC message whose parts are as they were sent.
@@ -37,7 +38,7 @@ type rpcText struct {
 
 // mirror is a server that says what a test says, in one era, over one transport.
 type mirror struct {
-	kind mcpserver.Transport
+	kind bridgeconfig.Transport
 	era  string
 
 	mu sync.Mutex
@@ -112,7 +113,7 @@ func (c *mirrorConn) ask(t *testing.T, method, params string) rpcText {
 	select {
 	case m := <-answered:
 		return m
-	case <-time.After(patience):
+	case <-time.After(wait.Limit):
 		t.Errorf("no answer to %s %s", method, params)
 		return rpcText{}
 	}
@@ -141,23 +142,23 @@ func (s *mirror) received(m rpcText) {
 }
 
 // start serves the server and returns its configuration.
-func (s *mirror) start(t *testing.T) mcpserver.Server {
+func (s *mirror) start(t *testing.T) bridgeconfig.Server {
 	t.Helper()
 	s.waiting = map[string]chan rpcText{}
 	switch s.kind {
-	case mcpserver.SSE:
-		return mcpserver.Server{Name: "one", Transport: s.kind, URL: s.serveSSE(t).URL}
-	case mcpserver.Stdio:
+	case bridgeconfig.SSE:
+		return bridgeconfig.Server{Name: "one", Transport: s.kind, URL: s.serveSSE(t).URL}
+	case bridgeconfig.Stdio:
 		memoryPrograms.Store(t.Name(), s)
 		t.Cleanup(func() { memoryPrograms.Delete(t.Name()) })
-		return mcpserver.Server{Name: "one", Transport: s.kind, Program: &mcpserver.Program{Command: []string{t.Name()}}}
+		return bridgeconfig.Server{Name: "one", Transport: s.kind, Program: &bridgeconfig.Program{Command: []string{t.Name()}}}
 	}
 	server := httptest.NewServer(http.HandlerFunc(s.serveHTTP))
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return mcpserver.Server{Name: "one", URL: server.URL}
+	return bridgeconfig.Server{Name: "one", URL: server.URL}
 }
 
 // eventWriter returns what writes messages as events of an answer.

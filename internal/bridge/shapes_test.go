@@ -12,22 +12,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // serverKinds are the servers, each with its transport and era.
 var serverKinds = map[string]struct {
-	kind mcpserver.Transport
+	kind bridgeconfig.Transport
 	era  string
 }{
 	"legacy HTTP":     {era: "legacy"},
 	"modern HTTP":     {era: "modern"},
-	"HTTP+SSE":        {kind: mcpserver.SSE, era: "legacy"},
-	"legacy program":  {kind: mcpserver.Stdio, era: "legacy"},
-	"current program": {kind: mcpserver.Stdio, era: "modern"},
+	"HTTP+SSE":        {kind: bridgeconfig.SSE, era: "legacy"},
+	"legacy program":  {kind: bridgeconfig.Stdio, era: "legacy"},
+	"current program": {kind: bridgeconfig.Stdio, era: "modern"},
 }
 
 // shapeRig is a client and a server with a bridge between them.
@@ -48,11 +48,11 @@ func forShapes(t *testing.T, run func(*shapeRig)) {
 					t.Parallel()
 					of := serverKinds[serverKind]
 					s := &shapeRig{t: t, server: &mirror{kind: of.kind, era: of.era}}
-					servers := []mcpserver.Server{s.server.start(t)}
+					servers := []bridgeconfig.Server{s.server.start(t)}
 					if several {
 						other := serveMCP(t, echoServer("two"), "legacy")
 						t.Cleanup(other.Close)
-						servers = append(servers, mcpserver.Server{Name: "two", URL: other.URL})
+						servers = append(servers, bridgeconfig.Server{Name: "two", URL: other.URL})
 						s.prefix = "one_"
 					}
 					slow := fast
@@ -112,10 +112,10 @@ func (s *shapeRig) changesOfParams() []string {
 	if s.client.era != s.server.era {
 		changed = append(changed, describing...)
 	}
-	if s.server.kind == mcpserver.Stdio {
+	if s.server.kind == bridgeconfig.Stdio {
 		changed = append(changed, message.MetaHops) // A program has no headers.
 	}
-	if s.client.era == "modern" || s.server.kind == mcpserver.Stdio {
+	if s.client.era == "modern" || s.server.kind == bridgeconfig.Stdio {
 		changed = append(changed, message.MetaProgressToken) // Connections that clients share have tokens of their own.
 	}
 	return changed
@@ -197,7 +197,7 @@ func (s *shapeRig) exchange(method, params, result string) {
 		return
 	}
 	sent, changed := s.params(params), s.changesOfParams()
-	if sent == none && (s.client.era != s.server.era || s.server.kind == mcpserver.Stdio) {
+	if sent == none && (s.client.era != s.server.era || s.server.kind == bridgeconfig.Stdio) {
 		sent = `{}` // The bridge adds metadata.
 	}
 	s.compare(method+" of the client", without(sent, nil, changed), without(next(s.t, got, method), nil, changed))
@@ -358,12 +358,12 @@ func TestNotificationsOutsideOfCallsKeepTheirShape(t *testing.T) {
 		}
 		s.client.send("resources/read", `{"uri":"x:y"}`) // The connection of the session is open.
 		for method, all := range unasked {
-			if strings.HasSuffix(method, "/list_changed") && (s.prefix != "" || s.server.kind == mcpserver.Stdio) {
+			if strings.HasSuffix(method, "/list_changed") && (s.prefix != "" || s.server.kind == bridgeconfig.Stdio) {
 				continue // The bridge announces the lists of several servers, and paces those of a shared connection.
 			}
 			s.notifyUnasked(method, all)
 		}
-		if s.server.kind == mcpserver.Stdio {
+		if s.server.kind == bridgeconfig.Stdio {
 			return // A shared connection has no roots.
 		}
 		for _, params := range append([]string{none}, shape{base: `{}`}.all()...) {

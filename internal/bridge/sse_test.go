@@ -15,8 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // sseURL is where the rig serves HTTP+SSE.
@@ -61,7 +62,7 @@ func TestAModernRequestHasNoPlaceInHTTPAndSSE(t *testing.T) {
 	t.Parallel()
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	client := r.connectSSE(t, "2024-11-05", nil)
 	_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Meta: mcp.Meta{
 		message.MetaProtocolVersion: "2026-07-28", message.MetaClientCaps: map[string]any{},
@@ -85,7 +86,7 @@ func TestAClientThatLeavesEndsItsCalls(t *testing.T) {
 		"stdio":    func(t *testing.T, r *rig) *mcp.ClientSession { return r.connectStdio(t, "legacy", nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+			r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 			client := connect(t, r)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -97,7 +98,7 @@ func TestAClientThatLeavesEndsItsCalls(t *testing.T) {
 			go func() { _ = client.Close() }()
 			cancel()
 			next(t, ended, "end of the call")
-			eventually(t, "nothing is in progress", func() bool { return r.bridge.Drain(canceled(t)) == 0 })
+			wait.Until(t, "nothing is in progress", func() bool { return r.bridge.Drain(canceled(t)) == 0 })
 		})
 	}
 }
@@ -142,7 +143,7 @@ func TestClientsOverStdio(t *testing.T) {
 	t.Cleanup(echo.Close)
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
-			r := newRig(t, fast, q.Server, mcpserver.Server{Name: "two", URL: echo.URL})
+			r := newRig(t, fast, q.Server, bridgeconfig.Server{Name: "two", URL: echo.URL})
 			client := r.connectStdio(t, clientEra, asking("ann"))
 			if got := client.InitializeResult().ProtocolVersion; got != eraNames[clientEra] {
 				t.Errorf("negotiated %s", got)
@@ -189,7 +190,7 @@ func TestListChangesReachClientsOverEachConnection(t *testing.T) {
 				s := echoServer("one")
 				upstream := serveMCP(t, s, "legacy")
 				t.Cleanup(upstream.Close)
-				all := []mcpserver.Server{{Name: "one", URL: upstream.URL}, {Name: "two", URL: upstream.URL}}
+				all := []bridgeconfig.Server{{Name: "one", URL: upstream.URL}, {Name: "two", URL: upstream.URL}}
 				r := newRig(t, fast, all[:servers]...)
 				changed := make(chan struct{}, 16)
 				client := connect(t, r, &mcp.ClientOptions{
@@ -198,7 +199,7 @@ func TestListChangesReachClientsOverEachConnection(t *testing.T) {
 				before := must.Value(client.ListTools(t.Context(), nil))(t)
 				connected(t, r.bridge)
 				rawTool(s, "second", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
-				eventually(t, "the client hears of it and sees it", func() bool {
+				wait.Until(t, "the client hears of it and sees it", func() bool {
 					next(t, changed, "list change")
 					after, err := client.ListTools(t.Context(), nil)
 					return err == nil && len(after.Tools) == len(before.Tools)+servers

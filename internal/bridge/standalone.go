@@ -17,8 +17,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stateless"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // standAlone serves the requests of the modern era over HTTP.
@@ -82,7 +82,7 @@ func (s *standAlone) answerItself(ctx context.Context, q *message.Request, send 
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.bridge.life.ctx, cancel)() //nolint:contextcheck // The stream ends with the bridge too.
-		client := stateless.Listening{ID: q.ID, Send: send, Kept: q.Header.Get(mcpserver.HeaderLists) != ""}
+		client := stateless.Listening{ID: q.ID, Send: send, Kept: q.Header.Get(bridgeconfig.HeaderLists) != ""}
 		return s.bridge.clients.listeners.Listen(ctx, params, client)
 	}
 	return nil, fault.MethodNotFound(q.Method)

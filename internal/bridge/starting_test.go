@@ -22,22 +22,23 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/pipes"
 	"github.com/hostedbridge/hostedbridge/test/programs"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // newBubbleRig starts a bridge before programs of this process, for clients over HTTP within a bubble.
-func newBubbleRig(t *testing.T, c mcpserver.Config) *rig {
+func newBubbleRig(t *testing.T, c bridgeconfig.Config) *rig {
 	t.Helper()
-	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", mcpserver.Egress{Unrestricted: true}
+	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", bridgeconfig.Egress{Unrestricted: true}
 	must.Succeed(t, c.Validate())
 	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), runs: runMemory})
 	l := pipes.New()
-	front := &http.Server{Handler: b.Handler(), ReadHeaderTimeout: patience}
+	front := &http.Server{Handler: b.Handler(), ReadHeaderTimeout: wait.Limit}
 	served := make(chan error, 1)
 	go func() { served <- front.Serve(l) }()
 	transport := &http.Transport{DialContext: l.Dial}
@@ -87,10 +88,10 @@ func (p *slowProgram) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 // slow is a server whose program takes some time to start.
-func slow(t *testing.T, name string, after time.Duration) mcpserver.Server {
+func slow(t *testing.T, name string, after time.Duration) bridgeconfig.Server {
 	t.Helper()
 	s := programOf(t, &slowProgram{name: name, after: after})
-	s.Name, s.Timeouts.Connect = name, mcpserver.Duration(10*time.Minute)
+	s.Name, s.Timeouts.Connect = name, bridgeconfig.Duration(10*time.Minute)
 	return s
 }
 
@@ -107,15 +108,15 @@ func echoOf(way, server string) *mcp.CallToolParams {
 }
 
 // startWays are configurations of a server that takes a time to start.
-var startWays = map[string]func(t *testing.T, after time.Duration) mcpserver.Config{
-	"one server": func(t *testing.T, after time.Duration) mcpserver.Config {
-		return mcpserver.Config{Servers: []mcpserver.Server{slow(t, "slow", after)}}
+var startWays = map[string]func(t *testing.T, after time.Duration) bridgeconfig.Config{
+	"one server": func(t *testing.T, after time.Duration) bridgeconfig.Config {
+		return bridgeconfig.Config{Servers: []bridgeconfig.Server{slow(t, "slow", after)}}
 	},
-	"several": func(t *testing.T, after time.Duration) mcpserver.Config {
-		return mcpserver.Config{Servers: []mcpserver.Server{slow(t, "slow", after), slow(t, "fast", 0)}}
+	"several": func(t *testing.T, after time.Duration) bridgeconfig.Config {
+		return bridgeconfig.Config{Servers: []bridgeconfig.Server{slow(t, "slow", after), slow(t, "fast", 0)}}
 	},
-	"router": func(t *testing.T, after time.Duration) mcpserver.Config {
-		return mcpserver.Config{Mode: mcpserver.Router, Servers: []mcpserver.Server{slow(t, "slow", after), slow(t, "fast", 0)}}
+	"router": func(t *testing.T, after time.Duration) bridgeconfig.Config {
+		return bridgeconfig.Config{Mode: bridgeconfig.Router, Servers: []bridgeconfig.Server{slow(t, "slow", after), slow(t, "fast", 0)}}
 	},
 }
 
@@ -165,7 +166,7 @@ func TestTheFirstListIsNotEmpty(t *testing.T) {
 			t.Run(era+", "+name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					var c mcpserver.Config
+					var c bridgeconfig.Config
 					for _, server := range tt.servers {
 						c.Servers = append(c.Servers, slow(t, server, 12*time.Second))
 					}
@@ -226,7 +227,7 @@ func TestAListThatFindsNothingInTimeIsEmptyAndAChangeFollows(t *testing.T) {
 			t.Run(era+", "+way, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					c := mcpserver.Config{Servers: []mcpserver.Server{slow(t, "a", time.Minute)}}
+					c := bridgeconfig.Config{Servers: []bridgeconfig.Server{slow(t, "a", time.Minute)}}
 					if way == "two servers" {
 						c.Servers = append(c.Servers, slow(t, "b", time.Minute))
 					}
@@ -320,7 +321,7 @@ func TestAPendingServerIsWaitedForUntilItsConfigurationSaysThatItIsThere(t *test
 	inStartWays(t, func(t *testing.T, era, way string) {
 		c := startWays[way](t, time.Second)
 		ready := c.Servers[0]
-		c.Servers[0].Pending = &mcpserver.Pending{Reason: "the package is being installed for the first time", Since: time.Now().Add(-4 * time.Second)}
+		c.Servers[0].Pending = &bridgeconfig.Pending{Reason: "the package is being installed for the first time", Since: time.Now().Add(-4 * time.Second)}
 		r := newBubbleRig(t, c)
 		state := r.bridge.Health().Servers["slow"]
 		if state.Status != health.Connecting || state.Reason != health.ReasonNotReady ||
@@ -347,7 +348,7 @@ func TestAPendingServerIsWaitedForUntilItsConfigurationSaysThatItIsThere(t *test
 		}()
 		synctest.Wait()
 		began := time.Now()
-		r.reconfigure(t, func(c *mcpserver.Config) { c.Servers = append([]mcpserver.Server{ready}, c.Servers[1:]...) })
+		r.reconfigure(t, func(c *bridgeconfig.Config) { c.Servers = append([]bridgeconfig.Server{ready}, c.Servers[1:]...) })
 		if said := <-done; said != "slow: hi" || time.Since(began) > 2*time.Second {
 			t.Errorf("the call is answered %q after %s", said, time.Since(began))
 		}
@@ -392,7 +393,7 @@ func TestCallsThatWaitForAProgramAreLimited(t *testing.T) {
 func TestACallOfAnUnknownNameWaitsOnlyForServersThatMayHaveIt(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		prefix mcpserver.Prefix
+		prefix bridgeconfig.Prefix
 		call   string
 		want   string // the text of the answer or error
 		took   time.Duration
@@ -401,9 +402,9 @@ func TestACallOfAnUnknownNameWaitsOnlyForServersThatMayHaveIt(t *testing.T) {
 		"the prefix of one that is there":      {"", "fast_other", `unknown tool "fast_other"`, 0},
 		"no prefix":                            {"", "echo", `unknown tool "echo"`, 0},
 		"a name of a server that starts":       {"", "slow_other", `unknown tool "slow_other"`, 12 * time.Second},
-		"any name where prefixes are optional": {mcpserver.PrefixAuto, "other", `unknown tool "other"`, 12 * time.Second},
+		"any name where prefixes are optional": {bridgeconfig.PrefixAuto, "other", `unknown tool "other"`, 12 * time.Second},
 		// The name is that of the first server that has it, also before that is there.
-		"a name whose server depends on the order": {mcpserver.PrefixNever, "echo", "slow: hi", 12 * time.Second},
+		"a name whose server depends on the order": {bridgeconfig.PrefixNever, "echo", "slow: hi", 12 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -446,7 +447,7 @@ func TestTheRouterFindsToolsOfServersThatStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := mcpserver.Config{Mode: mcpserver.Router}
+				c := bridgeconfig.Config{Mode: bridgeconfig.Router}
 				for i, after := range tt.servers {
 					c.Servers = append(c.Servers, slow(t, []string{"s0", "s1"}[i], after))
 				}
@@ -484,7 +485,7 @@ func TestACallWaitsForAServerAtAURLToo(t *testing.T) {
 				echo.ServeHTTP(w, r)
 			}))
 			t.Cleanup(server.Close)
-			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: server.URL}, slow(t, "two", 0))
+			r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: server.URL}, slow(t, "two", 0))
 			client := r.connect(t, era, nil)
 			done := make(chan string, 1)
 			go func() {
@@ -495,7 +496,7 @@ func TestACallWaitsForAServerAtAURLToo(t *testing.T) {
 				}
 				done <- text(t, result)
 			}()
-			eventually(t, "a call that waits", func() bool { return r.waiting() == 1 })
+			wait.Until(t, "a call that waits", func() bool { return r.waiting() == 1 })
 			close(there)
 			if said := next(t, done, "answer"); said != "one: hi" {
 				t.Error(said)
@@ -529,7 +530,7 @@ func TestPromptsAndResourcesWaitToo(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					full := programOf(t, &slowProgram{after: 12 * time.Second, server: fullServer("full", "a")})
 					full.Name = "full"
-					client := newBubbleRig(t, mcpserver.Config{Servers: []mcpserver.Server{full, slow(t, "fast", 0)}}).connect(t, era, nil)
+					client := newBubbleRig(t, bridgeconfig.Config{Servers: []bridgeconfig.Server{full, slow(t, "fast", 0)}}).connect(t, era, nil)
 					if err := ask(t, client); err != nil {
 						t.Error(err)
 					}
@@ -548,9 +549,9 @@ func TestASubscriptionWaitsToo(t *testing.T) {
 				s, count, opts, _ := subscribable()
 				late := programOf(t, &slowProgram{after: 12 * time.Second, server: s})
 				late.Name = "late"
-				client := newBubbleRig(t, mcpserver.Config{Servers: []mcpserver.Server{late, slow(t, "fast", 0)}}).connect(t, era, opts)
+				client := newBubbleRig(t, bridgeconfig.Config{Servers: []bridgeconfig.Server{late, slow(t, "fast", 0)}}).connect(t, era, opts)
 				must.Succeed(t, client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}))
-				eventually(t, "the subscription", func() bool { return count.Load() == 1 })
+				wait.Until(t, "the subscription", func() bool { return count.Load() == 1 })
 			})
 		})
 	}
@@ -577,7 +578,7 @@ func TestANameThatAClientHasSeenWaitsForNoOtherServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := startWays["several"](t, time.Minute)
-		c.ToolPrefix = mcpserver.PrefixNever
+		c.ToolPrefix = bridgeconfig.PrefixNever
 		client := newBubbleRig(t, c).connect(t, "modern", nil)
 		began := time.Now()
 		// The tool that says so may be there in the same moment.
@@ -606,7 +607,7 @@ func (h hopping) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestABridgeThatListsAnotherIsNotHeldLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newBubbleRig(t, mcpserver.Config{Servers: []mcpserver.Server{slow(t, "a", time.Minute), slow(t, "b", time.Minute)}})
+		r := newBubbleRig(t, bridgeconfig.Config{Servers: []bridgeconfig.Server{slow(t, "a", time.Minute), slow(t, "b", time.Minute)}})
 		r.http = &http.Client{Transport: hopping{r.http.Transport}}
 		client := r.connect(t, "modern", nil)
 		began := time.Now()

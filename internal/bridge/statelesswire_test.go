@@ -19,7 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -139,7 +139,7 @@ func TestStatelessAnswersStay(t *testing.T) {
 	t.Parallel()
 	upstream := serveMCP(t, everythingOf(t), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "all", URL: upstream.URL})
+	r := newRig(t, fast, bridgeconfig.Server{Name: "all", URL: upstream.URL})
 	found := map[string]wireAnswer{}
 	for name, request := range wireRequests() {
 		response, body := r.do(t, request.method, r.url, request.body, request.header)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // statusTool is the tool of the bridge itself, which says what servers are out of service, and why.
@@ -71,7 +71,7 @@ func (s *statusTool) look() (down []string, wait time.Duration) {
 // enabled reports whether clients may see the tool.
 func (s *statusTool) enabled() bool {
 	c := s.set.config()
-	return c.StatusTool != mcpserver.StatusNever && c.Mode != mcpserver.Router && !s.set.transparent()
+	return c.StatusTool != bridgeconfig.StatusNever && c.Mode != bridgeconfig.Router && !s.set.transparent()
 }
 
 // listed returns the tool as clients see it, nil while they do not see it.

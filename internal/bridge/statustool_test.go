@@ -19,14 +19,15 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // faulty is a server that the installation takes out of service.
-func faulty(name string) mcpserver.Server {
-	return mcpserver.Server{Name: name, URL: "http://faulty.invalid", Fault: "the catalog has no recipe " + name}
+func faulty(name string) bridgeconfig.Server {
+	return bridgeconfig.Server{Name: name, URL: "http://faulty.invalid", Fault: "the catalog has no recipe " + name}
 }
 
 // statusOf lists the tools of a client and returns the one of this name, nil if it is not listed.
@@ -52,7 +53,7 @@ func TestAServerThatIsDownIsSaidInTheListOfTools(t *testing.T) {
 			m := &mortal{build: func() http.Handler { return mcpHandler(t, echoServer("one"), "legacy") }}
 			m.rise(t)
 			t.Cleanup(func() { m.die() })
-			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: "http://" + m.address}, served(t, "two", echoServer("two"), "modern"))
+			r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: "http://" + m.address}, served(t, "two", echoServer("two"), "modern"))
 			connected(t, r.bridge)
 			changed := make(chan struct{}, 4096)
 			client := r.connect(t, era, &mcp.ClientOptions{
@@ -63,7 +64,7 @@ func TestAServerThatIsDownIsSaidInTheListOfTools(t *testing.T) {
 			}
 			m.die()
 			var tool *mcp.Tool
-			eventually(t, "the tool", func() bool {
+			wait.Until(t, "the tool", func() bool {
 				next(t, changed, "change of the list")
 				tool = statusOf(t, client, "bridge_status")
 				return tool != nil
@@ -76,7 +77,7 @@ func TestAServerThatIsDownIsSaidInTheListOfTools(t *testing.T) {
 				t.Errorf("it says %s", said)
 			}
 			m.rise(t)
-			eventually(t, "the list without the tool", func() bool {
+			wait.Until(t, "the list without the tool", func() bool {
 				next(t, changed, "change of the list")
 				return statusOf(t, client, "bridge_status") == nil
 			})
@@ -89,19 +90,19 @@ func TestAServerThatIsDownIsSaidInTheListOfTools(t *testing.T) {
 
 func TestTheStatusToolIsNeverListedWhereItIsOffOrNotNeeded(t *testing.T) {
 	t.Parallel()
-	two := func(t *testing.T) mcpserver.Server { return served(t, "two", echoServer("two"), "modern") }
+	two := func(t *testing.T) bridgeconfig.Server { return served(t, "two", echoServer("two"), "modern") }
 	for name, tt := range map[string]struct {
-		config func(t *testing.T) mcpserver.Config
+		config func(t *testing.T) bridgeconfig.Config
 		want   []string
 	}{
-		"it is off": {func(t *testing.T) mcpserver.Config {
-			return mcpserver.Config{StatusTool: mcpserver.StatusNever, Servers: []mcpserver.Server{faulty("one"), two(t)}}
+		"it is off": {func(t *testing.T) bridgeconfig.Config {
+			return bridgeconfig.Config{StatusTool: bridgeconfig.StatusNever, Servers: []bridgeconfig.Server{faulty("one"), two(t)}}
 		}, []string{"two_echo"}},
-		"every server is healthy": {func(t *testing.T) mcpserver.Config {
-			return mcpserver.Config{Servers: []mcpserver.Server{served(t, "one", echoServer("one"), "legacy"), two(t)}}
+		"every server is healthy": {func(t *testing.T) bridgeconfig.Config {
+			return bridgeconfig.Config{Servers: []bridgeconfig.Server{served(t, "one", echoServer("one"), "legacy"), two(t)}}
 		}, []string{"one_echo", "two_echo"}},
-		"mode Router, whose tool says it": {func(t *testing.T) mcpserver.Config {
-			return mcpserver.Config{Mode: mcpserver.Router, Servers: []mcpserver.Server{faulty("one"), two(t)}}
+		"mode Router, whose tool says it": {func(t *testing.T) bridgeconfig.Config {
+			return bridgeconfig.Config{Mode: bridgeconfig.Router, Servers: []bridgeconfig.Server{faulty("one"), two(t)}}
 		}, []string{"mcp"}},
 	} {
 		for era := range eraNames {
@@ -123,7 +124,7 @@ func TestTheStatusToolIsNeverListedWhereItIsOffOrNotNeeded(t *testing.T) {
 
 func TestTheToolOfTheRouterNamesServersThatAreOutOfService(t *testing.T) {
 	t.Parallel()
-	c := mcpserver.Config{Mode: mcpserver.Router, Servers: []mcpserver.Server{faulty("one"), served(t, "two", echoServer("two"), "modern")}}
+	c := bridgeconfig.Config{Mode: bridgeconfig.Router, Servers: []bridgeconfig.Server{faulty("one"), served(t, "two", echoServer("two"), "modern")}}
 	client := newRigOf(t, fast, c).connect(t, "modern", nil)
 	if tool := statusOf(t, client, "mcp"); !strings.Contains(tool.Description, "- one, out of service (status says why)\n- two") {
 		t.Errorf("its description is %s", tool.Description)
@@ -140,23 +141,23 @@ func TestAServersOwnToolKeepsItsNameBesideTheStatusTool(t *testing.T) {
 		return s
 	}
 	for name, tt := range map[string]struct {
-		rule    mcpserver.Prefix
-		servers func(t *testing.T) []mcpserver.Server
+		rule    bridgeconfig.Prefix
+		servers func(t *testing.T) []bridgeconfig.Server
 		want    []string
 	}{
-		"by its prefix": {mcpserver.PrefixAlways, func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{served(t, "bridge", server("status"), "modern"), faulty("two")}
+		"by its prefix": {bridgeconfig.PrefixAlways, func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{served(t, "bridge", server("status"), "modern"), faulty("two")}
 		}, []string{"bridge_status", "_bridge_status"}},
-		"by its prefix, once it is back": {mcpserver.PrefixAlways, func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{served(t, "one", echoServer("one"), "modern"), faulty("bridge")}
+		"by its prefix, once it is back": {bridgeconfig.PrefixAlways, func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{served(t, "one", echoServer("one"), "modern"), faulty("bridge")}
 		}, []string{"one_echo", "_bridge_status"}},
-		"without a prefix": {mcpserver.PrefixNever, func(t *testing.T) []mcpserver.Server {
-			return []mcpserver.Server{served(t, "one", server("bridge_status"), "legacy"), faulty("two")}
+		"without a prefix": {bridgeconfig.PrefixNever, func(t *testing.T) []bridgeconfig.Server {
+			return []bridgeconfig.Server{served(t, "one", server("bridge_status"), "legacy"), faulty("two")}
 		}, []string{"bridge_status", "_bridge_status"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := newRigOf(t, fast, mcpserver.Config{ToolPrefix: tt.rule, Servers: tt.servers(t)}).connect(t, "modern", nil)
+			client := newRigOf(t, fast, bridgeconfig.Config{ToolPrefix: tt.rule, Servers: tt.servers(t)}).connect(t, "modern", nil)
 			if diff := cmp.Diff(tt.want, toolNames(t, client)); diff != "" {
 				t.Fatalf("tools (-want +got):\n%s", diff)
 			}
@@ -208,10 +209,10 @@ func TestTheStatusToolIsAuditedAsWhatItIs(t *testing.T) {
 		http.Error(w, r.Header.Get("Authorization"), http.StatusUnauthorized)
 	})
 	t.Cleanup(refuses.Close)
-	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: refuses.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}}, faulty("two"))
+	r := newRig(t, fast, bridgeconfig.Server{Name: "one", URL: refuses.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}}, faulty("two"))
 	r.bridge.UseSecrets(secretsOf("r1", "TOKEN", "canary-of-the-test"))
 	client := r.connect(t, "modern", nil)
-	eventually(t, "the refusal", func() bool {
+	wait.Until(t, "the refusal", func() bool {
 		return strings.Contains(statusText(t, client, "bridge_status"), "the server refuses TOKEN")
 	})
 	answer, calls := r.post(t, map[string]string{

@@ -10,9 +10,10 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // asked adds to a header what an ingress says that takes what is told out of
@@ -63,7 +64,7 @@ func TestAStreamTellsOfACallBeforeItsAnswer(t *testing.T) {
 	t.Parallel()
 	s := &script{answer: same(done)}
 	server := s.serve(t)
-	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
+	r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{server}})
 	awaitLists(t, r.bridge)
 	for name := range eraNames {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +84,7 @@ func TestAStreamTellsOfACallBeforeItsAnswer(t *testing.T) {
 func TestTheOldTransportTellsOfACallBeforeItsAnswer(t *testing.T) {
 	t.Parallel()
 	s := &script{answer: same(done)}
-	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
+	r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
 	c := r.openSSE(t)
 	for id := 2; id < 4; id++ {
@@ -108,7 +109,7 @@ func TestAnAnswerThatIsFetchedLaterIsToldOf(t *testing.T) {
 	<-began
 	leave()
 	_ = resp.Body.Close()
-	eventually(t, "the bridge notices that the client has left", func() bool { return r.bridge.audit.InProgress() == 0 })
+	wait.Until(t, "the bridge notices that the client has left", func() bool { return r.bridge.audit.InProgress() == 0 })
 	release()
 	_, rest := r.do(t, "GET", r.url, "", header)
 	expectOne(t, toldBefore(t, rest, `"id":9`), "hang")

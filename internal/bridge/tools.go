@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
 )
 
 // serveTools answers GET /tools, by which the ingress tells users which tools they have and
@@ -29,11 +29,11 @@ func (d *directory) serveTools(w http.ResponseWriter, r *http.Request) {
 
 // tools returns the tools of all servers: those that clients see, those that the
 // configuration denies, and those of servers that are out of service.
-func (d *directory) tools() toollist.List {
+func (d *directory) tools() health.ToolList {
 	c := d.currentCatalog()
-	l := toollist.List{Tools: []toollist.Tool{}}
-	add := func(u *upstream.Server, t toollist.Tool, raw json.RawMessage) {
-		if len(l.Tools) == toollist.MaxTools {
+	l := health.ToolList{Tools: []health.Tool{}}
+	add := func(u *upstream.Server, t health.Tool, raw json.RawMessage) {
+		if len(l.Tools) == health.MaxTools {
 			l.More = true
 			return
 		}
@@ -42,12 +42,12 @@ func (d *directory) tools() toollist.List {
 		l.Tools = append(l.Tools, t.Bounded())
 	}
 	for _, e := range c.Lists[methods.ListTools] {
-		add(e.Server, toollist.Tool{Name: e.Key, Tool: e.Original, Hidden: e.Hidden}, e.Raw)
+		add(e.Server, health.Tool{Name: e.Key, Tool: e.Original, Hidden: e.Hidden}, e.Raw)
 	}
 	for _, u := range d.set.servers() {
 		for _, it := range u.Lists.Items(methods.ListTools) {
 			if !u.Config.Tools.Allows(it.Key) {
-				add(u, toollist.Tool{Tool: it.Key, Denied: true, Hidden: it.Hidden}, it.Raw)
+				add(u, health.Tool{Tool: it.Key, Denied: true, Hidden: it.Hidden}, it.Raw)
 			}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -22,7 +22,7 @@ func (r *rig) toolsOf(t *testing.T) string {
 	res := must.Value(r.http.Do(req))(t)
 	defer res.Body.Close()
 	body := must.Value(io.ReadAll(res.Body))(t)
-	l := must.Value(toollist.Read(bytes.NewReader(body), toollist.Page{Limit: toollist.MaxTools}))(t)
+	l := must.Value(health.ReadTools(bytes.NewReader(body), health.ToolPage{Limit: health.MaxTools}))(t)
 	var words []string
 	for _, tool := range l.Tools {
 		word := tool.Server + "/" + tool.Tool + "=" + tool.Name
@@ -38,23 +38,23 @@ func TestABridgeSaysWhichToolsClientsSeeAndWhichAreDenied(t *testing.T) {
 	t.Parallel()
 	calls := make(chan string, 1)
 	for name, tt := range map[string]struct {
-		mode mcpserver.Mode
+		mode bridgeconfig.Mode
 		both bool
 		want string
 	}{
-		"one server":      {mcpserver.Direct, false, "one/a=a one/b=!"},
-		"several servers": {mcpserver.Direct, true, "one/a=one_a two/legacy=two_legacy one/b=!"},
-		"mode Router":     {mcpserver.Router, true, "one/a=a two/legacy=legacy one/b=!"},
+		"one server":      {bridgeconfig.Direct, false, "one/a=a one/b=!"},
+		"several servers": {bridgeconfig.Direct, true, "one/a=one_a two/legacy=two_legacy one/b=!"},
+		"mode Router":     {bridgeconfig.Router, true, "one/a=a two/legacy=legacy one/b=!"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			one := served(t, "one", pagedServer(calls, "a", "b"), "modern")
-			one.Tools = mcpserver.Tools{Deny: []string{"b"}}
-			servers := []mcpserver.Server{one}
+			one.Tools = bridgeconfig.Tools{Deny: []string{"b"}}
+			servers := []bridgeconfig.Server{one}
 			if tt.both {
 				servers = append(servers, served(t, "two", pagedServer(calls, "legacy"), "modern"))
 			}
-			r := newGuardedRig(t, mcpserver.Config{
-				UserID: "alice", BridgeUID: "uid-1", Mode: tt.mode, Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers,
+			r := newGuardedRig(t, bridgeconfig.Config{
+				UserID: "alice", BridgeUID: "uid-1", Mode: tt.mode, Egress: bridgeconfig.Egress{Unrestricted: true}, Servers: servers,
 			})
 			must.Value(r.connect(t, "modern", nil).ListTools(t.Context(), nil))(t)
 			if got := r.toolsOf(t); got != tt.want {

@@ -12,8 +12,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -61,7 +61,7 @@ func TestATraceIsPassedOn(t *testing.T) {
 			if tt.spans > 0 {
 				o.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test")
 			}
-			r := newPolicyRig(t, o, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
+			r := newPolicyRig(t, o, bridgeconfig.Config{Servers: []bridgeconfig.Server{s.serve(t)}})
 			header := r.session(t)
 			if tt.header != "" {
 				header["Traceparent"], header["Tracestate"] = tt.header, "a=b"

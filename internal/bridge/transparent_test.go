@@ -13,7 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // inAllEras runs a test for each combination of a client's and a server's era. The
@@ -23,7 +24,7 @@ func inAllEras(t *testing.T, test func(t *testing.T, start func(*mcp.Server) *ri
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			for _, kind := range kinds {
-				if kind == mcpserver.SSE && serverEra == "modern" {
+				if kind == bridgeconfig.SSE && serverEra == "modern" {
 					continue // There is no such transport.
 				}
 				t.Run(clientEra+" client and "+serverEra+" server over "+string(kind), func(t *testing.T) {
@@ -41,7 +42,7 @@ func next[T any](t *testing.T, c <-chan T, what string) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(patience):
+	case <-time.After(wait.Limit):
 		t.Fatalf("no %s", what)
 		panic("unreachable")
 	}
@@ -94,7 +95,7 @@ func TestProgressArrivesInOrderBeforeTheResult(t *testing.T) {
 	}
 	inAllEras(t, func(t *testing.T, start func(*mcp.Server) *rig, clientEra, _ string) {
 		r := start(build())
-		var wait sync.WaitGroup
+		var waiting sync.WaitGroup
 		for _, who := range []string{"a", "b"} {
 			var mu sync.Mutex
 			var got []string
@@ -105,7 +106,7 @@ func TestProgressArrivesInOrderBeforeTheResult(t *testing.T) {
 					got = append(got, fmt.Sprintf("%v %v %s", req.Params.ProgressToken, req.Params.Progress, req.Params.Message))
 				},
 			})
-			wait.Go(func() {
+			waiting.Go(func() {
 				params := &mcp.CallToolParams{Name: "work", Arguments: map[string]string{"who": who}}
 				params.SetProgressToken("same")
 				if _, err := client.CallTool(t.Context(), params); err != nil {
@@ -113,7 +114,7 @@ func TestProgressArrivesInOrderBeforeTheResult(t *testing.T) {
 				}
 				// The client handles notifications beside results, so the last
 				// may still be on its way within the client.
-				eventually(t, "all progress", func() bool {
+				wait.Until(t, "all progress", func() bool {
 					mu.Lock()
 					defer mu.Unlock()
 					return len(got) == steps
@@ -127,22 +128,8 @@ func TestProgressArrivesInOrderBeforeTheResult(t *testing.T) {
 				}
 			})
 		}
-		wait.Wait()
+		waiting.Wait()
 	})
-}
-
-// eventually waits for what no channel tells.
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	for !done() {
-		select {
-		case <-time.After(2 * time.Millisecond):
-		case <-deadline:
-			t.Errorf("never: %s", what)
-			return
-		}
-	}
 }
 
 func TestCancellationReachesTheServer(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -30,12 +30,12 @@ var sessionKeys = [][]byte{bytes.Repeat([]byte{1}, 32)}
 // house is a rig whose bridge can be replaced by that of a new process.
 type house struct {
 	rig
-	servers []mcpserver.Server
+	servers []bridgeconfig.Server
 	front   *httptest.Server
 	handler atomic.Pointer[http.Handler]
 }
 
-func newHouse(t *testing.T, servers ...mcpserver.Server) *house {
+func newHouse(t *testing.T, servers ...bridgeconfig.Server) *house {
 	t.Helper()
 	h := &house{servers: servers}
 	h.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func newHouse(t *testing.T, servers ...mcpserver.Server) *house {
 func (h *house) move(t *testing.T) {
 	t.Helper()
 	before := h.bridge
-	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: h.servers}
+	c := bridgeconfig.Config{UserID: "alice", BridgeUID: "uid-1", Egress: bridgeconfig.Egress{Unrestricted: true}, Servers: h.servers}
 	brief := fast
 	h.bridge = New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &brief})
 	h.bridge.UseSessionKeys(sessionKeys)
@@ -84,7 +84,7 @@ func TestASessionSurvivesARestart(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	for name, servers := range map[string][]mcpserver.Server{
+	for name, servers := range map[string][]bridgeconfig.Server{
 		"with one server":     {{Name: "one", URL: upstream.URL}},
 		"with several":        {{Name: "one", URL: upstream.URL}, {Name: "two", URL: upstream.URL}},
 		"with one, and early": {{Name: "one", URL: upstream.URL}},
@@ -126,22 +126,22 @@ func TestASessionIsRestoredOnce(t *testing.T) {
 	rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("ok"), nil })
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
+	h := newHouse(t, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	header := h.session(t)
 	h.move(t)
 	for len(sessions) > 0 {
 		<-sessions
 	}
-	var wait sync.WaitGroup
+	var waiting sync.WaitGroup
 	for i := range 20 {
-		wait.Go(func() {
+		waiting.Go(func() {
 			resp, body := h.do(t, "POST", h.url, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t"}}`, i), header)
 			if resp.StatusCode != http.StatusOK || !strings.Contains(body, `"ok"`) {
 				t.Errorf("answer = %d %s", resp.StatusCode, body)
 			}
 		})
 	}
-	wait.Wait()
+	waiting.Wait()
 	if count := len(h.bridge.clients.allSessions()); count != 1 {
 		t.Errorf("the bridge has %d sessions, want one", count)
 	}
@@ -169,7 +169,7 @@ func TestASessionThatWasIdleGoesOn(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
+	h := newHouse(t, bridgeconfig.Server{Name: "one", URL: upstream.URL})
 	sessions := session.NewStore(h.bridge.host())
 	sessions.Timeout = 20 * time.Millisecond
 	var handler http.Handler = sessions
@@ -184,7 +184,7 @@ func TestASessionThatWasIdleGoesOn(t *testing.T) {
 }
 
 // hanging is a server whose tool does not answer until released.
-func hanging(t *testing.T) (server mcpserver.Server, began chan struct{}, release func()) {
+func hanging(t *testing.T) (server bridgeconfig.Server, began chan struct{}, release func()) {
 	t.Helper()
 	s := emptyServer(nil)
 	began, over := make(chan struct{}, 8), make(chan struct{})
@@ -198,7 +198,7 @@ func hanging(t *testing.T) (server mcpserver.Server, began chan struct{}, releas
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	return mcpserver.Server{Name: "one", URL: upstream.URL}, began, sync.OnceFunc(func() { close(over) })
+	return bridgeconfig.Server{Name: "one", URL: upstream.URL}, began, sync.OnceFunc(func() { close(over) })
 }
 
 // TestASessionThatIsRestoredWhileTheBridgeClosesEnds opens one when Close has

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -49,7 +49,7 @@ func TestAConnectionOutlastsItsAnswers(t *testing.T) {
 		_, _ = io.WriteString(w, ": the end\n\n")
 		return ""
 	}}
-	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
+	r := newPolicyRig(t, Options{}, bridgeconfig.Config{Servers: []bridgeconfig.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
 	header := r.session(t)
 	// A call may begin before the stream of the one before has ended, and has a connection of its own.

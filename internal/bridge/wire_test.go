@@ -26,13 +26,14 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/programs"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // received is a message that a scripted server was sent.
@@ -77,14 +78,14 @@ func (s *dialogue) heard(m received, say func(format string, args ...any)) {
 }
 
 // serve serves the dialogue over a transport.
-func (s *dialogue) serve(t *testing.T, kind mcpserver.Transport) mcpserver.Server {
+func (s *dialogue) serve(t *testing.T, kind bridgeconfig.Transport) bridgeconfig.Server {
 	t.Helper()
-	if kind == mcpserver.SSE {
-		return mcpserver.Server{Name: "one", Transport: kind, URL: s.overSSE(t).URL + "/sse"}
+	if kind == bridgeconfig.SSE {
+		return bridgeconfig.Server{Name: "one", Transport: kind, URL: s.overSSE(t).URL + "/sse"}
 	}
 	memoryPrograms.Store(t.Name(), s)
 	t.Cleanup(func() { memoryPrograms.Delete(t.Name()) })
-	return mcpserver.Server{Name: "one", Transport: kind, Program: &mcpserver.Program{Command: []string{t.Name()}}}
+	return bridgeconfig.Server{Name: "one", Transport: kind, Program: &bridgeconfig.Program{Command: []string{t.Name()}}}
 }
 
 func (s *dialogue) connect(stdio.Launch) client.Dialer { return s.start }
@@ -167,7 +168,7 @@ func (s *dialogue) overSSE(t *testing.T) *httptest.Server {
 }
 
 // wires are the transports whose messages share one stream.
-var wires = []mcpserver.Transport{mcpserver.SSE, mcpserver.Stdio}
+var wires = []bridgeconfig.Transport{bridgeconfig.SSE, bridgeconfig.Stdio}
 
 func TestWhatNobodyKnowsPassesOnEveryWire(t *testing.T) {
 	t.Parallel()
@@ -237,7 +238,7 @@ func TestAnAnswerThatIsTooLargeEndsItsCallAlone(t *testing.T) {
 			}}
 			slow := fast
 			slow.Interval = time.Hour
-			r := newRig(t, slow, s.serve(t, mcpserver.SSE))
+			r := newRig(t, slow, s.serve(t, bridgeconfig.SSE))
 			client := r.connect(t, clientEra, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 			answers := outcomeOf(t, client)
 			next(t, waiting, "call")
@@ -263,9 +264,9 @@ func TestMessagesOverSSEStayAtTheServer(t *testing.T) {
 	t.Parallel()
 	stranger, connections := countedServer(t, http.NotFoundHandler())
 	s := &dialogue{endpoint: stranger.URL + "/messages", answer: func(received, func(string, ...any)) {}}
-	server := s.serve(t, mcpserver.SSE)
+	server := s.serve(t, bridgeconfig.SSE)
 	r := newRig(t, fast, server)
-	eventually(t, "a failure", func() bool {
+	wait.Until(t, "a failure", func() bool {
 		return strings.Contains(r.bridge.Health().Servers["one"].Error, egress.ErrElsewhere.Error())
 	})
 	if got := connections.Load(); got != 0 {
@@ -292,7 +293,7 @@ func TestAnSSEServersHeadersAndStream(t *testing.T) {
 		front.CloseClientConnections()
 		front.Close()
 	})
-	server := mcpserver.Server{Name: "one", Transport: mcpserver.SSE, URL: front.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}}
+	server := bridgeconfig.Server{Name: "one", Transport: bridgeconfig.SSE, URL: front.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}}
 	r := newRig(t, fast, server)
 	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "a-token"))
 	client := r.connect(t, "modern", nil)
@@ -307,12 +308,12 @@ func TestAnSSEServersHeadersAndStream(t *testing.T) {
 	for ss := range s.Sessions() {
 		_ = ss.Close()
 	}
-	eventually(t, "another connection", func() bool {
+	wait.Until(t, "another connection", func() bool {
 		now := r.bridge.set.only().Peek()
 		return now != nil && now != l
 	})
 	// The connection for calls of this client ended too, which a call may find out.
-	eventually(t, "a call", func() bool { return called(t, client, "echo") == nil })
+	wait.Until(t, "a call", func() bool { return called(t, client, "echo") == nil })
 	mu.Lock()
 	defer mu.Unlock()
 	if diff := cmp.Diff(map[string]bool{"GET Bearer a-token": true, "POST Bearer a-token": true}, seen); diff != "" {
@@ -337,8 +338,8 @@ func TestServersLearnTheWayOfARequest(t *testing.T) {
 					_ = json.Unmarshal(m.Params.Meta[message.MetaHops], &inMeta)
 					ways <- [2]string{header.Get(message.HeaderHops), inMeta}
 				}
-				var server mcpserver.Server
-				if kind == mcpserver.StreamableHTTP {
+				var server bridgeconfig.Server
+				if kind == bridgeconfig.StreamableHTTP {
 					inner := mcpHandler(t, echoServer("one"), "legacy")
 					front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						body, err := io.ReadAll(r.Body)
@@ -355,7 +356,7 @@ func TestServersLearnTheWayOfARequest(t *testing.T) {
 						inner.ServeHTTP(w, r)
 					}))
 					t.Cleanup(front.Close)
-					server = mcpserver.Server{Name: "one", URL: front.URL}
+					server = bridgeconfig.Server{Name: "one", URL: front.URL}
 				} else {
 					s := &dialogue{endpoint: "/messages", answer: func(m received, say func(string, ...any)) {
 						note(m, m.header)
@@ -381,7 +382,7 @@ func TestServersLearnTheWayOfARequest(t *testing.T) {
 					}
 					way := next(t, ways, "call")
 					got := way[0]
-					if kind == mcpserver.Stdio {
+					if kind == bridgeconfig.Stdio {
 						got = way[1]
 					}
 					if got != want {
@@ -409,7 +410,7 @@ func TestAnErrorKeepsItsCodeWhateverItsTextSays(t *testing.T) {
 					return nil, &jsonrpc.Error{Code: -32077, Message: words, Data: json.RawMessage(`{"n":1}`)}
 				})
 				server := serveOver(t, kind, s, "legacy")
-				server.Retry = mcpserver.Retry{MaxAttempts: 3, Delay: mcpserver.Duration(time.Millisecond)}
+				server.Retry = bridgeconfig.Retry{MaxAttempts: 3, Delay: bridgeconfig.Duration(time.Millisecond)}
 				r := newRig(t, fast, server)
 				_, err := r.connect(t, clientEra, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 				var rpc *jsonrpc.Error
@@ -440,8 +441,8 @@ func TestACallTouchesNoOtherServer(t *testing.T) {
 	t.Cleanup(front.Close)
 	p := newMemoryProgram(t, echoServer("three"), "legacy")
 	p.Name = "three"
-	r := newRig(t, slow, one.Server, mcpserver.Server{Name: "two", URL: front.URL}, p.Server)
-	eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+	r := newRig(t, slow, one.Server, bridgeconfig.Server{Name: "two", URL: front.URL}, p.Server)
+	wait.Until(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 	var heard atomic.Int32
 	p.mcp.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -9,9 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestAServerWithAFaultIsOutOfServiceAlone has the configuration take a server
@@ -33,7 +34,7 @@ func TestAServerWithAFaultIsOutOfServiceAlone(t *testing.T) {
 			connected(t, r.bridge)
 			connects, others := one.connected(), two.connected()
 
-			r.reconfigure(t, func(c *mcpserver.Config) { c.Servers[0].Fault = says })
+			r.reconfigure(t, func(c *bridgeconfig.Config) { c.Servers[0].Fault = says })
 			next(t, changed, "list change")
 			if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != says || got.Tools != 0 {
 				t.Errorf("health = %+v, want unhealthy at once: %s", got, says)
@@ -59,8 +60,8 @@ func TestAServerWithAFaultIsOutOfServiceAlone(t *testing.T) {
 				t.Errorf("the other server was connected to %d times more", got-others)
 			}
 
-			r.reconfigure(t, func(c *mcpserver.Config) { c.Servers[0].Fault = "" })
-			eventually(t, "both servers' tools", func() bool {
+			r.reconfigure(t, func(c *bridgeconfig.Config) { c.Servers[0].Fault = "" })
+			wait.Until(t, "both servers' tools", func() bool {
 				next(t, changed, "list change")
 				return cmp.Equal(toolNames(t, client), []string{"one_echo", "two_echo"})
 			})

@@ -4,6 +4,7 @@
 package bundle
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,10 +50,10 @@ func InstallFailure(wanted, log string) *Failure {
 	case code == "EBADENGINE":
 		return failure(NodeTooOld, "%s does not run with the Node.js that installs it: it requires %s, and there is %s. "+
 			"Use this version of Node.js, in a cluster by another runtime image, or an earlier version of the package.",
-			or(first(npmEngine, log), wanted), or(first(npmRequired, log), "another version of Node"), or(first(npmActual, log), "an earlier one"))
+			cmp.Or(first(npmEngine, log), wanted), cmp.Or(first(npmRequired, log), "another version of Node"), cmp.Or(first(npmActual, log), "an earlier one"))
 	case slices.Contains(unreachable, code):
 		return failure(RegistryUnreachable, "The registry did not answer (%s): %s. Check its URL, the network policy and its certificate.",
-			code, or(first(npmRequest, log), "npm gives no more reasons"))
+			code, cmp.Or(first(npmRequest, log), "npm gives no more reasons"))
 	}
 	return failure(InstallFailed, "npm could not install %s. Its log ends with: %s", wanted, tail(log))
 }
@@ -70,13 +71,6 @@ func first(form *regexp.Regexp, text string) string {
 		return found[1]
 	}
 	return ""
-}
-
-func or(text, other string) string {
-	if text != "" {
-		return text
-	}
-	return other
 }
 
 // tail returns the last lines of a log that say something, without that of where npm's own

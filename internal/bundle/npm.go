@@ -4,6 +4,7 @@
 package bundle
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -137,7 +138,7 @@ func readLock(text []byte) ([]Package, error) {
 			license = ""
 		}
 		seen[Package{
-			Name: or(p.Name, name), Version: p.Version, Integrity: p.Integrity,
+			Name: cmp.Or(p.Name, name), Version: p.Version, Integrity: p.Integrity,
 			License: license, Scripts: p.HasInstallScript,
 		}] = true
 	}

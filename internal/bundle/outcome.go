@@ -21,9 +21,9 @@ const (
 )
 
 // Outcome is what the packer says of one bundle in its termination message: either
-// what it made, or why there is none.
+// what it made, or why it failed.
 type Outcome struct {
-	// Digest names the bundle, empty if there is none.
+	// Digest names the bundle, empty after a failure.
 	Digest Digest `json:"digest,omitempty"`
 	// Image is the digest of its image in the registry, empty if it is in none.
 	Image Digest `json:"image,omitempty"`

@@ -15,7 +15,7 @@ const (
 	// included: some ten times those of the largest packages that are known.
 	MaxFiles = 200_000
 	// maxPath is the length of an entry's path in bytes, a quarter of what Linux
-	// accepts (PATH_MAX), so that there is room for the directory it is put into.
+	// accepts (PATH_MAX), which leaves room for the directory it is put into.
 	maxPath = 1024
 	// maxName is the length of one part of a path in bytes (NAME_MAX).
 	maxName = 255

@@ -6,6 +6,7 @@ package bundle
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -94,8 +95,8 @@ func project(name string) string {
 	return separators.ReplaceAllString(strings.ToLower(name), "-")
 }
 
-// readHeader reads the fields of METADATA or WHEEL, which have the form of a mail's header. What follows the
-// first line that is none is left out.
+// readHeader reads the fields of METADATA or WHEEL, which have the form of a mail's header. It stops at the
+// first line that is not a field.
 func readHeader(root *os.Root, name string) (textproto.MIMEHeader, error) {
 	text, err := readFile(root, name, maxManifest)
 	if err != nil {
@@ -108,7 +109,7 @@ func readHeader(root *os.Root, name string) (textproto.MIMEHeader, error) {
 // licenseOf returns the license of a package: an expression of SPDX (PEP 639), or what older packages say.
 func licenseOf(metadata textproto.MIMEHeader) string {
 	const longest = 100 // Some have the whole text.
-	if license := or(metadata.Get("License-Expression"), metadata.Get("License")); len(license) <= longest {
+	if license := cmp.Or(metadata.Get("License-Expression"), metadata.Get("License")); len(license) <= longest {
 		return license
 	}
 	return ""

@@ -40,7 +40,7 @@ func (r *Record) Program() (string, error) { return methods[r.Method].program(r.
 
 // RecordOf returns what is known of the tree in the folder dir, which was installed as the source says
 // and left the log, before it is packed: without digest and sizes. bin is the name of the
-// program to start by default, empty if there is none. The error is a *Failure when the package is
+// program to start by default, empty if the package names none. The error is a *Failure when the package is
 // at fault.
 func RecordOf(dir string, s Source, log string, made time.Time) (r *Record, bin string, err error) {
 	tree, err := methods[s.Method].tree(dir, s.Package)

@@ -19,7 +19,7 @@ import (
 var ErrBundle = errors.New("bad bundle")
 
 // Unpack reads a bundle of that digest, whose tar has size bytes, and puts its tree
-// at dir, in place of what is there. Until everything has been compared with the
+// at dir, in place of the earlier one. Until everything has been compared with the
 // digest, the tree is at dir with ".new" at the end, which the next Unpack removes.
 // Files cannot be written; directories can, so that their owner can remove the tree.
 func Unpack(ctx context.Context, r io.Reader, dir string, want Digest, size int64) error {

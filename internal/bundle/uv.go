@@ -4,6 +4,7 @@
 package bundle
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -40,7 +41,7 @@ func UVFailure(wanted, log string) *Failure {
 			"Correct the name, or publish the package to the registry.", neededPython(first(uvMissing, log), wanted))
 	case uvNoVersion.MatchString(log) || uvOnly.MatchString(log):
 		return failure(VersionNotFound, "The registry has no version %s: it was withdrawn, or never published. "+
-			"Name a version that the registry has.", neededPython(or(first(uvNoVersion, log), first(uvOnly, log)), wanted))
+			"Name a version that the registry has.", neededPython(cmp.Or(first(uvNoVersion, log), first(uvOnly, log)), wanted))
 	case uvUnreachable.MatchString(log):
 		reasons := uvReason.FindAllStringSubmatch(log, -1)
 		reason := "uv gives no more reasons"
@@ -48,7 +49,7 @@ func UVFailure(wanted, log string) *Failure {
 			reason = reasons[len(reasons)-1][1]
 		}
 		return failure(RegistryUnreachable, "The registry did not answer (%s): %s. Check its URL, the network policy and its certificate.",
-			or(first(uvFetch, log), "no URL is named"), plainText(reason, maxMessage/2))
+			cmp.Or(first(uvFetch, log), "no URL is named"), plainText(reason, maxMessage/2))
 	}
 	return failure(InstallFailed, "uv could not install %s. Its log ends with: %s", wanted, tail(log))
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bundling decides from which bundle a program is started: a package that is installed
-// once for an installation, of which a ProgramBundle says what came of it.
+// once for an installation. A ProgramBundle has the result.
 package bundling
 
 import (
@@ -16,10 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/bundling/bundlename"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // Folder is where the container of a program has the bundles of its pod, each in a
@@ -38,7 +39,7 @@ type Settings struct {
 	// Python they are those that may be built.
 	InstallScripts []string
 	// Repository is the repository of a registry that has bundles as images, such as
-	// registry.example.com/mcp/bundles. Empty means that there is none.
+	// registry.example.com/mcp/bundles. Empty means no registry.
 	Repository string
 	// Lacking are the methods for which the installation has no image.
 	Lacking []v1alpha1.InstallMethod
@@ -67,12 +68,14 @@ var (
 
 // Of returns the bundle from which a server's program is started, and false for a server that
 // is no program, has an image of its own, or does not name one exact version of a package.
-func (b Settings) Of(server plan.Server) (Bundled, bool) {
+func (b Settings) Of(server bridgestate.Server) (Bundled, bool) {
 	install, f := fetched(server)
 	if install.Package == "" || b.Architecture == "" || slices.Contains(b.Lacking, install.Method) {
 		return Bundled{}, false
 	}
-	names := recipe.Install{Method: string(install.Method), Package: install.Package}.Names
+	names := func(name string) bool {
+		return recipe.IsNameOf(recipe.Install{Method: string(install.Method), Package: install.Package}, name)
+	}
 	return Bundled{
 		Spec: v1alpha1.ProgramBundleSpec{
 			Install: install, Architecture: b.Architecture, InstallScripts: slices.ContainsFunc(b.InstallScripts, names),
@@ -82,7 +85,7 @@ func (b Settings) Of(server plan.Server) (Bundled, bool) {
 }
 
 // fetched returns the package that npx or uvx fetches for a server, empty for none.
-func fetched(server plan.Server) (v1alpha1.Install, recipe.Fetched) {
+func fetched(server bridgestate.Server) (v1alpha1.Install, recipe.Fetched) {
 	none := v1alpha1.Install{}
 	if server.Program == nil || server.Image != "" || len(server.Program.Command) == 0 {
 		return none, recipe.Fetched{}
@@ -106,16 +109,16 @@ func fetched(server plan.Server) (v1alpha1.Install, recipe.Fetched) {
 
 // Package returns the package, in one exact version, that a server fetches, and false for a server
 // without one.
-func Package(server plan.Server) (v1alpha1.Install, bool) {
+func Package(server bridgestate.Server) (v1alpha1.Install, bool) {
 	install, _ := fetched(server)
 	return install, install.Package != ""
 }
 
 // Packages returns the packages that the servers of a bridge fetch, each as KeyOf returns it. It
 // does not depend on the installation's settings, so that a cache can be indexed by it.
-func Packages(b *v1alpha1.HostedBridge) []string {
+func Packages(b *effective.Bridge) []string {
 	var packages []string
-	for _, server := range plan.Servers(b) {
+	for _, server := range bridgestate.Servers(b) {
 		if install, _ := fetched(server); install.Package != "" {
 			packages = append(packages, KeyOf(install))
 		}
@@ -153,7 +156,7 @@ type Bundles struct {
 // Image returns the image of its bundle that a server's container mounts, empty for none. As long as
 // there is a pod it mounts what it does: another image would replace the pod. A program that mounts
 // none, or the image of another bundle, is started from the store's files.
-func (b Bundles) Image(server plan.Server) string {
+func (b Bundles) Image(server bridgestate.Server) string {
 	bundled, ok := b.Of(server)
 	if !ok || b.Repository == "" {
 		return ""
@@ -169,9 +172,9 @@ func (b Bundles) Image(server plan.Server) string {
 }
 
 // Missing returns the bundles of a bridge's servers that do not exist.
-func (b Bundles) Missing(bridge *v1alpha1.HostedBridge) []v1alpha1.ProgramBundleSpec {
+func (b Bundles) Missing(bridge *effective.Bridge) []v1alpha1.ProgramBundleSpec {
 	var missing []v1alpha1.ProgramBundleSpec
-	for _, server := range plan.Servers(bridge) {
+	for _, server := range bridgestate.Servers(bridge) {
 		if bundled, ok := b.Of(server); ok && b.Known[NameOf(bundled.Spec)] == nil {
 			missing = append(missing, bundled.Spec)
 		}
@@ -181,8 +184,8 @@ func (b Bundles) Missing(bridge *v1alpha1.HostedBridge) []v1alpha1.ProgramBundle
 
 // Start sets in a configuration of a bridge how programs are started from the bundles that are
 // known, that they wait for them, or why they cannot be started.
-func (b Bundles) Start(c mcpserver.Config, bridge *v1alpha1.HostedBridge) mcpserver.Config {
-	for i, server := range plan.Servers(bridge) {
+func (b Bundles) Start(c bridgeconfig.Config, bridge *effective.Bridge) bridgeconfig.Config {
+	for i, server := range bridgestate.Servers(bridge) {
 		bundled, ok := b.Of(server)
 		bundle := b.Known[NameOf(bundled.Spec)]
 		if !ok || bundle == nil || c.Servers[i].Fault != "" {
@@ -193,12 +196,12 @@ func (b Bundles) Start(c mcpserver.Config, bridge *v1alpha1.HostedBridge) mcpser
 			continue
 		}
 		if bundle.Status.Digest == "" {
-			c.Servers[i].Pending = &mcpserver.Pending{Reason: "its package is being installed for the first time", Since: bundle.CreationTimestamp.UTC()}
+			c.Servers[i].Pending = &bridgeconfig.Pending{Reason: "its package is being installed for the first time", Since: bundle.CreationTimestamp.UTC()}
 			continue
 		}
 		program, folder := *c.Servers[i].Program, ImageFolder
 		if image := b.Image(server); image == "" || image != bundle.Status.Reference {
-			program.Bundle = &mcpserver.Bundle{Digest: bundle.Status.Digest, Bytes: bundle.Status.Bytes, Architecture: bundle.Spec.Architecture}
+			program.Bundle = &bridgeconfig.Bundle{Digest: bundle.Status.Digest, Bytes: bundle.Status.Bytes, Architecture: bundle.Spec.Architecture}
 			folder = Folder + "/" + program.Bundle.Hex()
 		}
 		program.Command = append(starts(bundle.Spec.Method, folder, file(bundle, bundled)), bundled.Args...)
@@ -268,9 +271,9 @@ func programs(bundle *v1alpha1.ProgramBundle) string {
 
 // NotInstalled returns why servers of a bridge cannot be started from their bundles, by their
 // names.
-func (b Bundles) NotInstalled(bridge *v1alpha1.HostedBridge) map[string]string {
+func (b Bundles) NotInstalled(bridge *effective.Bridge) map[string]string {
 	faults := map[string]string{}
-	for _, server := range plan.Servers(bridge) {
+	for _, server := range bridgestate.Servers(bridge) {
 		if bundled, ok := b.Of(server); ok {
 			if fault := notStartable(b.Known[NameOf(bundled.Spec)], bundled); fault != "" {
 				faults[server.Name] = fault

@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 var settings = Settings{Architecture: "amd64", InstallScripts: []string{"built"}}
@@ -66,7 +67,7 @@ func TestWhichProgramsAreStartedFromABundle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := &v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{packaged(tt.change)}}}
 			got := ""
-			if bundled, ok := tt.settings.Of(plan.Servers(b)[0]); ok {
+			if bundled, ok := tt.settings.Of(bridgestate.Servers(effective.Of(b))[0]); ok {
 				got = PackageOf(bundled.Spec.Install)
 				if bundled.Spec.InstallScripts {
 					got += " scripts"
@@ -108,10 +109,10 @@ func TestAProgramIsStartedFromTheImageThatItsContainerMounts(t *testing.T) {
 			b.UID = "11111111-1111-1111-1111-111111111111"
 			bundles := Bundles{Settings: settings, Known: map[string]*v1alpha1.ProgramBundle{NameOf(bundle.Spec): bundle}, Mounted: tt.mounted, Refused: tt.refused}
 			bundles.Repository = repository
-			if got := bundles.Image(plan.Servers(b)[0]); got != tt.want {
+			if got := bundles.Image(bridgestate.Servers(effective.Of(b))[0]); got != tt.want {
 				t.Errorf("it mounts %q, want %q", got, tt.want)
 			}
-			c := bundles.Start(plan.Configuration(b, mcpserver.Egress{}, ""), b)
+			c := bundles.Start(bridgestate.Configuration(effective.Of(b), bridgeconfig.Egress{}, ""), effective.Of(b))
 			if err := c.Validate(); err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +127,7 @@ func TestAProgramIsStartedFromTheImageThatItsContainerMounts(t *testing.T) {
 // TestAPackageOfAnotherRegistryIsAnotherOne has npm and Python's registry with a package of one name.
 func TestAPackageOfAnotherRegistryIsAnotherOne(t *testing.T) {
 	of := func(command ...string) []string {
-		return Packages(&v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{packaged(func(s *v1alpha1.Stdio) { s.Command = command })}}})
+		return Packages(effective.Of(&v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{packaged(func(s *v1alpha1.Stdio) { s.Command = command })}}}))
 	}
 	if npm, python := of("npx", "-y", "notes@1.2.3"), of("uvx", "notes@1.2.3"); len(npm) != 1 || len(python) != 1 || npm[0] == python[0] {
 		t.Errorf("%v, %v", npm, python)
@@ -192,17 +193,17 @@ func TestAProgramIsStartedFromItsBundleWaitsForItOrIsOutOfService(t *testing.T) 
 			}}}
 			b.UID = "11111111-1111-1111-1111-111111111111"
 			bundles := Bundles{Settings: settings, Known: map[string]*v1alpha1.ProgramBundle{}}
-			if missing := bundles.Missing(b); len(missing) != 1 || PackageOf(missing[0].Install) != "@scope/server@1.2.3" {
+			if missing := bundles.Missing(effective.Of(b)); len(missing) != 1 || PackageOf(missing[0].Install) != "@scope/server@1.2.3" {
 				t.Fatalf("missing are %v", missing)
 			}
 			bundles.Known[NameOf(tt.bundle.Spec)] = tt.bundle
-			c := bundles.Start(plan.Configuration(b, mcpserver.Egress{}, ""), b)
+			c := bundles.Start(bridgestate.Configuration(effective.Of(b), bridgeconfig.Egress{}, ""), effective.Of(b))
 			if err := c.Validate(); err != nil {
 				t.Fatal(err)
 			}
 			got := c.Servers[1]
-			if tt.pending != (got.Pending != nil) || got.Fault != tt.fault || bundles.NotInstalled(b)["one"] != tt.fault {
-				t.Errorf("pending %v, fault %q, not installed %v", got.Pending, got.Fault, bundles.NotInstalled(b))
+			if tt.pending != (got.Pending != nil) || got.Fault != tt.fault || bundles.NotInstalled(effective.Of(b))["one"] != tt.fault {
+				t.Errorf("pending %v, fault %q, not installed %v", got.Pending, got.Fault, bundles.NotInstalled(effective.Of(b)))
 			}
 			if command := strings.Join(got.Program.Command, " "); !strings.HasPrefix(command, tt.command) || (got.Program.Bundle != nil) != strings.HasPrefix(command, "node") {
 				t.Errorf("the command is %q of bundle %v", command, got.Program.Bundle)
@@ -231,7 +232,7 @@ func TestAProgramOfPythonIsStartedByTheLauncherOfItsTree(t *testing.T) {
 			b := &v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{UserID: "alice", Servers: []v1alpha1.Server{server}}}
 			b.UID = "11111111-1111-1111-1111-111111111111"
 			bundles := Bundles{Settings: settings, Known: map[string]*v1alpha1.ProgramBundle{NameOf(bundle.Spec): bundle}}
-			c := bundles.Start(plan.Configuration(b, mcpserver.Egress{}, ""), b)
+			c := bundles.Start(bridgestate.Configuration(effective.Of(b), bridgeconfig.Egress{}, ""), effective.Of(b))
 			if err := c.Validate(); err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,7 @@ type Entry struct {
 	// Source is the recipe as its author wrote it, as JSON, if a signature
 	// covers it. Otherwise it is empty.
 	Source string
-	// Quality is the administrators' overlay, nil if there is none.
+	// Quality is the administrators' overlay, nil without one.
 	Quality *Overlay
 	// Deprecated is nil for a recipe that may be used.
 	Deprecated *Deprecation

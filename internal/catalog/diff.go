@@ -6,9 +6,9 @@ package catalog
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 )
 
@@ -29,8 +29,7 @@ type Change struct {
 	Kind ChangeKind `json:"change"`
 	// Recipe is the recipe to write; only with Create and Update.
 	Recipe recipe.Recipe `json:"-"`
-	// Source is the recipe as its author wrote it, if that is signed. Diff does
-	// not know it; the reader of the recipe fills it in.
+	// Source is the recipe as its author wrote it, if that is signed.
 	Source string `json:"-"`
 	// Reason says why, unless that is obvious.
 	Reason string `json:"reason,omitempty"`
@@ -51,7 +50,7 @@ const (
 // by name. It changes only recipes that the seeder owns, and deletes none: a
 // recipe that the source no longer has is deprecated. broken are the names of
 // recipes in the source that cannot be used; they stay as they are.
-func Diff(source []recipe.Recipe, current []Entry, broken ...string) []Change {
+func Diff(source []Draft, current []Entry, broken ...string) []Change {
 	kept := make(map[string]Entry, len(current))
 	for _, e := range current {
 		kept[e.Name] = e
@@ -62,14 +61,14 @@ func Diff(source []recipe.Recipe, current []Entry, broken ...string) []Change {
 	}
 	var changes []Change
 	listed := make(map[string]bool, len(source))
-	for _, r := range source {
-		if listed[r.ID] {
-			changes = append(changes, Change{Name: r.ID, Kind: None, Reason: ReasonTwice})
+	for _, d := range source {
+		if listed[d.Name] {
+			changes = append(changes, Change{Name: d.Name, Kind: None, Reason: ReasonTwice})
 			continue
 		}
-		listed[r.ID], seen[r.ID] = true, true
-		e, there := kept[r.ID]
-		changes = append(changes, change(r, e, there))
+		listed[d.Name], seen[d.Name] = true, true
+		e, there := kept[d.Name]
+		changes = append(changes, change(d, e, there))
 	}
 	for _, e := range current {
 		if e.Owner == SeedOwner && e.Deprecated == nil && !seen[e.Name] {
@@ -80,18 +79,19 @@ func Diff(source []recipe.Recipe, current []Entry, broken ...string) []Change {
 	return changes
 }
 
-func change(r recipe.Recipe, e Entry, there bool) Change {
+func change(d Draft, e Entry, there bool) Change {
+	c := Change{Name: d.Name, Kind: Update, Recipe: d.Recipe, Source: d.Source}
 	switch {
 	case !there || e.Vacant():
-		return Change{Name: r.ID, Kind: Create, Recipe: r}
+		c.Kind = Create
 	case e.Owner != SeedOwner:
-		return Change{Name: r.ID, Kind: None, Reason: ReasonForeign}
+		return Change{Name: d.Name, Kind: None, Reason: ReasonForeign}
 	case e.Deprecated != nil && e.Deprecated.Reason == ReasonVanished:
-		return Change{Name: r.ID, Kind: Update, Recipe: r, Reason: ReasonBack}
-	case !Same(r, written(e)):
-		return Change{Name: r.ID, Kind: Update, Recipe: r}
+		c.Reason = ReasonBack
+	case Same(d.Recipe, written(e)):
+		return Change{Name: d.Name, Kind: None}
 	}
-	return Change{Name: r.ID, Kind: None}
+	return c
 }
 
 // Vacant reports whether the entry is only an overlay, which waits for its
@@ -116,9 +116,9 @@ func Same(a, b recipe.Recipe) bool {
 
 // sorted returns a recipe as JSON with sorted keys.
 func sorted(r recipe.Recipe) []byte {
-	b, err := json.Marshal(ToObject(r))
+	doc, err := jsondoc.Encode(r)
 	if err != nil {
 		return nil // A recipe holds nothing that JSON cannot express.
 	}
-	return b
+	return doc.AppendCanonical(nil)
 }

@@ -26,9 +26,12 @@ func TestDiffSaysWhatASeedDoes(t *testing.T) {
 		e.Deprecated = &catalog.Deprecation{Reason: reason}
 		return e
 	}
-	source := []recipe.Recipe{
+	var source []catalog.Draft
+	for _, r := range []recipe.Recipe{
 		catalogtest.Recipe("new"), catalogtest.Recipe("same"), changed, catalogtest.Recipe("foreign"), refused, catalogtest.Recipe("back"), catalogtest.Recipe("withdrawn"), catalogtest.Recipe("new"),
 		catalogtest.Recipe("overlaid"),
+	} {
+		source = append(source, catalog.Draft{Name: r.ID, Recipe: r, Source: "signed " + r.ID})
 	}
 	current := []catalog.Entry{
 		catalogtest.Accepted(catalogtest.Recipe("same"), 1), catalogtest.Accepted(catalogtest.Recipe("changed"), 1), foreign, waiting,
@@ -49,12 +52,13 @@ func TestDiffSaysWhatASeedDoes(t *testing.T) {
 		{Name: "withdrawn", Kind: catalog.None},
 	}
 	got := catalog.Diff(source, current, "broken")
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(catalog.Change{}, "Recipe")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(catalog.Change{}, "Recipe", "Source")); diff != "" {
 		t.Error(diff)
 	}
 	for _, c := range got {
-		if written := c.Kind == catalog.Create || c.Kind == catalog.Update; written != (c.Recipe.ID == c.Name) {
-			t.Errorf("%s %s has the recipe %q", c.Kind, c.Name, c.Recipe.ID)
+		written := c.Kind == catalog.Create || c.Kind == catalog.Update
+		if written != (c.Recipe.ID == c.Name) || written != (c.Source == "signed "+c.Name) {
+			t.Errorf("%s %s has the recipe %q and the text %q", c.Kind, c.Name, c.Recipe.ID, c.Source)
 		}
 	}
 }

@@ -26,13 +26,9 @@ func EntryOf(o *v1alpha1.CatalogRecipe) (Entry, error) {
 	}
 	var current *recipe.Recipe
 	if o.Spec.Recipe != nil {
-		r, err := FromObject(o.Spec.Recipe)
-		if err != nil {
-			return Entry{}, fmt.Errorf("read recipe %s: %w", o.Name, err)
-		}
-		current = &r
+		current = &o.Spec.Recipe.Recipe
 	}
-	if err := e.readVersions(o, current); err != nil {
+	if err := e.readVersions(o); err != nil {
 		return Entry{}, err
 	}
 	e.serve(o, current)
@@ -42,23 +38,12 @@ func EntryOf(o *v1alpha1.CatalogRecipe) (Entry, error) {
 	return e, nil
 }
 
-// readVersions reads the accepted versions. The newest one is usually the
-// recipe of the object, which is read already.
-func (e *Entry) readVersions(o *v1alpha1.CatalogRecipe, current *recipe.Recipe) error {
-	written := ""
-	if current != nil {
-		written = SourceOf(*current)
-	}
+// readVersions reads the accepted versions.
+func (e *Entry) readVersions(o *v1alpha1.CatalogRecipe) error {
 	for _, v := range o.Status.Versions {
-		kept := Version{Version: v.Version, Digest: v.Digest, At: v.AcceptedAt.Time, Source: v.Recipe, Withdrawn: v.Withdrawn}
-		if v.Recipe == written {
-			kept.Recipe = *current
-		} else {
-			r, _, err := ReadSource(v.Recipe)
-			if err != nil {
-				return fmt.Errorf("read version %.64s of recipe %s: %w", v.Version, o.Name, err)
-			}
-			kept.Recipe = r
+		kept, _, err := ReadVersion(v)
+		if err != nil {
+			return fmt.Errorf("read version %.64s of recipe %s: %w", v.Version, o.Name, err)
 		}
 		e.Versions = append(e.Versions, kept)
 	}
@@ -158,12 +143,7 @@ func (e Entry) RecipeDigest() string {
 }
 
 // SourceText returns the recipe file.
-func (e Entry) SourceText() string {
-	if e.Source != "" {
-		return e.Source
-	}
-	return SourceOf(e.Recipe)
-}
+func (e Entry) SourceText() string { return FileOf(e.Recipe, e.Source) }
 
 // OverlayOf reads an overlay of an object; it is nil if the object has none.
 func OverlayOf(q *v1alpha1.QualityOverlay) *Overlay {

@@ -138,7 +138,7 @@ func hostableLogin(a *recipe.TransportAuth) error {
 	switch {
 	case a == nil || a.Type != "oauth2":
 		return nil
-	case a.Discovers():
+	case recipe.Discovers(*a):
 		return errors.New("its authorization server is found by a login, which only a bridge on the user's own machine does")
 	case a.GrantType == "authorization_code" && a.ClientID == "", strings.Contains(a.ClientID+a.TokenURL+a.AuthorizationURL, "${"):
 		return errors.New("auth.clientId, auth.tokenUrl or auth.authorizationUrl names a variable, which only a bridge on the user's own machine fills in")

@@ -7,83 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
-
-// objectForm is a recipe in the API's form: members that the API cannot express
-// in the form of a recipe file hide the file's members of that name.
-type objectForm struct {
-	recipe.Recipe
-	LocalOnly v1alpha1.RecipeLocalOnly `json:"localOnly,omitzero"`
-	Metadata  objectMetadata           `json:"metadata,omitzero"`
-}
-
-type objectMetadata struct {
-	recipe.Metadata
-	CostPerCall string `json:"costPerCall,omitempty"`
-}
-
-// ToObject returns a recipe in the API's form. The order of environments and
-// headers is lost.
-func ToObject(r recipe.Recipe) *v1alpha1.Recipe {
-	form := objectForm{
-		Recipe:    r,
-		LocalOnly: v1alpha1.RecipeLocalOnly{All: r.LocalOnly.All, Tools: r.LocalOnly.Tools},
-		Metadata:  objectMetadata{Metadata: r.Metadata},
-	}
-	if cost := r.Metadata.CostPerCall; cost != 0 {
-		form.Metadata.CostPerCall = strconv.FormatFloat(cost, 'f', -1, 64)
-	}
-	o := &v1alpha1.Recipe{}
-	if b, err := json.Marshal(form); err == nil {
-		// A recipe holds nothing that JSON cannot express, and numbers that are
-		// too large for the API are left out.
-		_ = json.Unmarshal(b, o)
-	}
-	return o
-}
-
-// FromObject returns a recipe in the form of files.
-func FromObject(o *v1alpha1.Recipe) (recipe.Recipe, error) {
-	doc, err := jsondoc.Encode(o)
-	if err != nil {
-		return recipe.Recipe{}, fmt.Errorf("encode the recipe: %w", err)
-	}
-	if o.LocalOnly != nil {
-		local, err := jsondoc.Encode(recipe.LocalOnly{All: o.LocalOnly.All, Tools: o.LocalOnly.Tools})
-		if err != nil {
-			return recipe.Recipe{}, fmt.Errorf("encode localOnly: %w", err)
-		}
-		doc = doc.With("localOnly", local)
-	}
-	if doc, err = withCost(doc); err != nil {
-		return recipe.Recipe{}, err
-	}
-	var r recipe.Recipe
-	for _, p := range jsondoc.Decode(doc, &r) {
-		return recipe.Recipe{}, errors.New(p.String())
-	}
-	return r, nil
-}
-
-// withCost writes the cost of a call as a number.
-func withCost(doc jsondoc.Value) (jsondoc.Value, error) {
-	metadata, _ := doc.Get("metadata")
-	cost, there := metadata.Get("costPerCall")
-	if !there {
-		return doc, nil
-	}
-	f, err := strconv.ParseFloat(cost.Text, 64)
-	if err != nil {
-		return doc, errors.New("metadata.costPerCall: must be a decimal number")
-	}
-	number := jsondoc.Value{Kind: jsondoc.Number, Text: strconv.FormatFloat(f, 'f', -1, 64)}
-	return doc.With("metadata", metadata.With("costPerCall", number)), nil
-}
 
 // SourceOf returns a recipe as the JSON of a recipe file.
 func SourceOf(r recipe.Recipe) string {
@@ -92,6 +20,22 @@ func SourceOf(r recipe.Recipe) string {
 		return "" // A recipe holds nothing that JSON cannot express.
 	}
 	return string(b)
+}
+
+// FileOf returns the recipe file: source if that is signed, else the recipe as the
+// program writes it.
+func FileOf(r recipe.Recipe, source string) string {
+	if source != "" && r.Signature != nil {
+		return source
+	}
+	return SourceOf(r)
+}
+
+// ReadVersion reads an accepted version of an object. The API keeps it as text, whose bytes
+// are signed and have a digest: nothing else decodes status.versions.
+func ReadVersion(v v1alpha1.RecipeVersion) (Version, jsondoc.Value, error) {
+	r, doc, err := ReadSource(v.Recipe)
+	return Version{Version: v.Version, Digest: v.Digest, At: v.AcceptedAt.Time, Recipe: r, Source: v.Recipe, Withdrawn: v.Withdrawn}, doc, err
 }
 
 // ReadSource returns the recipe in the JSON of a recipe file of version 2. Its

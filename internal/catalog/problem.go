@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // Problem is one reason why the catalog refuses a recipe.
@@ -58,6 +58,10 @@ const (
 	// older.
 	CodeVersion Code = "version_not_newer"
 	CodeReplay  Code = "replayed"
+	// CodeTaken means that the name of a new recipe is not free.
+	CodeTaken Code = "name_taken"
+	// CodeWarning is an oddity for which alone no recipe is refused.
+	CodeWarning Code = "warning"
 )
 
 const (

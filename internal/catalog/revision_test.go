@@ -116,7 +116,7 @@ func TestADeletedRecipeIsNotServed(t *testing.T) {
 
 	other := catalogtest.Recipe("notes")
 	other.Description = "Another program"
-	o.Spec.Recipe, o.Spec.Deleted = catalog.ToObject(other), nil
+	o.Spec.Recipe, o.Spec.Deleted = &v1alpha1.Recipe{Recipe: other}, nil
 	if v := judged(o, 3); v.Accepted || v.Reason != v1alpha1.ReasonRecipeVersion {
 		t.Errorf("what was there before it was deleted is forgotten: %+v", v)
 	}

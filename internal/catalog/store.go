@@ -74,8 +74,8 @@ type Replacement struct {
 	IfMatch string
 	// DryRun means that nothing is stored.
 	DryRun bool
-	// Draft returns what to write over the current entry: the zero Entry if
-	// there is none, and the rest that its owner left if they deleted it. It is
+	// Draft returns what to write over the current entry: the zero Entry
+	// for a new recipe, and the rest that its owner left if they deleted it. It is
 	// called again each time that another writer was first; its errors are
 	// those of the write.
 	Draft func(live Entry) (Draft, error)

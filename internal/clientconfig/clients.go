@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // HostedName is the name of a hosted bridge in clients' files. Clients put it before the name of
@@ -92,6 +92,11 @@ func urlAs(name string, before ...jsondoc.Member) func(string) jsondoc.Value {
 // ownKey is in a file whose client reads no variables.
 const ownKey = "YOUR_KEY"
 
+// inputOfKey names the key in files whose client asks for it. VS Code adds the input of a link to
+// the person's file only if no input there has its name: under a common name it would send the
+// value that another server asked for.
+const inputOfKey = HostedName + "-key"
+
 // fromEnvironment names the variable of the key as most clients do.
 const fromEnvironment = "${" + KeyVariable + "}"
 
@@ -120,9 +125,9 @@ var clients = []Client{
 			"darwin":  {"Library", "Application Support", "Code", "User", "mcp.json"},
 			"windows": {"AppData", "Roaming", "Code", "User", "mcp.json"},
 		},
-		program: commandOf(text("type", "stdio")), remote: urlAs("url", text("type", "http")), variable: "${input:key}",
+		program: commandOf(text("type", "stdio")), remote: urlAs("url", text("type", "http")), variable: "${input:" + inputOfKey + "}",
 		inputs: []jsondoc.Member{member("inputs", jsondoc.Value{Kind: jsondoc.Array, Items: []jsondoc.Value{
-			object(text("type", "promptString"), text("id", "key"), text("description", "API key"), boolean("password", "true")),
+			object(text("type", "promptString"), text("id", inputOfKey), text("description", "API key"), boolean("password", "true")),
 		}})},
 	},
 	{
@@ -180,7 +185,7 @@ func Names() []string {
 func Find(name string) (Client, error) {
 	i := slices.IndexFunc(clients, func(c Client) bool { return c.Name == name })
 	if i < 0 {
-		return Client{}, fmt.Errorf("the client %.40q is none of %s", name, strings.Join(Names(), ", "))
+		return Client{}, fmt.Errorf("the client %.40q is not known: use one of %s", name, strings.Join(Names(), ", "))
 	}
 	return clients[i], nil
 }

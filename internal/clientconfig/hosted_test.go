@@ -5,7 +5,9 @@ package clientconfig
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -33,8 +35,8 @@ func TestSnippetsAreInTheFormThatClientsRead(t *testing.T) {
 			`{"mcpServers":{"hb":{"url":"URL","headers":{"Authorization":"Bearer KEY"}}}}`,
 		},
 		"vscode": {
-			`{"inputs":[{"type":"promptString","id":"key","description":"API key","password":true}],` +
-				`"servers":{"hb":{"type":"http","url":"URL","headers":{"Authorization":"Bearer ${input:key}"}}}}`,
+			`{"inputs":[{"type":"promptString","id":"hb-key","description":"API key","password":true}],` +
+				`"servers":{"hb":{"type":"http","url":"URL","headers":{"Authorization":"Bearer ${input:hb-key}"}}}}`,
 			`{"servers":{"hb":{"type":"http","url":"URL"}}}`,
 			`{"servers":{"hb":{"type":"http","url":"URL","headers":{"Authorization":"Bearer KEY"}}}}`,
 		},
@@ -68,6 +70,12 @@ func TestSnippetsAreInTheFormThatClientsRead(t *testing.T) {
 			`{"mcpServers":{"hb":{"type":"streamableHttp","url":"URL"}}}`,
 			`{"mcpServers":{"hb":{"type":"streamableHttp","url":"URL","headers":{"Authorization":"Bearer KEY"}}}}`,
 		},
+		"lmstudio": { // It is not known to log in.
+			`{"mcpServers":{"hb":{"url":"URL","headers":{"Authorization":"Bearer YOUR_KEY"}}}}`,
+			`{"mcpServers":{"hb":{"url":"URL","headers":{"Authorization":"Bearer YOUR_KEY"}}}}`,
+			`{"mcpServers":{"hb":{"url":"URL","headers":{"Authorization":"Bearer KEY"}}}}`,
+		},
+		"goose": {"URL", "URL", "URL"},
 	}
 	got := map[string][3]string{}
 	for i, b := range []Bridge{{URL: url, Keyed: true}, {URL: url}, {URL: url, Keyed: true, Key: "KEY"}} {
@@ -83,6 +91,85 @@ func TestSnippetsAreInTheFormThatClientsRead(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLinksHaveWhatClientsInstall reads each link as its client does.
+func TestLinksHaveWhatClientsInstall(t *testing.T) {
+	const at = "https://b.example.com/u/alice/mcp"
+	inBase64 := func(u *url.URL) string {
+		return u.Query().Get("name") + " " + string(must.Value(base64.StdEncoding.DecodeString(u.Query().Get("config")))(t))
+	}
+	inQuery := func(u *url.URL) string { return must.Value(url.PathUnescape(u.RawQuery))(t) }
+	parameters := func(u *url.URL) string {
+		q := u.Query()
+		return q.Get("type") + " " + q.Get("id") + " " + q.Get("name") + " " + q.Get("url") + " " + strings.Join(q["header"], ",")
+	}
+	clients := map[string]struct {
+		begins string
+		read   func(*url.URL) string
+		want   [2]string // With the key of the environment, and without a key.
+	}{
+		"Cursor": {"cursor://anysphere.cursor-deeplink/mcp/install?", inBase64, [2]string{
+			`hb {"url":"URL","headers":{"Authorization":"Bearer ${env:HB_KEY}"}}`, `hb {"url":"URL"}`,
+		}},
+		"VS Code": {"vscode:mcp/install?", inQuery, [2]string{
+			`{"name":"hb","type":"http","url":"URL","headers":{"Authorization":"Bearer ${input:hb-key}"},"inputs":[{"type":"promptString","id":"hb-key","description":"API key","password":true}]}`,
+			`{"name":"hb","type":"http","url":"URL"}`,
+		}},
+		"LM Studio": {"lmstudio://add_mcp?", inBase64, [2]string{
+			`hb {"url":"URL","headers":{"Authorization":"Bearer YOUR_KEY"}}`, `hb {"url":"URL","headers":{"Authorization":"Bearer YOUR_KEY"}}`,
+		}},
+		"Goose": {"goose://extension?", parameters, [2]string{"streamable_http hb hb URL Authorization=Bearer YOUR_KEY", "streamable_http hb hb URL "}},
+	}
+	insiders := clients["VS Code"]
+	insiders.begins = "vscode-insiders:mcp/install?"
+	clients["VS Code Insiders"] = insiders
+	for i, b := range []Bridge{{URL: at, Keyed: true}, {URL: at}} {
+		found := 0
+		for _, s := range Hosted(b) {
+			for _, link := range s.Links {
+				client, known := clients[link.Title]
+				if found++; !known || !strings.HasPrefix(link.URL, client.begins) {
+					t.Errorf("%s: %s", link.Title, link.URL)
+					continue
+				}
+				if got := strings.ReplaceAll(client.read(must.Value(url.Parse(link.URL))(t)), at, "URL"); got != client.want[i] {
+					t.Errorf("%s installs\n%s, want\n%s", link.Title, got, client.want[i])
+				}
+			}
+		}
+		if found != len(clients) {
+			t.Errorf("%d links of %d", found, len(clients))
+		}
+	}
+}
+
+// TestTheKeyAfterALinkIsSaid is of people who followed a link, which has no key.
+func TestTheKeyAfterALinkIsSaid(t *testing.T) {
+	want := map[string]string{
+		"cursor":   "Cursor takes your key from the variable HB_KEY where it starts.",
+		"vscode":   "VS Code asks for your key.",
+		"lmstudio": "Then put your key in place of YOUR_KEY in ~/.lmstudio/mcp.json.",
+		"goose":    "Then put your key in place of YOUR_KEY in the form that opens.",
+	}
+	said := func(b Bridge) map[string]string {
+		all := map[string]string{}
+		for _, s := range Hosted(b) {
+			if s.AfterLink != "" {
+				all[s.Client] = s.AfterLink
+			}
+		}
+		return all
+	}
+	if diff := cmp.Diff(want, said(Bridge{URL: "URL", Keyed: true})); diff != "" {
+		t.Errorf("with a key (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"lmstudio": want["lmstudio"]}, said(Bridge{URL: "URL"})); diff != "" {
+		t.Errorf("with a login (-want +got):\n%s", diff)
+	}
+	if got := said(Bridge{URL: "URL", Keyed: true, Key: "KEY"}); len(got) > 0 {
+		t.Errorf("with the key in the link: %v", got)
 	}
 }
 
@@ -128,8 +215,8 @@ func TestNoTextForAClientWithADesktopHasWhatItsDocumentationDoesNotName(t *testi
 		{"cursor", keyed, `{"mcpServers":{"b":{"url":"URL","headers":{"Authorization":"Bearer ${env:HB_KEY}"}}}}`},
 		{"vscode", program, `{"servers":{"b":{"type":"stdio","command":"/p","args":["-x"]}}}`},
 		{"vscode", remote, `{"servers":{"b":{"type":"http","url":"URL"}}}`},
-		{"vscode", keyed, `{"inputs":[{"type":"promptString","id":"key","description":"API key","password":true}],` +
-			`"servers":{"b":{"type":"http","url":"URL","headers":{"Authorization":"Bearer ${input:key}"}}}}`},
+		{"vscode", keyed, `{"inputs":[{"type":"promptString","id":"hb-key","description":"API key","password":true}],` +
+			`"servers":{"b":{"type":"http","url":"URL","headers":{"Authorization":"Bearer ${input:hb-key}"}}}}`},
 		{"windsurf", program, `{"mcpServers":{"b":{"command":"/p","args":["-x"]}}}`},
 		{"windsurf", remote, `{"mcpServers":{"b":{"serverUrl":"URL"}}}`},
 	} {

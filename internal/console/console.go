@@ -5,8 +5,8 @@
 // does not work, and try their tools. Pages are complete without a script. The package is a
 // shell; the ingress serves its routes.
 //
-// It decides nothing: what a user sees and may do comes from package selfservice, as it
-// does for the API. A session names a person, and its cookie is read here alone.
+// It decides nothing: what a user sees and may do comes from package selfservice and the
+// packages below users, as it does for the API. A session names a person, and its cookie is read here alone.
 package console
 
 import (
@@ -21,7 +21,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
+	"github.com/hostedbridge/hostedbridge/internal/users/news"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 )
 
 // Options are what a Console is made of.
@@ -31,17 +35,23 @@ type Options struct {
 	Name, Contact string
 	// Logo is a picture in PNG or SVG, nil for the product's.
 	Logo []byte
+	// Administered is whether administrators have a console too.
+	Administered bool
 	// BaseURL is where users reach the installation, empty if that is not known.
 	BaseURL  string
 	Sessions *session.Keeper
 
 	Servers selfservice.ServerActions
-	Keys    selfservice.KeyActions
+	Keys    *keys.Keys
 	Secrets selfservice.SecretActions
 	History selfservice.History
 	// Requests are what people ask an administrator for.
-	Requests selfservice.RequestActions
-	// Login is the page on which people log in at a provider, empty where there is none.
+	Requests Requests
+	// News is what has changed since a person's last visit.
+	News News
+	// Recipe has what the catalog knows of recipes, nil for nothing.
+	Recipe selfservice.Recipes
+	// Login is the page on which people log in at a provider, empty without a provider.
 	Login string
 	// Patience is how long a form waits for what it changed to take effect, so that the page
 	// after it shows the result. 0 is not at all.
@@ -50,6 +60,20 @@ type Options struct {
 	// a login began, nil where there are none.
 	Ended func(ctx context.Context, user v1alpha1.UserID, since time.Time) (bool, error)
 	Log   *slog.Logger
+}
+
+// Requests are what a person may do about servers that profiles offer on request: those of
+// package requests.
+type Requests interface {
+	List(ctx context.Context, of route.Backend) (requests.List, error)
+	Ask(ctx context.Context, by selfservice.Actor, of route.Backend, server, reason string) (requests.Request, error)
+	Withdraw(ctx context.Context, by selfservice.Actor, of route.Backend, server string) error
+}
+
+// News notes a person's visit, and says what has changed since the one before: that of package
+// news.
+type News interface {
+	Visit(ctx context.Context, of route.Backend) (news.List, error)
 }
 
 // Console is the console. It is safe for concurrent use, and keeps nothing.
@@ -93,7 +117,7 @@ type (
 
 // New returns a Console.
 func New(o Options) (*Console, error) {
-	for _, have := range []bool{o.Sessions != nil, o.Servers != nil, o.Keys != nil, o.Secrets != nil, o.History != nil, o.Requests != nil, o.Log != nil} {
+	for _, have := range []bool{o.Sessions != nil, o.Servers != nil, o.Keys != nil, o.Secrets != nil, o.History != nil, o.Requests != nil, o.News != nil, o.Log != nil} {
 		if !have {
 			return nil, errors.New("console: a dependency is missing")
 		}
@@ -148,6 +172,7 @@ const (
 const (
 	pathHome     = "/"
 	pathLogin    = "/login"
+	pathLogout   = "/logout"
 	pathConnect  = "/connect"
 	pathCatalog  = "/catalog"
 	pathServers  = "/servers"
@@ -161,14 +186,16 @@ const (
 var params = map[string]httpapi.Param{
 	"server": {Form: v1alpha1.ServerNamePattern},
 	"secret": {Form: `[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*`, MaxLength: 64},
-	"keyId":  {Form: `[0-9A-Za-z]{8,32}`},
+	"keyId":  keys.IDParam,
 	"tool":   {Form: `[A-Za-z0-9_.-]+`, MaxLength: 128},
+	"recipe": {Form: `[a-z0-9][a-z0-9-]{0,62}[a-z0-9]`, MaxLength: 64},
+	"icon":   {Form: `[0-9a-f]{16}\.png`},
 	"file":   {Form: `(style|logo)-[0-9a-f]{16}\.(css|png|svg)`},
 }
 
 // Feature returns the console as a feature of the surface, without limits of rates.
 func (c *Console) Feature() httpapi.Feature {
-	f := httpapi.Feature{Name: "console", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, ShowProblem: c.showProblem}
+	f := httpapi.Feature{Name: "console", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, ShowProblem: c.showProblem, ShowStranger: c.showStranger}
 	f.Routes = append(c.openRoutes(), c.userRoutes()...)
 	for i := range f.Routes {
 		f.Routes[i].Access, f.Routes[i].AnyQuery = httpapi.Session, true
@@ -187,6 +214,7 @@ func (c *Console) openRoutes() []httpapi.Route {
 	get, post := http.MethodGet, http.MethodPost
 	return []httpapi.Route{
 		{Method: get, Path: "/static/:file", Handle: c.serveFile},
+		{Method: get, Path: "/icons/:recipe/:icon", Handle: c.serveIcon},
 		{Method: get, Path: pathHome, Query: DoneQuery, Handle: c.door.page(c.door.homeOrWelcome)},
 		{Method: get, Path: pathLogin, Query: LoginQuery, Handle: c.door.page(c.door.loginForm)},
 		{Method: post, Path: pathLogin, MaxBody: maxForm, Handle: c.door.page(c.door.logIn)},
@@ -199,7 +227,7 @@ func (c *Console) userRoutes() []httpapi.Route {
 	const server, secret, key, tool = pathServers + "/:server", pathSecrets + "/:secret", pathKeys + "/:keyId", pathTools + "/:tool"
 	const routed = server + "/tools/:tool" // In mode Router, where servers can have tools of one name.
 	return []httpapi.Route{
-		{Method: post, Path: "/logout", MaxBody: maxForm, Handle: d.form(d.logOut)},
+		{Method: post, Path: pathLogout, MaxBody: maxForm, Handle: d.form(d.logOut)},
 		{Method: get, Path: pathConnect, Query: DoneQuery, Handle: d.view(c.servers.connect)},
 		{Method: get, Path: pathCatalog, Query: searchQuery, Handle: d.view(c.servers.catalog)},
 		{Method: get, Path: server, Query: DoneQuery, Handle: d.view(c.servers.server)},

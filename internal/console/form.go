@@ -75,7 +75,7 @@ func hexOf(c byte) byte {
 // serverName is the form of a server's name.
 var serverName = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 
-// serverPath returns a server's name as a part of a path, empty for what is none.
+// serverPath returns a server's name as a part of a path, empty for an invalid name.
 func serverPath(name string) string {
 	if serverName.MatchString(name) {
 		return name

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/users/news"
 )
 
 // homePage answers whether everything works.
@@ -30,7 +32,10 @@ type homePage struct {
 	// Tools is whether a tool could be called.
 	First, Tools  bool
 	LatestTrouble string
-	Now           time.Time
+	// News is what has changed since the last visit.
+	News        news.List
+	NewsTrouble string
+	Now         time.Time
 }
 
 // latest is how many calls the first page shows.
@@ -56,6 +61,7 @@ func (h *historyPages) home(v *visit) error {
 			p.Tools = p.Tools || s.Tools > 0
 		}
 	}
+	p.Changing = updateEvery(slices.Concat(p.Needs, p.Works)...)
 	p.Title, p.Lead = headline(servers.Bridge, len(p.Needs), p.Works)
 	usage, err := h.History.Usage(ctx, v.bridge, h.usageQuery(v))
 	if err != nil {
@@ -64,7 +70,20 @@ func (h *historyPages) home(v *visit) error {
 		p.Usage = usageOf(usage)
 	}
 	h.addLatest(v, p)
+	h.addNews(v, p)
 	return h.show(v, "home", http.StatusOK, p)
+}
+
+// addNews adds what has changed since the last visit, and notes this one.
+func (h *historyPages) addNews(v *visit, p *homePage) {
+	found, err := h.News.Visit(v.Request().Context(), v.bridge)
+	switch {
+	case err != nil:
+		p.NewsTrouble = h.troubleOf(v, "What has changed", err)
+	case found.Partial:
+		p.NewsTrouble = "Answers to your requests cannot be shown now. They are told at your next visit."
+	}
+	p.News = found
 }
 
 // usageQuery asks for the figures of the last day.
@@ -98,11 +117,19 @@ func needsPerson(s selfservice.Server) bool {
 }
 
 // headline returns what the first page says at its top. needs is how many servers need the
-// person, and others are the rest, of which those that are off do not count.
+// person, and others are the rest. Those that are off do not count.
 func headline(b selfservice.Bridge, needs int, others []row) (title, lead string) {
-	if b.Status == selfservice.Suspended {
+	switch b.Status {
+	case selfservice.Suspended:
 		return "Your bridge is suspended", "Your apps cannot call any tools. Your settings and secrets are kept."
+	case selfservice.Blocked:
+		return "Your bridge cannot start", strings.TrimSuffix(b.Message+" "+b.Fix.Text, ".") + "."
 	}
+	return serversHeadline(b, needs, others)
+}
+
+// serversHeadline is headline for a bridge that can run.
+func serversHeadline(b selfservice.Bridge, needs int, others []row) (title, lead string) {
 	looks := map[state]int{}
 	for _, r := range others {
 		looks[r.Look]++
@@ -156,6 +183,8 @@ type quotaView struct {
 	// Width is how much of the bar is filled, of 100, and Much whether little is left.
 	Width int64
 	Much  bool
+	// Note explains the limit, empty for one that its label explains.
+	Note string
 }
 
 // usageView is what was used of a quota.
@@ -163,13 +192,47 @@ type usageView struct {
 	selfservice.Usage
 
 	Bars []quotaView
+	// Ended says how the calls ended, empty if they are not known.
+	Ended string
+}
+
+// endedOf says how calls ended, so that what a person sees as an error has its number: a call
+// over the quota did not run, and is no failure of a server.
+func endedOf(c *selfservice.CallUsage) string {
+	if c == nil {
+		return ""
+	}
+	if c.Total == 0 {
+		return "No calls in 24 hours."
+	}
+	calls := "calls"
+	if c.Total == 1 {
+		calls = "call"
+	}
+	parts := []string{count(c.Total) + " " + calls + " in 24 hours: " + count(c.Errors) + " failed"}
+	for _, refused := range []struct {
+		status audit.Status
+		words  string
+	}{{audit.RateLimited, "over the quota"}, {audit.Denied, "not allowed"}} {
+		if n := c.ByStatus[refused.status]; n > 0 {
+			parts = append(parts, count(n)+" "+refused.words)
+		}
+	}
+	return strings.Join(parts, ", ") + "."
+}
+
+// burstNote says what follows when a person's calls come too fast, by the limit of a minute.
+func burstNote(perMinute int64) string {
+	every := time.Minute / time.Duration(max(1, perMinute))
+	return "So many calls may come as fast as they are answered. After them one passes every " + every.Round(time.Millisecond).String() + ", and faster ones are refused."
 }
 
 // quotaLabels name the limits of a tier.
-var quotaLabels = map[string]string{"minute": "This minute", "hour": "This hour", "day": "Today", "burst": "At once"}
+var quotaLabels = map[string]string{"minute": "This minute", "hour": "This hour", "day": "Today", "burst": "In quick succession"}
 
 func usageOf(u selfservice.Usage) *usageView {
-	out := &usageView{Usage: u}
+	out := &usageView{Usage: u, Ended: endedOf(u.Calls)}
+	perMinute := int64(0)
 	for _, q := range u.Quota {
 		if q.Most <= 0 {
 			continue
@@ -177,6 +240,12 @@ func usageOf(u selfservice.Usage) *usageView {
 		bar := quotaView{Quota: q, Label: quotaLabels[q.Limit], Used: max(0, q.Most-q.Remaining)}
 		bar.Width = min(100, bar.Used*100/q.Most)
 		bar.Much = bar.Width >= 80
+		switch q.Limit {
+		case "minute":
+			perMinute = q.Most
+		case "burst":
+			bar.Note = burstNote(perMinute)
+		}
 		out.Bars = append(out.Bars, bar)
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 )
 
 // isOnRequest reports whether a person needs an administrator's approval for a server.
@@ -19,11 +20,11 @@ func requestForm(server string) string { return pathServers + "/" + server + "#a
 
 // asked returns what a person has asked for. A page of which no server is on request needs
 // no answer.
-func (h *serverPages) asked(v *visit, of selfservice.Servers, p *catalogPage) selfservice.Requests {
+func (h *serverPages) asked(v *visit, of selfservice.Servers, p *catalogPage) requests.List {
 	if !slices.ContainsFunc(of.Servers, isOnRequest) {
-		return selfservice.Requests{}
+		return requests.List{}
 	}
-	known, err := h.Requests.Requests(v.Request().Context(), v.bridge)
+	known, err := h.Requests.List(v.Request().Context(), v.bridge)
 	if err != nil {
 		p.Trouble = h.troubleOf(v, "Which servers you have asked for", err)
 	}
@@ -34,14 +35,14 @@ func (h *serverPages) asked(v *visit, of selfservice.Servers, p *catalogPage) se
 // before.
 type askForm struct {
 	// Request is nil if the person has not asked yet.
-	Request *selfservice.Request
+	Request *requests.Request
 	// Reason is what was entered, and Error what is wrong with it.
 	Reason, Error string
 }
 
 // IsOpen reports whether the person waits for an answer.
 func (f *askForm) IsOpen() bool {
-	return f.Request != nil && f.Request.State == selfservice.RequestOpen
+	return f.Request != nil && f.Request.State == requests.Open
 }
 
 // addRequest adds the form by which a person asks for a server.
@@ -49,7 +50,7 @@ func (h *serverPages) addRequest(v *visit, s selfservice.Server, p *serverPage, 
 	if !isOnRequest(s) {
 		return
 	}
-	known, err := h.Requests.Requests(v.Request().Context(), v.bridge)
+	known, err := h.Requests.List(v.Request().Context(), v.bridge)
 	if err != nil {
 		p.Trouble = h.troubleOf(v, "Your requests", err)
 		return

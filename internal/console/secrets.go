@@ -51,9 +51,9 @@ func (s *secretPages) setSecret(v *visit, value []byte) error {
 		switch {
 		case err == nil && server != "":
 			s.awaitChange(v, server, stateSecret)
-			return v.done(pathServers+"/"+serverPath(server), "secret-set")
+			return v.done(pathServers+"/"+serverPath(server), doneSecret)
 		case err == nil:
-			return v.done(pathSecrets, "secret-set")
+			return v.done(pathSecrets, doneSecret)
 		case !mendable:
 			return err
 		}

@@ -5,13 +5,16 @@ package console
 
 import (
 	"errors"
+	"html/template"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 )
 
 // choiceClear is the choice that removes a choice.
@@ -23,8 +26,15 @@ type catalogPage struct {
 
 	Query         string
 	Have, Offered []row
-	// Found is whether anything matches, and Any whether there is anything at all.
-	Found, Any bool
+	// Found is whether anything matches, and More whether anything is offered that the person
+	// does not have.
+	Found, More bool
+	// Full is how many servers the person has if the tier allows no more, else 0.
+	Full int
+	// Ask is a link by which a person asks for servers, empty if the installation names no address.
+	Ask template.URL
+	// Administered is whether administrators have a console.
+	Administered bool
 }
 
 // catalog is the page on which a person chooses servers.
@@ -33,26 +43,56 @@ func (h *serverPages) catalog(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := &catalogPage{frame: frame{Title: "Catalog", Path: pathCatalog}, Query: v.query("q"), Any: len(servers.Servers) > 0}
+	p := &catalogPage{frame: frame{Title: "Catalog", Path: pathCatalog}, Query: v.query("q"), Ask: h.askLink("that I need"), Administered: h.Administered}
 	asked := h.asked(v, servers, p)
 	for _, s := range servers.Servers {
+		p.More = p.More || !s.Has()
 		if !matches(s, p.Query) {
 			continue
 		}
-		r := h.rowOf(s, servers.Bridge.Status)
-		r.Button = switchOf(s)
-		if q, found := asked.To(s.Name); found && isOnRequest(s) && q.State == selfservice.RequestOpen {
-			r.Look, r.Button = stateAsked, &button{Label: "See the request", URL: requestForm(s.Name)}
-		} else if isOnRequest(s) {
-			r.Button = h.buttonOf(s)
-		}
+		r := h.catalogRow(s, servers.Bridge.Status, asked)
 		if p.Found = true; s.Has() {
 			p.Have = append(p.Have, r)
 		} else {
 			p.Offered = append(p.Offered, r)
 		}
 	}
+	p.Full, p.Changing = fullOf(servers), updateEvery(p.Have...)
 	return h.show(v, "catalog", http.StatusOK, p)
+}
+
+// catalogRow returns a server as the catalog has it, with its next step.
+func (h *serverPages) catalogRow(s selfservice.Server, bridge health.Status, asked requests.List) row {
+	r := h.rowOf(s, bridge)
+	if !s.Has() || !waitsForPerson(s) {
+		r.Button = switchOf(s)
+	}
+	if q, found := asked.To(s.Name); found && isOnRequest(s) && q.State == requests.Open {
+		r.Look, r.Button = stateAsked, &button{Label: "See the request", URL: requestForm(s.Name)}
+	} else if isOnRequest(s) {
+		r.Button = h.buttonOf(s)
+	}
+	return r
+}
+
+// waitsForPerson reports whether a server works as soon as the person sets a secret or connects an
+// account. The catalog leads there, since that is the next step after such a server is turned on.
+func waitsForPerson(s selfservice.Server) bool {
+	return s.Fix != nil && (s.Fix.Code == selfservice.FixSetSecret || s.Fix.Code == selfservice.FixConnectAccount)
+}
+
+// fullOf returns how many servers a person has if the tier allows no more, else 0.
+func fullOf(servers selfservice.Servers) int {
+	has := 0
+	for _, s := range servers.Servers {
+		if s.Has() {
+			has++
+		}
+	}
+	if servers.Limit == nil || has < int(*servers.Limit) {
+		return 0
+	}
+	return has
 }
 
 func matches(s selfservice.Server, query string) bool {
@@ -84,6 +124,8 @@ type serverPage struct {
 	Clear      bool
 	Secrets    []secretField
 	Connection *selfservice.Connection
+	// Tools are nil for a server that the person does not have.
+	Tools *serverTools
 	// Ask is the form by which the person asks for the server, nil if they need not ask.
 	Ask *askForm
 }
@@ -120,10 +162,15 @@ func (h *serverPages) showServer(v *visit, status int, wrong entered) error {
 		return errNotFound
 	}
 	p := &serverPage{frame: frame{Title: s.Name, Path: pathHome}, Server: h.rowOf(s, servers.Bridge.Status), Switch: switchOf(s)}
+	p.Changing = updateEvery(p.Server)
 	p.Clear = s.Choice != nil && (p.Switch == nil || p.Switch.Choice != choiceClear)
+	if v.query("done") == doneSecret {
+		p.sayWhetherItWorks()
+	}
 	h.addSecrets(v, p)
 	h.addConnection(v, p)
 	h.addRequest(v, s, p, wrong)
+	p.Tools = h.toolsOf(v, s)
 	for i := range p.Secrets {
 		if f := &p.Secrets[i]; f.Name == wrong.Secret {
 			f.Error = wrong.Error

@@ -12,13 +12,14 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/web"
+	"github.com/hostedbridge/hostedbridge/internal/pages"
 )
 
 // What the administrators' console shares with this one is in this file.
 
 // Look is how the installation looks on all pages.
 type Look struct {
+	// Contact is empty where the installation names nobody.
 	Name, Contact string
 	// Style and Logo are the paths of files, Logo empty for the product's.
 	Style, Logo string
@@ -26,13 +27,15 @@ type Look struct {
 
 // Look returns how the installation looks.
 func (c *Console) Look() Look {
-	return Look{Name: c.Name, Contact: c.contact(), Style: c.style.path(), Logo: c.logo.path()}
+	return Look{Name: c.Name, Contact: c.Contact, Style: c.style.path(), Logo: c.logo.path()}
 }
 
-// Layout returns what all pages have. A page defines "content", and another set of pages
-// may define its "top" in place of the users' navigation.
+// Item is an entry of the navigation.
+type Item struct{ Path, Name string }
+
+// Layout returns what all pages have. A page defines "content".
 func Layout() *template.Template {
-	return template.Must(template.New("layout.html").Funcs(web.Funcs()).Funcs(template.FuncMap{"ago": ago, "when": when, "act": act, "outcome": outcome, "deed": deed, "took": Took, "app": app, "count": count, "sentence": sentence, "within": within, "installed": installed}).
+	return template.Must(template.New("layout.html").Funcs(pages.Funcs()).Funcs(template.FuncMap{"ago": ago, "when": when, "act": act, "outcome": outcome, "deed": deed, "took": Took, "app": app, "count": count, "sentence": sentence, "within": within, "installed": installed, "asks": asksForSecret, "tile": tileOf}).
 		ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
 }
 

@@ -7,23 +7,25 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"html/template"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/web"
+	"github.com/hostedbridge/hostedbridge/internal/pages"
 )
 
 //go:embed pages
 var pageFiles embed.FS
 
 // pageNames are the templates of the pages, each in a file of its own.
-var pageNames = []string{"welcome", "login", "home", "connect", "catalog", "server", "confirm", "secrets", "keys", "tools", "tool", "activity", "message"}
+var pageNames = []string{"welcome", "login", "home", "connect", "catalog", "server", "confirm", "secrets", "keys", "tools", "tool", "activity", "message", "stranger"}
 
 func parsePages() map[string]*template.Template {
 	layout := Layout()
@@ -39,15 +41,29 @@ type frame struct {
 	Title, Name, Contact string
 	// Small is a page without navigation.
 	Small bool
-	User  string
-	CSRF  string
+	// Home is the first page, Items the navigation, Who the person, and Logout where they log
+	// out. Without a session there is only Home.
+	Home        string
+	Items       []Item
+	Who, Logout string
+	CSRF        string
 	// Path is the part of the navigation to which the page belongs.
 	Path        string
 	Style, Logo string
 	// Said is what was done, and Trouble what could not be shown and what works all the
 	// same.
 	Said, Trouble string
+	// Changing is after how many seconds a page of which something is under way looks again, 0
+	// for all other pages.
+	Changing int
 }
+
+// UpdateEvery is how often a page of which something is under way looks again, in seconds: a
+// server needs some seconds to start, and each look is a page.
+const UpdateEvery = 5
+
+// items are the navigation. It is the same on all pages.
+var items = []Item{{pathHome, "Home"}, {pathCatalog, "Catalog"}, {pathTools, "Tools"}, {pathActivity, "Activity"}, {pathSecrets, "Secrets"}, {pathKeys, "Keys"}}
 
 // content is a page's own part, which has a frame.
 type content interface{ framed() *frame }
@@ -58,12 +74,15 @@ func (f *frame) framed() *frame { return f }
 func (c *core) show(v *visit, name string, status int, data content) error {
 	f := data.framed()
 	if v.session != nil {
-		f.User, f.CSRF = string(v.user()), v.session.CSRF
+		f.Items, f.Who, f.Logout, f.CSRF = items, string(v.user()), pathLogout, v.session.CSRF
 	} else {
 		f.Small = true
 	}
-	if f.Said == "" {
-		f.Said = doneTexts[v.query("done")]
+	if v.Request().Method != http.MethodGet {
+		f.Changing = 0 // Its address is that of the form, which shows another page.
+	}
+	if done := v.query("done"); f.Said == "" && (done != doneSecret || f.Trouble == "") {
+		f.Said = doneTexts[done]
 	}
 	return c.write(v.Writer(), name, status, data)
 }
@@ -71,16 +90,54 @@ func (c *core) show(v *visit, name string, status int, data content) error {
 // write answers with a page that needs no visit.
 func (c *core) write(w http.ResponseWriter, name string, status int, data content) error {
 	f := data.framed()
-	f.Name, f.Contact, f.Style, f.Logo = c.Name, c.contact(), c.style.path(), c.logo.path()
+	f.Home, f.Name, f.Contact, f.Style, f.Logo = pathHome, c.Name, c.contact(), c.style.path(), c.logo.path()
 	var b bytes.Buffer
 	if err := c.templates[name].Execute(&b, data); err != nil {
 		return fmt.Errorf("write page %s: %w", name, err)
 	}
+	WritePage(w, status, b.Bytes())
+	return nil
+}
+
+// script is one that some pages have.
+type script struct {
+	// mark is in each of these pages, and in no text of others, whose quotes are escaped.
+	mark string
+	text string
+	// hash is by which a policy allows it, and needs what else the policy allows for it.
+	hash, needs string
+}
+
+func newScript(mark, text, needs string) script {
+	sum := sha256.Sum256([]byte(text))
+	return script{mark, text, " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'", needs}
+}
+
+// scripts are all that pages have.
+var scripts = []script{
+	newScript(`class="copy"`, pages.CopyScript, ""),
+	newScript(`class="changes"`, pages.UpdateScript, "; connect-src 'self'"),
+}
+
+// WritePage answers with a page. One with a text to copy, or of which something is under way,
+// has the script for it, and its policy allows this script alone; no other page may run any.
+func WritePage(w http.ResponseWriter, status int, page []byte) {
 	setHeader(w.Header())
+	var added []byte
+	allowed, needs := "", ""
+	for _, s := range scripts {
+		if bytes.Contains(page, []byte(s.mark)) {
+			added = fmt.Appendf(added, "<script>%s</script>\n", s.text)
+			allowed, needs = allowed+s.hash, needs+s.needs
+		}
+	}
+	if at := bytes.LastIndex(page, []byte("</body>")); at >= 0 && added != nil {
+		w.Header().Set("Content-Security-Policy", w.Header().Get("Content-Security-Policy")+"; script-src"+allowed+needs)
+		page = slices.Concat(page[:at], added, page[at:])
+	}
 	w.WriteHeader(status)
 	// Whoever hung up does not read it either.
-	_, _ = w.Write(b.Bytes())
-	return nil
+	_, _ = w.Write(page)
 }
 
 // showProblem answers a request that did not reach its page.
@@ -89,7 +146,7 @@ func (c *core) showProblem(w http.ResponseWriter, p *httpapi.Problem) error {
 	return c.write(w, "message", p.Status, m)
 }
 
-// setHeader sets what browsers keep to. No script runs at all. With no referrer to our own
+// setHeader sets what browsers keep to. No script runs. With no referrer to our own
 // pages browsers would send forms without their origin.
 func setHeader(h http.Header) {
 	h.Set("Cache-Control", "no-store")
@@ -108,7 +165,7 @@ var (
 	errAway     = httpapi.New(http.StatusServiceUnavailable, "console_unavailable", "Sessions cannot be checked at the moment. Your apps work on. Try again in a minute.")
 	errBridge   = httpapi.New(http.StatusBadGateway, "bridge_failed", "The bridge did not answer.")
 	errNoIndex  = httpapi.New(http.StatusServiceUnavailable, "audit_index_disabled", "This installation keeps no list of what was done.")
-	errNotFound = httpapi.New(http.StatusNotFound, "not_found", "There is no such page.")
+	errNotFound = httpapi.New(http.StatusNotFound, "not_found", "Check the address, or go on from the first page.")
 )
 
 // message is a page that says one thing.
@@ -159,12 +216,17 @@ type asset struct {
 }
 
 func newAsset(kind, suffix, mediaType string, content []byte) asset {
+	return asset{kind, suffix, mediaType, hashOf(content), content}
+}
+
+// hashOf returns the part of a path by which another content has another one.
+func hashOf(content []byte) string {
 	sum := sha256.Sum256(content)
-	return asset{kind, suffix, mediaType, hex.EncodeToString(sum[:8]), content}
+	return hex.EncodeToString(sum[:8])
 }
 
 func styleAsset() asset {
-	return newAsset("style", "css", "text/css; charset=utf-8", []byte(web.Style))
+	return newAsset("style", "css", "text/css; charset=utf-8", []byte(pages.Style))
 }
 
 // maxLogo is the largest logo, in bytes: it is on each page.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
 
@@ -58,7 +58,7 @@ func stateOf(s selfservice.Server, bridge health.Status) state {
 		return stateApplying
 	case s.State == selfservice.ServerOff:
 		return stateOff
-	case s.State == health.Unhealthy:
+	case s.State == health.Unhealthy, bridge == selfservice.Blocked:
 		return stateNotWorking
 	case s.State == health.Connecting, bridge == selfservice.Starting:
 		return stateStarting
@@ -70,14 +70,26 @@ func stateOf(s selfservice.Server, bridge health.Status) state {
 	return stateWorks
 }
 
+// underWay are the states that end by themselves.
+var underWay = []state{stateApplying, stateStarting, stateUnknown}
+
+// updateEvery returns after how many seconds a page with these servers looks again, 0 if
+// nothing of them is under way.
+func updateEvery(rows ...row) int {
+	if slices.ContainsFunc(rows, func(r row) bool { return slices.Contains(underWay, r.Look) }) {
+		return UpdateEvery
+	}
+	return 0
+}
+
 // changePause is between two looks at a change.
 const changePause = 200 * time.Millisecond
 
 // awaitChange waits until what the person changed of a server has taken effect, so that the
-// next page shows it: there is no script that loads the page again. before are the states
+// next page shows it also in a browser without scripts. before are the states
 // that the change ends. It gives up after Patience.
 func (c *core) awaitChange(v *visit, server string, before ...state) {
-	changing := append(before, stateApplying, stateStarting, stateUnknown)
+	changing := slices.Concat(before, underWay)
 	// Where it takes longer, the page says that it is under way.
 	_ = wait.PollUntilContextTimeout(v.Request().Context(), changePause, c.Patience, false, func(ctx context.Context) (bool, error) {
 		servers, err := c.Servers.Servers(ctx, v.bridge)
@@ -160,6 +172,11 @@ func (c *core) askLink(server string) template.URL {
 	return ""
 }
 
+// asksForSecret reports whether a server waits for a secret of the person, or for another one.
+func asksForSecret(s selfservice.Server) bool {
+	return s.Fix != nil && s.Fix.Code == selfservice.FixSetSecret
+}
+
 func toolCount(n int) string {
 	if n == 1 {
 		return "1 tool"
@@ -167,13 +184,36 @@ func toolCount(n int) string {
 	return fmt.Sprintf("%d tools", n)
 }
 
+// doneSecret is the done of a secret that was set.
+const doneSecret = "secret-set"
+
+// sayWhetherItWorks says on the page of a server what became of a secret that was just set for
+// it: a confirmation beside a server that refuses the secret would mislead.
+func (p *serverPage) sayWhetherItWorks() {
+	c := p.Server.Credentials
+	if c == nil {
+		return
+	}
+	switch c.State {
+	case selfservice.CredentialsWork:
+		p.Said = "Secret saved. The server works with it."
+	case selfservice.CredentialsRefused:
+		p.Trouble = "Secret saved, but the server has not accepted it yet. Check again in some seconds. If the server still refuses it, get another one and replace it."
+	case selfservice.CredentialsNotSet:
+		p.Trouble = "Secret saved. The server waits for another secret, or has not connected again yet."
+	default:
+		p.Said = "Secret saved. " + c.Check
+	}
+}
+
 // doneTexts say what was done.
 var doneTexts = map[string]string{
-	"secret-set":     "Secret saved. Servers that use it connect again within seconds.",
+	doneSecret:       "Secret saved. Servers that use it connect again within seconds.",
 	"secret-deleted": "Secret deleted.",
 	"on":             "The server is being turned on.",
 	"off":            "The server is being turned off.",
 	"cleared":        "Your choice was removed. The profile decides.",
+	"made":           "Key made. If you did not copy it, revoke it and make another.",
 	"revoked":        "Key revoked. Apps that used it have lost access.",
 	"disconnected":   "Account disconnected. Its tokens were deleted here; the other service may list the access until you remove it there.",
 	"asked":          "An administrator has your request.",

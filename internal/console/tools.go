@@ -14,8 +14,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/console/trial"
+	"github.com/hostedbridge/hostedbridge/internal/pages"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
-	"github.com/hostedbridge/hostedbridge/internal/web"
 )
 
 // toolsPage lists the tools that apps see, and those that they do not.
@@ -60,16 +60,55 @@ func (h *toolPages) tools(v *visit) error {
 			p.Listed = append(p.Listed, toolGroup{Server: t.Server})
 		}
 		group := &p.Listed[len(p.Listed)-1]
-		link := toolLink{Tool: t}
-		if found.Mode == v1alpha1.ModeRouter {
-			// The bridge lists one tool, which calls the others by their servers' names.
-			link.URL = pageURL(pathServers, t.Server, "tools", t.Tool)
-		} else {
-			link.URL = pageURL(pathTools, t.Name)
-		}
-		group.Tools = append(group.Tools, link)
+		group.Tools = append(group.Tools, linkOf(t, found.Mode))
 	}
 	return h.show(v, "tools", http.StatusOK, p)
+}
+
+// linkOf returns a tool with its page. In mode Router, the bridge lists one tool, which calls
+// the others by their servers' names.
+func linkOf(t selfservice.Tool, mode v1alpha1.Mode) toolLink {
+	if mode == v1alpha1.ModeRouter {
+		return toolLink{t, pageURL(pathServers, t.Server, "tools", t.Tool)}
+	}
+	return toolLink{t, pageURL(pathTools, t.Name)}
+}
+
+// serverTools are the tools of one server, on its page.
+type serverTools struct {
+	// Known is whether the bridge said which tools there are, and Trouble why it did not.
+	Known   bool
+	Trouble string
+	Tools   []toolLink
+	// Missing are those of the server's tools that apps do not see.
+	Missing []selfservice.MissingTool
+	// All leads to the tools of all servers, where there are more than these.
+	All string
+}
+
+// toolsOf returns the tools of a server that the person has, nil for any other. It wakes
+// nothing.
+func (h *serverPages) toolsOf(v *visit, s selfservice.Server) *serverTools {
+	if !s.Has() {
+		return nil
+	}
+	found, err := h.Servers.Tools(v.Request().Context(), v.bridge, selfservice.ToolQuery{Server: s.Name})
+	if err != nil {
+		return &serverTools{Trouble: h.troubleOf(v, "The tools", err)}
+	}
+	of := &serverTools{Known: found.Known}
+	for _, t := range found.Tools {
+		of.Tools = append(of.Tools, linkOf(t, found.Mode))
+	}
+	for _, m := range found.Missing {
+		if m.Server == s.Name && m.Tool != "" {
+			of.Missing = append(of.Missing, m)
+		}
+	}
+	if found.Next != "" {
+		of.All = pathTools
+	}
+	return of
 }
 
 // pageURL returns the page of a tool, empty for one with a name that no path can have.
@@ -155,7 +194,7 @@ func schemaText(schema json.RawMessage) string {
 	if json.Indent(&indented, schema, "", "  ") != nil {
 		return ""
 	}
-	return web.Visible(indented.String(), web.ResultLength)
+	return pages.Visible(indented.String(), pages.ResultLength)
 }
 
 // runTool calls a tool with what was entered.
@@ -181,7 +220,7 @@ func (h *toolPages) runTool(v *visit) error {
 		return h.show(v, "tool", http.StatusOK, p)
 	}
 	p.Ran.Outcome = trial.OutcomeOf(result)
-	p.Ran.Text = web.Visible(p.Ran.Text, web.ResultLength)
+	p.Ran.Text = pages.Visible(p.Ran.Text, pages.ResultLength)
 	p.Ran.Empty = p.Ran.Text == ""
 	return h.show(v, "tool", http.StatusOK, p)
 }
@@ -213,7 +252,7 @@ func listFailed(err error) error {
 // problemText says why a call has no result.
 func problemText(err error) string {
 	if f, ok := errors.AsType[*trial.Failure](err); ok {
-		return web.Visible(f.Message, web.TextLength)
+		return pages.Visible(f.Message, pages.TextLength)
 	}
 	return "The answer is longer than this page can show. The call itself was made."
 }

@@ -54,11 +54,15 @@ func (v *visit) query(name string) string { return v.Request().URL.Query().Get(n
 // origin returns where the installation is: as it is configured, or else as the browser
 // reached it.
 func (v *visit) origin(configured string) string {
+	return originOf(v.Request(), configured)
+}
+
+func originOf(r *http.Request, configured string) string {
 	scheme := "https://"
-	if v.Request().TLS == nil && !v.cookies.Secure() {
+	if r.TLS == nil && !session.CookiesAt(r).Secure() {
 		scheme = "http://"
 	}
-	return cmp.Or(strings.TrimSuffix(configured, "/"), scheme+v.Request().Host)
+	return cmp.Or(strings.TrimSuffix(configured, "/"), scheme+r.Host)
 }
 
 // handler handles a visit. Its error is shown to the person.
@@ -261,7 +265,7 @@ func formPage(path string) string {
 			path = path[:at]
 		}
 	}
-	if path == "/logout" || strings.HasPrefix(path, pathSecrets+"/") || strings.HasPrefix(path, pathKeys+"/") {
+	if path == pathLogout || strings.HasPrefix(path, pathSecrets+"/") || strings.HasPrefix(path, pathKeys+"/") {
 		return path[:max(1, strings.LastIndexByte(path, '/'))]
 	}
 	return path

@@ -14,7 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/web"
+	"github.com/hostedbridge/hostedbridge/internal/pages"
 )
 
 // outcomes say how a call ended.
@@ -152,5 +152,5 @@ func installed(p catalog.Program) string {
 	case p.State == v1alpha1.ReasonInstalling:
 		return "is being installed"
 	}
-	return "could not be installed (" + web.Plain(p.State) + ")"
+	return "could not be installed (" + pages.Plain(p.State) + ")"
 }

@@ -163,18 +163,12 @@ type Schema struct {
 	Version int
 	// Statements create missing tables and indexes, and run at each start.
 	Statements []string
-	// Columns are added to tables of an earlier release. Such a release may still use the
-	// tables, so it must be able to write rows without them.
-	Columns []Column
 	// Lock is the number by which processes exclude each other here: processes
 	// that start together would otherwise create the tables together.
 	Lock int64
 }
 
-// Column is a column that a table may lack. Type is its type with its constraints and default.
-type Column struct{ Table, Name, Type string }
-
-// Prepare creates missing tables and columns, and refuses those of a later release.
+// Prepare creates missing tables, and refuses those of a later release.
 func (d *DB) Prepare(ctx context.Context, s Schema) error {
 	return d.InTx(ctx, func(tx *sql.Tx) error {
 		if err := d.Exclude(ctx, tx, s.Lock); err != nil {
@@ -186,30 +180,8 @@ func (d *DB) Prepare(ctx context.Context, s Schema) error {
 				return err
 			}
 		}
-		for _, c := range s.Columns {
-			if err := d.addColumn(ctx, tx, c); err != nil {
-				return err
-			}
-		}
 		return d.checkVersion(ctx, tx, s)
 	})
-}
-
-// addColumn adds the column if the table does not have it. SQLite has no IF NOT EXISTS for
-// columns.
-func (d *DB) addColumn(ctx context.Context, tx *sql.Tx, c Column) error {
-	condition := ""
-	if d.Shared {
-		condition = "IF NOT EXISTS "
-	} else {
-		var known bool
-		err := tx.QueryRowContext(ctx, `SELECT COUNT(*) > 0 FROM pragma_table_info(?) WHERE name = ?`, c.Table, c.Name).Scan(&known)
-		if err != nil || known {
-			return err
-		}
-	}
-	_, err := tx.ExecContext(ctx, `ALTER TABLE `+c.Table+` ADD COLUMN `+condition+c.Name+` `+c.Type)
-	return err
 }
 
 func (d *DB) checkVersion(ctx context.Context, tx *sql.Tx, s Schema) error {

@@ -129,6 +129,11 @@ type Feature struct {
 	// of the feature's pages; nil means that the problem is written as for programs.
 	// If it returns an error, it has answered nothing.
 	ShowProblem func(http.ResponseWriter, *Problem) error
+	// ShowStranger answers a person whose browser opened, without a credential, an address of
+	// programs or one that nothing serves; nil for a feature without such a page. The request
+	// has its raw target, and the page must not depend on which users there are. If it
+	// returns an error, it has answered nothing.
+	ShowStranger func(http.ResponseWriter, *http.Request, *Problem) error
 	// Run runs beside the requests until its context ends; nil means nothing.
 	Run func(context.Context) error
 }
@@ -142,7 +147,7 @@ type Call interface {
 	Param(name string) string
 	// Now is when the request began.
 	Now() time.Time
-	// Key is the presented key, empty if there is none, or several.
+	// Key is the presented key, empty without a key or with several.
 	Key() string
 	// Refuse returns the error for an invalid key. After many of one source, or
 	// with one key's id, the answer is to wait.
@@ -234,6 +239,15 @@ type Exchanged struct {
 	Header    http.Header
 	Body      []byte
 	Truncated bool
+}
+
+// actTimeout bounds an act. It is longer than the stores' own limits.
+const actTimeout = 15 * time.Second
+
+// ActContext returns the context of an act, made of its request's. The act goes on when its
+// caller leaves: what was begun is done, and told in the audit trail.
+func ActContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
 }
 
 // Act is an act of an administrator, a publisher, a login or a directory, for the audit trail.

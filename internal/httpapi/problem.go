@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // ContentType is that of an encoded problem.
@@ -28,6 +28,20 @@ type Problem struct {
 	// JSON must be able to express it.
 	Problems any
 }
+
+// RetrySoon is what the 503 answers advise: about the time in which a pod of ours starts.
+const RetrySoon = 5 * time.Second
+
+// The problems that the ingress and packages of features return, so that their answers cannot
+// differ.
+var (
+	NotFound     = New(http.StatusNotFound, "not_found", "There is nothing here for this caller.")
+	NotReady     = New(http.StatusServiceUnavailable, "not_ready", "This replica is starting.").After(RetrySoon)
+	BodyTooLarge = New(http.StatusRequestEntityTooLarge, "body_too_large", "The body of a request is too large.")
+	ClusterAway  = New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which. Running bridges go on.").After(RetrySoon)
+	// BridgeUnknown is returned while a replica does not know yet what a bridge has.
+	BridgeUnknown = New(http.StatusServiceUnavailable, "cluster_unavailable", "This replica is still loading what the bridge has. Try again in a few seconds; its tools can be called.").After(RetrySoon)
+)
 
 // New returns a problem for which waiting does not help.
 func New(status int, code, detail string) *Problem {

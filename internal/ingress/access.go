@@ -38,8 +38,8 @@ func (a *access) checkOwnPage(r *request) error {
 	return problems.OriginNotAllowed
 }
 
-// checkSameSite refuses the forms of pages of other sites, of which browsers name the
-// site or the origin. It goes by the host of the request, since an installation without
+// checkSameSite refuses the forms of pages of other sites: browsers name the site or the
+// origin of a form. It goes by the host of the request, since an installation without
 // logins need not know its own address; the cookie of a session belongs to that host too.
 func (a *access) checkSameSite(r *request) error {
 	if a.forms.Check(r.http) != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
 const keysOfAlice = "/admin/users/alice/keys"
@@ -121,25 +120,17 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 	}
 }
 
-func TestRequestsForKeys(t *testing.T) {
+func TestBodiesOfRequestsForKeys(t *testing.T) {
 	w, _, _ := twoUsers(t)
 	for name, test := range map[string]struct {
 		body, mediaType string
 		status          int
 		says            string
 	}{
-		"nothing":                 {"", "", http.StatusCreated, "hb_"},
-		"an empty object":         {"{}", "application/json", http.StatusCreated, "hb_"},
-		"no expiry":               {`{"name":"ci"}`, "application/json", http.StatusCreated, `"name":"ci"`},
-		"another media type":      {"{}", "text/plain", http.StatusUnsupportedMediaType, ""},
-		"no JSON":                 {"x", "application/json", http.StatusUnprocessableEntity, "key_request_invalid"},
-		"another field":           {`{"key":"x"}`, "application/json", http.StatusUnprocessableEntity, `"detail":"key: `},
-		"another type":            {`{"expires":90}`, "application/json", http.StatusUnprocessableEntity, `"detail":"expires: `},
-		"something behind it":     {`{} {}`, "application/json", http.StatusUnprocessableEntity, "key_request_invalid"},
-		"a list":                  {`[]`, "application/json", http.StatusUnprocessableEntity, "key_request_invalid"},
-		"a name that is none":     {`{"name":"a/b"}`, "application/json", http.StatusUnprocessableEntity, "letters"},
-		"a lifetime that is none": {`{"expires":"soon"}`, "application/json", http.StatusUnprocessableEntity, "90d"},
-		"too much":                {`{"name":"` + strings.Repeat("a", management.MaxKeyRequest) + `"}`, "application/json", http.StatusRequestEntityTooLarge, "4 KiB"},
+		"nothing":            {"", "", http.StatusCreated, "hb_"},
+		"another media type": {"{}", "text/plain", http.StatusUnsupportedMediaType, ""},
+		"another field":      {`{"key":"x"}`, "application/json", http.StatusUnprocessableEntity, `"detail":"key: `},
+		"too much":           {`{"name":"` + strings.Repeat("a", 4<<10) + `"}`, "application/json", http.StatusRequestEntityTooLarge, "4 KiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := w.request("POST", keysOfAlice, adminKey, test.body)
@@ -148,39 +139,6 @@ func TestRequestsForKeys(t *testing.T) {
 				t.Errorf("%d %s", got.status, got.body)
 			}
 		})
-	}
-}
-
-func TestWhatKeepsAnActFromBeingDone(t *testing.T) {
-	w, _, _ := twoUsers(t)
-	if got := w.do(w.request("POST", "/admin/users/nobody/keys", adminKey, "{}")); got.status != http.StatusNotFound {
-		t.Errorf("a key for nobody: %d", got.status)
-	}
-	for _, test := range []struct {
-		err    error
-		status int
-		says   string
-	}{
-		{userkey.ErrNoBridge, http.StatusNotFound, "not_found"},
-		{userkey.ErrNoKey, http.StatusNotFound, "key_not_found"},
-		{userkey.ErrTooMany, http.StatusConflict, "key_limit_reached"},
-		{&userkey.ManagedError{By: []string{"argocd", "kubectl"}}, http.StatusConflict, "argocd, kubectl"},
-		{errors.New("dial tcp 10.0.0.1: refused"), http.StatusServiceUnavailable, "cluster_unavailable"},
-	} {
-		w.keys.fail(test.err)
-		for _, method := range []string{"POST", "GET", "DELETE"} {
-			path := keysOfAlice
-			if method == "DELETE" {
-				path += "/abcdefghijkl"
-			}
-			got := w.do(w.request(method, path, adminKey, ""))
-			if got.status != test.status || !strings.Contains(got.body, test.says) || strings.Contains(got.body, "10.0.0.1") {
-				t.Errorf("%s after %v: %d %s", method, test.err, got.status, got.body)
-			}
-		}
-	}
-	if n := len(w.audit.all()); n != 0 {
-		t.Errorf("%d entries of acts that were not done", n)
 	}
 }
 
@@ -203,7 +161,9 @@ func TestQueriesForEntries(t *testing.T) {
 		"?userId=alice&server=My%20server&tool=a%2Fb&status=tool_error&limit=1000": {UserID: "alice", Server: "My server", Tool: "a/b", Status: audit.ToolError, Limit: 1000},
 		"?server=My+server&tool=a%2Fb&limit=1":                                     {Server: "My server", Tool: "a/b", Limit: 1},
 		"?from=2026-03-01&to=2026-03-01T00:00:00Z":                                 {From: at, To: at, Limit: audit.DefaultPage},
-		"?cursor=" + position.Cursor():                                             {Before: &position, Limit: audit.DefaultPage},
+		"?views=false":                 {NoViews: true, Limit: audit.DefaultPage},
+		"?views=true":                  {Limit: audit.DefaultPage},
+		"?cursor=" + position.Cursor(): {Before: &position, Limit: audit.DefaultPage},
 	} {
 		want.Lines = true
 		w.index.answer(audit.Page{}, nil)

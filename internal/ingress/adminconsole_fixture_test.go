@@ -4,6 +4,7 @@
 package ingress
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -25,17 +26,18 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/console/admin"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/profile"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-	"github.com/hostedbridge/hostedbridge/internal/selfservice"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 )
 
 // fakeAccess keeps the access of users.
@@ -99,6 +101,8 @@ type fakeRequests struct {
 	mu  sync.Mutex
 	all []v1alpha1.BridgeRequest
 	err error
+	// away has requests be unknown.
+	away error
 }
 
 // fail has decisions fail from now on.
@@ -108,14 +112,14 @@ func (f *fakeRequests) fail(err error) {
 	f.err = err
 }
 
-// All implements management.UserRequests.
+// All implements requests.Store.
 func (f *fakeRequests) All(context.Context) ([]v1alpha1.BridgeRequest, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.all), nil
+	return slices.Clone(f.all), f.away
 }
 
-// Of implements management.UserRequests.
+// Of implements requests.Store.
 func (f *fakeRequests) Of(ctx context.Context, of route.Backend, servers []string) ([]v1alpha1.BridgeRequest, error) {
 	all, err := f.All(ctx)
 	return slices.DeleteFunc(all, func(q v1alpha1.BridgeRequest) bool {
@@ -123,19 +127,19 @@ func (f *fakeRequests) Of(ctx context.Context, of route.Backend, servers []strin
 	}), err
 }
 
-// Ask implements management.UserRequests.
+// Ask implements requests.Store.
 func (f *fakeRequests) Ask(_ context.Context, asked v1alpha1.BridgeRequestSpec) (*v1alpha1.BridgeRequest, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if slices.ContainsFunc(f.all, func(q v1alpha1.BridgeRequest) bool { return q.Spec.User == asked.User && q.Spec.Server == asked.Server }) {
-		return nil, selfservice.ErrRequestOpen
+		return nil, requests.ErrOpen
 	}
 	q := v1alpha1.BridgeRequest{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}, Spec: asked}
 	f.all = append(f.all, q)
 	return &q, nil
 }
 
-// Withdraw implements management.UserRequests.
+// Withdraw implements requests.Store.
 func (f *fakeRequests) Withdraw(_ context.Context, of route.Backend, server string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,13 +148,13 @@ func (f *fakeRequests) Withdraw(_ context.Context, of route.Backend, server stri
 		return q.Spec.BridgeUID == of.BridgeUID && q.Spec.Server == server
 	})
 	if len(f.all) == before {
-		return selfservice.ErrNoRequest
+		return requests.ErrNotFound
 	}
 	return nil
 }
 
-// Decide implements management.UserRequests.
-func (f *fakeRequests) Decide(_ context.Context, d selfservice.Decision, check func(*v1alpha1.BridgeRequest) error) (*v1alpha1.BridgeRequest, error) {
+// Decide implements requests.Store.
+func (f *fakeRequests) Decide(_ context.Context, d requests.Decision, check func(*v1alpha1.BridgeRequest) error) (*v1alpha1.BridgeRequest, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
@@ -165,13 +169,13 @@ func (f *fakeRequests) Decide(_ context.Context, d selfservice.Decision, check f
 			return nil, err
 		}
 		if q.ResourceVersion != d.Version {
-			return nil, selfservice.ErrRequestChanged
+			return nil, requests.ErrChanged
 		}
 		q.Spec.Decision = &v1alpha1.RequestDecision{Verdict: d.Verdict, Reason: d.Reason}
 		q.ResourceVersion += "1"
 		return q, nil
 	}
-	return nil, selfservice.ErrNoRequest
+	return nil, requests.ErrNotFound
 }
 
 // change has the user's request for a server be another version.
@@ -190,7 +194,7 @@ type knownBridges struct{ *world }
 func (k *knownBridges) Current() *route.Table { return k.routes.Current() }
 
 // Bridge implements management.KnownBridges.
-func (k *knownBridges) Bridge(ctx context.Context, of route.Backend) (*v1alpha1.HostedBridge, error) {
+func (k *knownBridges) Bridge(ctx context.Context, of route.Backend) (*effective.Bridge, error) {
 	return k.bridgeOf(ctx, of)
 }
 
@@ -198,7 +202,7 @@ func (k *knownBridges) Bridge(ctx context.Context, of route.Backend) (*v1alpha1.
 type fakeRecipes struct {
 	entries    []catalog.Entry
 	publishers []catalog.Publisher
-	programs   *programsapi.Programs
+	programs   *management.Programs
 }
 
 func (f *fakeRecipes) Entries() ([]catalog.Entry, bool) { return f.entries, true }
@@ -210,6 +214,62 @@ func (f *fakeRecipes) Program(r recipe.Recipe) *catalog.Program {
 		return nil
 	}
 	return f.programs.Installed(v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: r.Install.Package, Version: r.Install.Version})
+}
+
+// fakeProfiles are the profiles of a world, and what they would change of its bridges.
+type fakeProfiles struct {
+	*adminWorld
+
+	// computed is how often all bridges were read, and late whether that takes too long.
+	computed int
+	late     bool
+	kept     profile.Preview
+}
+
+func (f *fakeProfiles) List(context.Context) ([]v1alpha1.BridgeProfile, error) {
+	if f.profilesErr != nil {
+		return nil, f.profilesErr
+	}
+	return slices.Clone(f.profiles), nil
+}
+
+func (f *fakeProfiles) Refuses(_ context.Context, spec *v1alpha1.BridgeProfileSpec) (string, error) {
+	known := profile.Known{Namespace: "hosted-bridge-system", Tiers: quota.Defaults(), Versions: func(name string) ([]v1alpha1.RecipeVersion, bool, error) {
+		known := slices.ContainsFunc(f.recipes.entries, func(e catalog.Entry) bool { return e.Name == name })
+		return []v1alpha1.RecipeVersion{{Version: "1.4.0"}}, known, nil
+	}}
+	finding, err := known.Refuses(spec)
+	return finding.Message, err
+}
+
+func (f *fakeProfiles) Preview(ctx context.Context, given v1alpha1.BridgeProfile, again bool) (profile.Preview, time.Time, error) {
+	if f.late {
+		<-ctx.Done()
+		return profile.Preview{}, time.Time{}, ctx.Err()
+	}
+	now := time.Now()
+	if !again {
+		return f.kept, now, f.profilesErr
+	}
+	f.computed++
+	newest, err := profile.Newest(f.profiles, []v1alpha1.BridgeProfile{given})
+	if err != nil || f.profilesErr != nil {
+		return profile.Preview{}, now, cmp.Or(err, f.profilesErr)
+	}
+	in := profile.Inputs{Profiles: newest, Tiers: quota.Defaults(), People: people.NewPeople(nil), Now: now}
+	var p profile.Preview
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.bridges {
+		after, selected := in.After(b)
+		p.Add(b.User(), profile.Changes(effective.Of(b), after))
+		if slices.Contains(selected, given.Name) {
+			p.Selected++
+		}
+	}
+	p.Sort()
+	f.kept = p
+	return p, now, nil
 }
 
 // adminWorld is a world with the administrators' console beside the users' one.
@@ -225,8 +285,9 @@ type adminWorld struct {
 	health     admin.Health
 	// profilesErr is what reading the profiles fails with.
 	profilesErr error
+	tries       *fakeProfiles
 	// programPages is what administrators see of programs.
-	programPages struct{ *programsapi.Programs }
+	programPages struct{ *management.Programs }
 }
 
 // administration is what administrators see and do, once the world is there.
@@ -234,16 +295,18 @@ type administration struct{ *management.Administration }
 
 func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 	t.Helper()
+	held := &keys.Keys{} // It needs the world, as does what administrators see and do.
 	w := &adminWorld{consoleWorld: &consoleWorld{self: newFakeSelf(), ends: newFakeEnds()}, access: &fakeAccess{is: map[v1alpha1.UserID]v1alpha1.Access{}}, recipes: &fakeRecipes{}, requests: &fakeRequests{}}
+	w.tries = &fakeProfiles{adminWorld: w}
 	authority, err := pki.NewAuthority([32]byte{7})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := keybrokerKeys{signing.Of(authority, 1), w.now}
+	keys := keybrokerKeys{oauth.NewSigningKeys(authority, 1), w.now}
 	sessions := session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Ends: w.ends, Random: rand.Reader, Now: w.now}
 	users, err := console.New(console.Options{
-		Name: "Example bridges", Contact: "ask@example.com", Logo: []byte(logoPNG), Log: slog.New(slog.DiscardHandler), Sessions: session.NewKeeper(sessions),
-		Servers: w.self, Keys: w.self, Secrets: w.self, History: w.self, Requests: w.self,
+		Administered: true, Name: "Example bridges", Contact: "ask@example.com", Logo: []byte(logoPNG), Log: slog.New(slog.DiscardHandler), Sessions: session.NewKeeper(sessions),
+		Servers: w.self, Keys: w.self.userKeys(), Secrets: w.self, History: w.self, Requests: fakeAsks{w.self}, News: w.news(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -251,8 +314,8 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 	sessions.Of, sessions.Longest = session.OfAdministrators, admin.Longest
 	does, known := &administration{}, &knownBridges{}
 	pages, err := admin.New(admin.Options{
-		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Trail: does, Requests: management.NewRequests(w.requests, known),
-		Catalog: w.recipes, Profiles: w.readProfiles, Programs: &w.programPages,
+		Look: users.Look(), Namespace: "hosted-bridge-system", Sessions: session.NewKeeper(sessions), People: does, Access: does, Keys: held, Trail: does, Requests: &requests.Requests{Store: w.requests, Bridges: known},
+		Catalog: w.recipes, Profiles: w.tries, Programs: &w.programPages,
 		Health: func(context.Context) admin.Health { return w.health },
 		Log:    slog.New(slog.DiscardHandler),
 	})
@@ -262,7 +325,7 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 	w.pages, w.adminPages = users.Feature().Routes, pages.Feature().Routes
 	w.world = newWorldWith(t, defaults(), func(d *Deps) {
 		d.OAuth = &authn.OAuth{PublicURL: publicURL, Name: "Bridges", TrustedNamespaces: []string{"tenants"}, Tokens: &fakeTokens{tokens: map[string]oauth.Token{}}}
-		features := []httpapi.Feature{users.Feature(), pages.Feature(), enterFeature(pages, w.now)}
+		features := []httpapi.Feature{users.Feature(), pages.Feature(), enterFeature(pages, w.now), management.News(w.news())}
 		for i := range features {
 			for _, change := range more {
 				change(&features[i])
@@ -272,21 +335,14 @@ func newAdminWorld(t testing.TB, more ...func(*httpapi.Feature)) *adminWorld {
 	})
 	known.world, w.programPages.Programs = w.world, w.installed
 	w.recipes.programs = w.programPages.Programs
+	*held = *w.userKeys()
 	does.Administration = management.NewAdministration(management.AdminOptions{
-		Routes: w.routes, Keys: w.keys, Access: w.access, Wake: w.activity.Wake, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,
+		Routes: w.routes, Keys: held, Access: w.access, Wake: w.activity.Wake, Users: &w.users, AuditIndex: w.index, Inventory: w.inventory.get,
 	})
 	w.alice, w.bob = w.addUser("alice"), w.addUser("bob")
 	w.access.is["alice"], w.access.is["bob"] = v1alpha1.AccessAllowed, v1alpha1.AccessAllowed
 	w.seed()
 	return w
-}
-
-// readProfiles returns the profiles.
-func (w *adminWorld) readProfiles(context.Context) ([]v1alpha1.BridgeProfile, error) {
-	if w.profilesErr != nil {
-		return nil, w.profilesErr
-	}
-	return w.profiles, nil
 }
 
 // seed gives the world something to show on each page.
@@ -312,7 +368,7 @@ func (w *adminWorld) seed() {
 			Spec:       v1alpha1.BridgeRequestSpec{User: "alice", BridgeUID: "uid-alice", Server: server, Offer: "recipe " + server, Reason: "I triage <tickets>"},
 		})
 	}
-	w.keys.keys["uid-alice"] = []userkey.Info{{ID: "abcdefgh", Name: "laptop"}}
+	w.keys.keys["uid-alice"] = []keys.Info{{ID: "abcdefgh", Name: "laptop"}}
 	w.profiles = []v1alpha1.BridgeProfile{{
 		ObjectMeta: metav1.ObjectMeta{Name: "engineering"},
 		Spec:       v1alpha1.BridgeProfileSpec{Priority: 10, Tier: "team", Who: v1alpha1.ProfileSubjects{Namespaces: []string{"*"}, Everyone: true}},

@@ -5,11 +5,13 @@ package ingress
 
 import (
 	"errors"
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,8 +27,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/selfservice"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 )
 
 // adminPages are the pages of administrators, with the roles that see them beside admin.
@@ -35,7 +37,7 @@ var adminPages = map[string]string{
 	"/console/people/alice/suspend": "", "/console/people/alice/resume": "", "/console/people/alice/offboard": "", "/console/people/alice/keys/abcdefgh/revoke": "",
 	"/console/audit": "auditor", "/console/audit?userId=alice&server=&status=success": "auditor", "/console/usage": "auditor", "/console/usage?range=month": "auditor",
 	"/console/requests": "auditor curator", "/console/requests/alice/jira": "curator",
-	"/console/profiles": "auditor", "/console/profiles/engineering": "auditor", "/console/catalog": "auditor curator", "/console/health": "auditor",
+	"/console/profiles": "auditor", "/console/profiles/engineering": "auditor", "/console/try-profile": "auditor", "/console/catalog": "auditor curator", "/console/health": "auditor",
 	"/console/programs": "auditor", "/console/programs?search=notes&state=Ready": "auditor", "/console/programs/" + newNotes: "auditor", "/console/programs/" + brokenMail: "auditor",
 	"/console/programs/" + newNotes + "/changes?from=" + oldNotes: "auditor", "/console/programs/" + newNotes + "/reinstall": "",
 }
@@ -72,7 +74,7 @@ func TestThePagesOfAdministratorsAreAllThatIsServed(t *testing.T) {
 		path, _, _ = strings.Cut(path, "?")
 		pages = append(pages, path)
 	}
-	forms := []string{"/console/login", "/console/logout"}
+	forms := []string{"/console/login", "/console/logout", "/console/try-profile"}
 	for _, f := range adminForms {
 		forms = append(forms, f.path)
 	}
@@ -293,7 +295,7 @@ func TestAFormOfAnotherSiteDoesNothingOfAnAdministrators(t *testing.T) {
 	w := newAdminWorld(t)
 	v, other := w.administrator(), w.administrator()
 	right, foreign := v.open("/console").hidden().Get("csrf"), other.open("/console").hidden().Get("csrf")
-	for _, f := range append(slices.Clone(adminForms), adminForm{path: "/console/logout"}) {
+	for _, f := range append(slices.Clone(adminForms), adminForm{path: "/console/logout"}, adminForm{path: "/console/try-profile"}) {
 		for name, tt := range attacksOnForms(right, foreign) {
 			if got := v.post(f.path, f.values(tt.csrf...), tt.header...); got.status != http.StatusForbidden {
 				t.Errorf("%s with %s: %d", f.path, name, got.status)
@@ -368,7 +370,7 @@ func TestARequestIsAnsweredOnItsPage(t *testing.T) {
 	if got := v.open("/console/requests/alice/other"); got.status != http.StatusNotFound {
 		t.Errorf("no request: %d", got.status)
 	}
-	w.requests.fail(selfservice.ErrRequestChanged)
+	w.requests.fail(requests.ErrChanged)
 	if got := v.submit(wiki, wiki, "verdict", "Refused", "reason", "use the team's"); got.status != http.StatusConflict || !strings.Contains(got.body, "use the team&#39;s</textarea>") {
 		t.Errorf("a request that somebody else answered meanwhile: %d %s", got.status, got.body)
 	}
@@ -481,6 +483,51 @@ func TestTheAuditPageSaysWhichLinesItLacks(t *testing.T) {
 	}
 }
 
+func TestTheAuditPageLeavesOutItsOwnReaders(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	for path, want := range map[string]bool{"/console/audit": true, "/console/audit?userId=alice": true, "/console/audit?views=true": false} {
+		w.index.answer(audit.Page{Next: &audit.Position{TimeMS: 1, Writer: "w", Seq: 1}}, nil)
+		got := v.open(path)
+		asked := w.index.queries()
+		if got.status != http.StatusOK || len(asked) != 1 || asked[0].NoViews != want || strings.Contains(got.body, `value="true" checked`) == want {
+			t.Errorf("%s asks for %+v: %s", path, asked, got.body)
+		}
+		if next := "views=" + strconv.FormatBool(!want); !strings.Contains(got.body, next) {
+			t.Errorf("the next page of %s is not one with %s", path, next)
+		}
+	}
+}
+
+func TestTheCatalogOfAdministratorsHasPages(t *testing.T) {
+	w := newAdminWorld(t)
+	w.recipes.entries = []catalog.Entry{{Name: "broken", Refused: "why"}}
+	for i := range 120 {
+		w.recipes.entries = append(w.recipes.entries, catalog.Entry{Name: fmt.Sprintf("recipe-%03d", i), Accepted: true})
+	}
+	v := w.administrator()
+	const next, previous = `rel="next"`, `rel="prev"`
+	for path, test := range map[string]struct{ has, hasNot []string }{
+		"/console/catalog":                         {[]string{"broken", "recipe-000", "recipe-049", next, "Page 1 of 3", "/console/catalog?page=2"}, []string{"recipe-050", previous}},
+		"/console/catalog?page=3":                  {[]string{"recipe-100", "recipe-119", previous, "Page 3 of 3"}, []string{"broken", "recipe-099", next}},
+		"/console/catalog?page=4":                  {[]string{"recipe-000", "Page 1 of 3"}, []string{"recipe-119"}},
+		"/console/catalog?search=recipe-0&page=2":  {[]string{"recipe-050", "recipe-099", "/console/catalog?page=1&amp;search=recipe-0"}, []string{next}},
+		"/console/catalog?search=recipe-01&page=1": {[]string{"recipe-010"}, []string{"Page 1", next}},
+	} {
+		got := v.open(path)
+		for _, want := range test.has {
+			if !strings.Contains(got.body, want) {
+				t.Errorf("%s does not have %s: %s", path, want, got.body)
+			}
+		}
+		for _, other := range test.hasNot {
+			if strings.Contains(got.body, other) {
+				t.Errorf("%s has %s", path, other)
+			}
+		}
+	}
+}
+
 func TestAnAdministratorWakesABridge(t *testing.T) {
 	w := newAdminWorld(t)
 	const page, button = "/console/people/bob", `action="/console/people/bob/wake"`
@@ -562,6 +609,25 @@ func TestAnOffboardingNeedsTheTypedName(t *testing.T) {
 	}
 }
 
+func TestTheOverviewSaysWhoWaitsForAnAnswer(t *testing.T) {
+	w := newAdminWorld(t)
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Status.ServerStates, b.Status.Secrets = nil, nil })
+	const quiet, link = "Nothing to do", `href="/console/requests">See what users ask for</a>`
+	for _, want := range []string{"2 requests wait for an answer.", "1 request waits for an answer.", quiet} {
+		got := w.administrator().open("/console")
+		if !strings.Contains(got.body, want) || strings.Contains(got.body, link) != (want != quiet) || strings.Contains(got.body, quiet) != (want == quiet) {
+			t.Errorf("the page does not say %q alone: %s", want, got.body)
+		}
+		if want != quiet {
+			w.requests.all = w.requests.all[1:]
+		}
+	}
+	w.requests.away = errors.New("away")
+	if got := w.administrator().open("/console"); got.status != http.StatusOK || strings.Contains(got.body, quiet) || !strings.Contains(got.body, "Whether users wait for an answer cannot be shown now") {
+		t.Errorf("while requests are not known: %d %s", got.status, got.body)
+	}
+}
+
 func TestPagesOfAdministratorsAreAuditedAsTheAPI(t *testing.T) {
 	w := newAdminWorld(t)
 	v := w.administrator()
@@ -599,16 +665,16 @@ func TestThePagesOfAdministratorsSayWhatIsKnown(t *testing.T) {
 		"/console/people?phase=Failed": {"Nobody matches."},
 		"/console/people/alice": {"1 of 2 servers cannot be used.", "Ready: yes", "Servers wait for", "laptop", "kubectl get hostedbridge --namespace tenants alice -o yaml", "Offboard alice", "kubectl events --for hostedbridge/alice -n tenants",
 			"kubectl patch hb alice -n tenants --type=merge -p &#39;{&#34;spec&#34;:{&#34;tier&#34;:&#34;TIER&#34;}}&#39;", "Change the groups", "operator profiles diff --namespace hosted-bridge-system", "kubectl delete hb alice -n tenants",
-			"in 24 hours, of which", "<bdi>query</bdi>", `href="/console/usage?range=week&amp;userId=alice"`},
+			"In 24 hours ", " ran, ", "<bdi>query</bdi>", `href="/console/usage?range=week&amp;userId=alice"`},
 		"/console/people/alice/suspend": {"Suspend alice?", "keys, logins and secrets are kept"},
 		"/console/audit":                {"search query", "admin, by login", "admin/access.set Suspended", "cursor="},
-		"/console/usage":                {"<polyline", "<rect class=\"bar\"", `role="img"`, "24 hours", "95 % of the calls", "People who called in each hour", "At most 7 in one hour.", "900 calls, 20 failed", `href="/console/people/alice"`},
+		"/console/usage":                {"<polyline", "<rect class=\"bar\"", `role="img"`, "24 hours", "95 % of the calls", "People who called in each hour", "At most 7 in one hour.", "900 calls, 20 failed", " ran, ", `href="/console/people/alice"`},
 		"/console/usage?userId=alice":   {`value="alice"`, `href="/console/usage?range=month&amp;userId=alice"`},
-		"/console/profiles":             {"209 of 212", "Rolling out"},
-		"/console/profiles/engineering": {"tier: team", "operator profiles diff", "/console/people?profile=engineering"},
+		"/console/profiles":             {"209 of 212", "Rolling out", "Everyone in all namespaces", "/console/people?profile=engineering"},
+		"/console/profiles/engineering": {"tier: team", "operator profiles diff", "/console/people?profile=engineering", "/console/people/alice"},
 		"/console/catalog":              {"The signature is not the publisher", "Refused", "1.4.0", "1 key works", "Verified", "Score 87 of 100", "Audit outdated"},
 		"/console/health": {"v1.2.3", "Version 2", "Being replaced", "It lacks no entry.", "2 of 2 ready", "1 of 2 ready", "0 of 2 ready", "Where logins are kept.", "PostgreSQL",
-			"3 of 43 bridges have secrets under an older version", "-n hosted-bridge-system deploy/hosted-bridge-keybroker -- /keybroker rotate --dry-run", "docs/operations/backup.md"},
+			"3 of 43 bridges have secrets under an older version", "-n hosted-bridge-system deploy/hosted-bridge-keybroker -- /keybroker rotate --dry-run", "Not configured", `href="https://github.com/hostedbridge/hostedbridge/blob/main/docs/operations/backup.md"`},
 	} {
 		got := v.open(path)
 		for _, want := range says {
@@ -659,7 +725,7 @@ func TestHostileTextsAreShownAsTextToAdministrators(t *testing.T) {
 		b.Status.Secrets.Missing = []string{hostile}
 		b.Spec.Groups = []string{hostile}
 	})
-	w.keys.keys["uid-alice"] = []userkey.Info{{ID: "abcdefgh", Name: hostile, ManagedBy: []string{hostile}}}
+	w.keys.keys["uid-alice"] = []keys.Info{{ID: "abcdefgh", Name: hostile, ManagedBy: []string{hostile}}}
 	w.profiles[0].Spec.Tier, w.profiles[0].Status.Conditions[0].Reason, w.profiles[0].Status.Conditions[0].Message = hostile, hostile, hostile
 	w.recipes.entries = []catalog.Entry{{Name: hostile, Owner: hostile, Refused: hostile, Recipe: recipe.Recipe{Description: hostile}}, {Name: hostile, Accepted: true, Versions: []catalog.Version{{Version: hostile}}}}
 	w.recipes.publishers = []catalog.Publisher{{ID: hostile, DisplayName: hostile, Contact: hostile}}
@@ -673,6 +739,7 @@ func TestHostileTextsAreShownAsTextToAdministrators(t *testing.T) {
 		if got.status != http.StatusOK {
 			t.Errorf("%s: %d", path, got.status)
 		}
+		got.body = checkScript(t, got.header.Get("X-Request-Id"), got)
 		if strings.Contains(got.body, "<script") || strings.ContainsAny(got.body, "\u202e\x1b") {
 			t.Errorf("%s shows hostile text as it is", path)
 		}
@@ -736,6 +803,7 @@ func TestEachPageOfAdministratorsHasThePolicy(t *testing.T) {
 		if strings.Contains(policy, "unsafe") || got.header.Get("X-Frame-Options") != "DENY" || got.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", name, got.header)
 		}
+		got.body = checkScript(t, got.header.Get("X-Request-Id"), got)
 		for _, no := range []string{"<script", "<style", " style=", " onclick", "javascript:", adminKey} {
 			if strings.Contains(got.body, no) {
 				t.Errorf("%s has %q: %s", name, no, got.body)
@@ -778,5 +846,36 @@ func TestTheListOfPeopleHasEachOnceOnPagesThatAreSmall(t *testing.T) {
 	}
 	if len(seen) != many+2 || len(slices.Compact(seen)) != many+2 || !slices.IsSorted(seen) || pages != 3 {
 		t.Errorf("%d people on %d pages: %q", len(seen), pages, seen)
+	}
+}
+
+func TestTheHealthPageSaysHowOldTheLastBackupIs(t *testing.T) {
+	w := newAdminWorld(t)
+	v := w.administrator()
+	now := time.Now()
+	day := func(days int) time.Time { return now.AddDate(0, 0, -days) }
+	for name, test := range map[string]struct {
+		is   admin.Backups
+		says []string
+	}{
+		"a fresh one":           {admin.Backups{Last: now.Add(-5 * time.Hour), Since: day(9)}, []string{"Current", "written and read back 5 h ago", "17 3 * * *"}},
+		"an old one":            {admin.Backups{Last: day(2), Since: day(9)}, []string{"Too old", "written and read back"}},
+		"none until today":      {admin.Backups{Since: day(1)}, []string{"None yet", "No backup has succeeded since"}},
+		"none for days":         {admin.Backups{Since: day(3)}, []string{">None<", "No backup has succeeded since"}},
+		"suspended ones":        {admin.Backups{Last: day(1), Since: day(9), Suspended: true}, []string{"Suspended", "written and read back"}},
+		"those that are unread": {admin.Backups{Err: errors.New("forbidden to 10.0.0.1")}, []string{"Not shown", "The state of backups"}},
+	} {
+		test.is.Configured, test.is.Schedule = true, "17 3 * * *"
+		w.health.Backups = test.is
+		body := v.open("/console/health").body
+		_, body, _ = strings.Cut(body, `id="backups"`)
+		for _, want := range test.says {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: the page does not say %q: %s", name, want, body)
+			}
+		}
+		if strings.Contains(body, "10.0.0.1") || strings.Contains(body, "Not configured") {
+			t.Errorf("%s: the page says too much: %s", name, body)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	people "github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
@@ -30,7 +31,10 @@ type fakeUsers struct {
 func (f *fakeUsers) State(context.Context) (overview.State, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := overview.State{Bridges: f.bridges, Now: time.Now()}
+	s := overview.State{Now: time.Now()}
+	for _, b := range f.bridges {
+		s.Bridges = append(s.Bridges, effective.Of(b))
+	}
 	for _, p := range f.persons {
 		s.Persons = append(s.Persons, *p)
 	}
@@ -79,7 +83,7 @@ func TestAdministratorsFindUsers(t *testing.T) {
 		"/admin/users?search=":                            "search: it must be a text of 1 to 253 bytes",
 		"/admin/users?name=alice":                         "the parameters are search, phase, profile, group, tier, reason, server, cursor and limit",
 		"/admin/users?tier=a&tier=b":                      "tier is given more than once",
-		"/admin/users?search=a;b":                         "The query is not one for users",
+		"/admin/users?search=a;b":                         "A parameter of the query is unknown",
 		"/admin/users?search=" + strings.Repeat("a", 254): "search: it must be a text",
 	} {
 		got := w.do(w.request("GET", path, adminKey, ""))

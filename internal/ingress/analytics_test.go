@@ -18,7 +18,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const day = 24 * time.Hour
@@ -30,7 +32,7 @@ func inventory(catalog *usage.Catalog) usage.Inventory {
 		Spec:       v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{{Name: "gh", Recipe: &v1alpha1.RecipeReference{Name: "github"}}}},
 		Status:     v1alpha1.HostedBridgeStatus{Phase: v1alpha1.PhaseRunning},
 	}
-	return usage.Inventory{Installed: usage.Of([]*v1alpha1.HostedBridge{b}), Catalog: catalog}
+	return usage.Inventory{Installed: usage.Of([]*effective.Bridge{effective.Of(b)}), Catalog: catalog}
 }
 
 const wantAnalytics = `{
@@ -122,7 +124,7 @@ func TestQueriesForAnalytics(t *testing.T) {
 	for _, query := range []string{"", "?"} {
 		w.index.answerFigures(audit.Figures{}, nil)
 		w.do(w.request("GET", "/admin/analytics"+query, adminKey, ""))
-		if q := w.index.counts(); len(q) != 1 || time.Since(q[0].To) > patience || q[0].To.Sub(q[0].From) != day || q[0].Step != time.Hour {
+		if q := w.index.counts(); len(q) != 1 || time.Since(q[0].To) > wait.Limit || q[0].To.Sub(q[0].From) != day || q[0].Step != time.Hour {
 			t.Errorf("without a query: %+v", q)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/stalled"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // unread is stalled.Ask of the ingress. The connection stays open until the test ends.
@@ -27,7 +28,7 @@ func (w *world) unread(n int, fields ...string) map[int]int {
 	w.t.Helper()
 	conn := w.dial()
 	w.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(wait.Limit))
 	return must.Value(stalled.Ask(conn, n, fields...))(w.t)
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // open sends the beginning of a request on a connection of its own.
@@ -48,7 +50,7 @@ func TestABodyThatDoesNotComeHoldsNoConnection(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			conn := w.open(fmt.Sprintf("%s HTTP/1.1\r\nHost: x\r\n%sContent-Length: 200000\r\n\r\n%s", test.line, test.header, test.body))
-			if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			if err := conn.SetReadDeadline(time.Now().Add(wait.Limit)); err != nil {
 				t.Fatal(err)
 			}
 			answer, err := io.ReadAll(conn)
@@ -70,7 +72,7 @@ func TestAValueThatBreaksOffSetsNothing(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				w, alice, _ := secretsWorld(t, config)
 				conn := w.open("PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + alice + "\r\n" + header + "\r\n\r\n3\r\nval\r\n")
-				if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+				if err := conn.SetReadDeadline(time.Now().Add(wait.Limit)); err != nil {
 					t.Fatal(err)
 				}
 				answer, err := io.ReadAll(conn)

@@ -60,9 +60,8 @@ func unreadable(err error) error {
 	return fmt.Errorf("%w: %w", problems.BodyUnreadable, err)
 }
 
-// checkMessages lets only bodies pass that a bridge cannot read differently:
-// what it takes for a call that is none here would be neither counted nor
-// audited.
+// checkMessages lets only bodies pass that a bridge cannot read differently: a call
+// that only the bridge recognizes would be neither counted nor audited.
 func checkMessages(r *request) error {
 	if r.requests(); r.batch.Plain {
 		return nil

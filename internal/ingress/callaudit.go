@@ -63,7 +63,7 @@ func (a *auditor) auditRefusal(r *request, p *httpapi.Problem) {
 	}
 }
 
-// bridgeOf returns the HostedBridge of the user whom an act is about, empty if there is none.
+// bridgeOf returns the HostedBridge of the user whom an act is about, empty without one.
 func (a *auditor) bridgeOf(r *request, user v1alpha1.UserID) types.UID {
 	if r.caller.User == user {
 		return r.caller.BridgeUID

@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/inflight"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // script is a bridge that sends what it is told, as events of one stream per
@@ -201,7 +202,7 @@ func TestAClientThatDoesNotReadIsLetGo(t *testing.T) {
 				}
 				select {
 				case <-gone:
-				case <-time.After(patience):
+				case <-time.After(wait.Limit):
 					t.Fatal("the bridge still writes")
 				}
 				eventually(t, func() bool { return w.metric("requests_in_flight") == 0 })

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,33 +24,44 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
-	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
+	"github.com/hostedbridge/hostedbridge/internal/users/news"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // fakeSelf is what users see of their bridges, and notes what they do.
 type fakeSelf struct {
+	keys.Store // Nothing else of it is called.
+
 	mu       sync.Mutex
 	servers  map[v1alpha1.UserID]selfservice.Servers
 	tools    selfservice.Tools
-	keys     []userkey.Info
+	keys     []keys.Info
 	secrets  map[string]string
 	events   []selfservice.Event
-	requests selfservice.Requests
+	requests requests.List
 	usage    selfservice.Usage
 	failWith error
 	// noIndex is an installation without an index of its audit trail.
 	noIndex bool
 	did     []string
+	// toolNames are those of alice's tools, nil while they are not known. visits are hers, and
+	// visited is how often one was noted.
+	toolNames selfservice.ToolNames
+	visits    *v1alpha1.Visits
+	visited   int
 }
 
 func newFakeSelf() *fakeSelf {
@@ -121,26 +133,37 @@ func (f *fakeSelf) ClearChoice(_ context.Context, _ selfservice.Actor, of route.
 	return selfservice.Server{}, f.note(of, "clear "+server)
 }
 
-func (f *fakeSelf) Tools(context.Context, route.Backend, selfservice.ToolQuery) (selfservice.Tools, error) {
+func (f *fakeSelf) Tools(_ context.Context, _ route.Backend, q selfservice.ToolQuery) (selfservice.Tools, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.tools, nil
+	page, err := q.Page()
+	found := f.tools
+	found.Tools = slices.DeleteFunc(slices.Clone(found.Tools), func(t selfservice.Tool) bool {
+		return !page.Keep(health.Tool{Name: t.Name, Server: t.Server, Tool: t.Tool, Title: t.Title, Description: t.Description})
+	})
+	return found, err
 }
 
-func (f *fakeSelf) Keys(context.Context, route.Backend) (selfservice.Keys, error) {
+// userKeys returns the keys that f keeps.
+func (f *fakeSelf) userKeys() *keys.Keys {
+	return &keys.Keys{Store: f, Known: func(context.Context, route.Backend) (*effective.Bridge, error) { return nil, errAway }}
+}
+
+// List implements keys.Store, as Create and Revoke do.
+func (f *fakeSelf) List(context.Context, route.Backend) ([]keys.Info, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return selfservice.Keys{Keys: f.keys, Limit: userkey.MaxKeys}, f.failWith
+	return f.keys, f.failWith
 }
 
 // newKey is the key that the fake makes.
 const newKey = "hb_madeonce0001_a-key-that-is-shown-once"
 
-func (f *fakeSelf) CreateKey(_ context.Context, _ selfservice.Actor, of route.Backend, name string, lifetime time.Duration) (selfservice.CreatedKey, error) {
-	return selfservice.CreatedKey{Key: newKey, ID: "madeonce0001", Name: name}, f.note(of, "create "+name+" "+lifetime.String())
+func (f *fakeSelf) Create(_ context.Context, of route.Backend, name string, expiresAt time.Time) (*keys.Minted, error) {
+	return &keys.Minted{Key: newKey, ID: "madeonce0001"}, f.note(of, "create "+name+" "+time.Until(expiresAt).Round(time.Minute).String())
 }
 
-func (f *fakeSelf) RevokeKey(_ context.Context, _ selfservice.Actor, of route.Backend, id string) error {
+func (f *fakeSelf) Revoke(_ context.Context, of route.Backend, id string) error {
 	return f.note(of, "revoke "+id)
 }
 
@@ -189,23 +212,57 @@ func (f *fakeSelf) Activity(context.Context, route.Backend, audit.Query) (selfse
 	return selfservice.Activity{Entries: f.events}, f.failWith
 }
 
-func (f *fakeSelf) Requests(context.Context, route.Backend) (selfservice.Requests, error) {
+func (f *fakeSelf) ToolNames(context.Context, route.Backend) (selfservice.ToolNames, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.toolNames == nil {
+		return nil, errAway
+	}
+	return f.toolNames, nil
+}
+
+// Read implements news.Store, as Write does.
+func (f *fakeSelf) Read(context.Context, route.Backend) (news.Kept, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return news.Kept{Visits: f.visits, Keys: f.keys, Version: strconv.Itoa(f.visited)}, f.failWith
+}
+
+func (f *fakeSelf) Write(_ context.Context, _ route.Backend, before news.Kept, visits v1alpha1.Visits) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if before.Version != strconv.Itoa(f.visited) {
+		return news.ErrChanged
+	}
+	f.visits, f.visited = &visits, f.visited+1
+	return f.failWith
+}
+
+// news returns what has changed for the world's users.
+func (w *consoleWorld) news() *news.News {
+	return &news.News{Bridges: w.self, Requests: fakeAsks{w.self}, Store: w.self, Now: w.today, Log: slog.New(slog.DiscardHandler)}
+}
+
+// fakeAsks is what a person has asked for, and notes what they do.
+type fakeAsks struct{ *fakeSelf }
+
+func (f fakeAsks) List(context.Context, route.Backend) (requests.List, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.requests, f.failWith
 }
 
-func (f *fakeSelf) Ask(_ context.Context, _ selfservice.Actor, of route.Backend, server, reason string) (selfservice.Request, error) {
-	return selfservice.Request{}, f.note(of, "ask "+server+" "+reason)
+func (f fakeAsks) Ask(_ context.Context, _ selfservice.Actor, of route.Backend, server, reason string) (requests.Request, error) {
+	return requests.Request{}, f.note(of, "ask "+server+" "+reason)
 }
 
-func (f *fakeSelf) Withdraw(_ context.Context, _ selfservice.Actor, of route.Backend, server string) error {
+func (f fakeAsks) Withdraw(_ context.Context, _ selfservice.Actor, of route.Backend, server string) error {
 	return f.note(of, "withdraw "+server)
 }
 
 // keybrokerKeys signs and publishes keys as the keybroker does.
 type keybrokerKeys struct {
-	keys signing.Keys
+	keys oauth.SigningKeys
 	now  func() time.Time
 }
 
@@ -256,6 +313,8 @@ type consoleWorld struct {
 
 	mu    sync.Mutex
 	later time.Duration
+	// passed is how much time has passed for visits.
+	passed time.Duration
 }
 
 func (w *consoleWorld) now() time.Time {
@@ -271,6 +330,20 @@ func (w *consoleWorld) wait(d time.Duration) {
 	w.later += d
 }
 
+// today returns the time for visits.
+func (w *consoleWorld) today() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.passed)
+}
+
+// pass has time pass for visits. Sessions go on.
+func (w *consoleWorld) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.passed += d
+}
+
 func newConsoleWorld(t *testing.T, more ...func(*console.Options)) *consoleWorld {
 	t.Helper()
 	cw := &consoleWorld{self: newFakeSelf(), ends: newFakeEnds()}
@@ -278,12 +351,12 @@ func newConsoleWorld(t *testing.T, more ...func(*console.Options)) *consoleWorld
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := keybrokerKeys{signing.Of(authority, 1), cw.now}
+	keys := keybrokerKeys{oauth.NewSigningKeys(authority, 1), cw.now}
 	o := console.Options{
 		Name: "Example bridges", Contact: "ask@example.com", Log: slog.New(slog.DiscardHandler),
 		Sessions: session.NewKeeper(session.Options{Issuer: "http://127.0.0.1", Signer: keys, Keys: keys, Ends: cw.ends, Random: rand.Reader, Now: cw.now}),
 		Ended:    func(context.Context, v1alpha1.UserID, time.Time) (bool, error) { return cw.ended.Load(), nil },
-		Servers:  cw.self, Keys: cw.self, Secrets: cw.self, History: cw.self, Requests: cw.self,
+		Servers:  cw.self, Keys: cw.self.userKeys(), Secrets: cw.self, History: cw.self, Requests: fakeAsks{cw.self}, News: cw.news(),
 	}
 	for _, change := range more {
 		change(&o)
@@ -318,7 +391,7 @@ func (w *consoleWorld) visitor() *visitor {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return &visitor{w, &http.Client{Jar: jar, Transport: w.client.Transport, Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error {
+	return &visitor{w, &http.Client{Jar: jar, Transport: w.client.Transport, Timeout: wait.Limit, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}}
 }

@@ -4,6 +4,8 @@
 package ingress
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,13 +23,15 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // consolePages are the pages of a person with a session.
@@ -124,7 +128,8 @@ func TestEachPageHasThePolicy(t *testing.T) {
 				t.Errorf("%s: the policy %q has no %s", name, policy, want)
 			}
 		}
-		if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") || strings.Contains(policy, "script-src") {
+		got.body = checkScript(t, name, got)
+		if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
 			t.Errorf("%s: policy %q", name, policy)
 		}
 		for header, want := range map[string]string{
@@ -140,6 +145,137 @@ func TestEachPageHasThePolicy(t *testing.T) {
 				t.Errorf("%s has %q: %s", name, no, got.body)
 			}
 		}
+	}
+}
+
+// pageScripts are the scripts of pages, by what is in each page with the script and by words of
+// the script.
+var pageScripts = map[string]string{`<code class="copy">`: "navigator.clipboard.writeText", `<p class="changes"`: "fetch(location.href"}
+
+// checkScript checks that the policy of a page allows the scripts of the page, or none, and
+// returns the page without them.
+func checkScript(t *testing.T, name string, got reply) string {
+	t.Helper()
+	policy := got.header.Get("Content-Security-Policy")
+	_, allowed, _ := strings.Cut(policy, "script-src ")
+	allowed, _, _ = strings.Cut(allowed, ";")
+	rest, want := got.body, ""
+	for mark, words := range pageScripts {
+		if has := strings.Contains(got.body, words); has != strings.Contains(got.body, mark) {
+			t.Errorf("%s: the script with %s is on the page: %v", name, words, has)
+		}
+	}
+	for {
+		before, after, has := strings.Cut(rest, "<script>")
+		if !has {
+			break
+		}
+		script, after, _ := strings.Cut(after, "</script>")
+		sum := sha256.Sum256([]byte(script))
+		want, rest = want+" 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'", before+after
+	}
+	if allowed != strings.TrimPrefix(want, " ") {
+		t.Errorf("%s: the policy allows the scripts %s, want %s", name, allowed, want)
+	}
+	if updates := strings.Contains(got.body, `<p class="changes"`); updates != strings.Contains(policy, "connect-src 'self'") {
+		t.Errorf("%s: the page updates by itself: %v, and its policy is %s", name, updates, policy)
+	}
+	return rest
+}
+
+func TestThePageOfAppsInstallsTheBridge(t *testing.T) {
+	const byKey, byLogin = "Give your app this address and ", "It opens your browser, where you log in"
+	keyed := []string{"Bearer%20$%7Binput:hb-key%7D", "Bearer%20YOUR_KEY", byKey, "Cursor takes your key from the variable HB_KEY", "VS Code asks for your key.", "in place of YOUR_KEY in ~/.lmstudio/mcp.json.", "in the form that opens."}
+	for name, tt := range map[string]struct {
+		login  string
+		enter  func(*consoleWorld) *visitor
+		has    []string
+		hasNot string
+	}{
+		"without logins": {"", func(w *consoleWorld) *visitor { return w.logged(w.alice) }, append(keyed, "Custom connectors log in, which this installation does not offer."), byLogin},
+		// Somebody with a key may have no login, to whom an app would show a page that refuses them.
+		"by a key where there are logins": {"/oauth/console", func(w *consoleWorld) *visitor { return w.logged(w.alice) }, append(keyed, "It logs in, and takes no key."), byLogin},
+		"by a login": {"/oauth/console", func(w *consoleWorld) *visitor {
+			w.bindSubject("alice", "ann")
+			v, _ := w.logsIn("ann")
+			return v
+		}, []string{byLogin, `An app that cannot log in takes <a href="/keys">a key</a>`}, byKey},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newConsoleWorld(t, func(o *console.Options) { o.Login, o.BaseURL = tt.login, publicURL })
+			got := tt.enter(w).open("/connect")
+			for _, app := range []string{"Cursor", "VS Code", "VS Code Insiders", "LM Studio", "Goose"} {
+				if strings.Count(got.body, ">Install in "+app+"</a>") != 1 {
+					t.Errorf("the page has no link for %s: %s", app, got.body)
+				}
+			}
+			for _, scheme := range []string{"cursor://anysphere.cursor-deeplink/", "vscode:mcp/install?", "vscode-insiders:mcp/install?", "lmstudio://add_mcp", "goose://extension?"} {
+				tt.has = append(tt.has, `href="`+scheme)
+			}
+			for _, want := range tt.has {
+				if !strings.Contains(got.body, want) {
+					t.Errorf("the page has no %s: %s", want, got.body)
+				}
+			}
+			for _, no := range []string{tt.hasNot, "unsafe", "ZgotmplZ", w.alice} {
+				if strings.Contains(got.body, no) {
+					t.Errorf("the page has %s, a key, or a link that was taken out: %s", no, got.body)
+				}
+			}
+		})
+	}
+}
+
+func TestThePageOfAServerListsItsTools(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.logged(w.alice)
+	tools := []selfservice.Tool{
+		{Name: "search_query", Server: "search", Tool: "query", Title: "Search", Description: "Finds pages of the handbook."},
+		{Name: "search_odd/name", Server: "search", Tool: "odd/name", Description: "Has no page."},
+		{Name: "github_issues", Server: "github", Tool: "issues", Description: "Of another server."},
+	}
+	missing := []selfservice.MissingTool{{Server: "search", Tool: "purge", Message: "your choice denies it"}, {Server: "github", Message: "It waits."}}
+	w.self.tools = selfservice.Tools{Known: true, Mode: v1alpha1.ModeDirect, Tools: tools, Missing: missing}
+	got := v.open("/servers/search")
+	for want, times := range map[string]int{
+		"Finds pages of the handbook.": 1, `href="/tools/search_query"`: 2, "Has no page.": 1, "Of another server.": 0, "<bdi>purge</bdi>": 1, "Your choice denies it.": 1, "It waits.": 0, "3 tools": 1,
+	} {
+		if strings.Count(got.body, want) != times {
+			t.Errorf("the page has %q %d times, want %d: %s", want, strings.Count(got.body, want), times, got.body)
+		}
+	}
+	w.self.tools.Mode = v1alpha1.ModeRouter
+	if got := v.open("/servers/search"); !strings.Contains(got.body, `href="/servers/search/tools/query"`) {
+		t.Errorf("in mode Router: %s", got.body)
+	}
+	w.self.tools.Next = "100"
+	if got := v.open("/servers/search"); !strings.Contains(got.body, `<a href="/tools">All tools</a>`) {
+		t.Errorf("with more tools than a page has: %s", got.body)
+	}
+	w.self.tools = selfservice.Tools{Known: true}
+	if got := v.open("/servers/search"); !strings.Contains(got.body, "The server has no tools.") {
+		t.Errorf("without tools: %s", got.body)
+	}
+	w.self.tools = selfservice.Tools{}
+	if got := v.open("/servers/search"); !strings.Contains(got.body, "The bridge does not run now") {
+		t.Errorf("asleep: %s", got.body)
+	}
+	if got := v.open("/servers/docs"); strings.Contains(got.body, `id="tools"`) {
+		t.Errorf("the page of a server that is off lists tools: %s", got.body)
+	}
+}
+
+func TestThePageOfAServerHasTheLastLinesOfItsProgram(t *testing.T) {
+	w := newConsoleWorld(t)
+	v := w.logged(w.alice)
+	of := w.self.servers["alice"]
+	of.Servers[1].LastLines = []string{"GITHUB_TOKEN <b>is</b> not set", "bye"}
+	got := v.open("/servers/github")
+	if !strings.Contains(got.body, "What the program wrote last") || !strings.Contains(got.body, "GITHUB_TOKEN &lt;b&gt;is&lt;/b&gt; not set") {
+		t.Errorf("the page is %s", got.body)
+	}
+	if got := v.open("/servers/search"); strings.Contains(got.body, "wrote last") {
+		t.Errorf("the page of a server that works: %s", got.body)
 	}
 }
 
@@ -267,7 +403,7 @@ func TestAFormDoesWhatItSays(t *testing.T) {
 
 func TestAFormWaitsForWhatItChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newConsoleWorld(t, func(o *console.Options) { o.Patience = patience })
+		w := newConsoleWorld(t, func(o *console.Options) { o.Patience = wait.Limit })
 		v := w.logged(w.alice)
 		for _, change := range []struct {
 			form   int
@@ -295,18 +431,18 @@ func TestThePageOfAServerSaysWhatBecameOfTheRequest(t *testing.T) {
 	v := w.logged(w.alice)
 	answered := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	for state, c := range map[string]struct {
-		requests         []selfservice.Request
+		requests         []requests.Request
 		catalog, says    string
 		action, isNoForm string
 	}{
 		"none":     {nil, "Ask for jira", "Why you need it", "request", "withdraw"},
-		"open":     {[]selfservice.Request{{Server: "jira", State: selfservice.RequestOpen, Reason: "<b>tickets", Asked: answered}}, "See the request", "Your reason: <bdi>&lt;b&gt;tickets", "withdraw", "request"},
-		"refused":  {[]selfservice.Request{{Server: "jira", State: selfservice.RequestRefused, Answer: "use the team's", Answered: &answered}}, "Ask for jira", "The answer: <bdi>use the team&#39;s", "request", "withdraw"},
-		"approved": {[]selfservice.Request{{Server: "jira", State: selfservice.RequestApproved, Answered: &answered}}, "Ask for jira", "Your request was approved", "request", "withdraw"},
-		"other":    {[]selfservice.Request{{Server: "wiki", State: selfservice.RequestOpen}}, "Ask for jira", "Why you need it", "request", "withdraw"},
+		"open":     {[]requests.Request{{Server: "jira", State: requests.Open, Reason: "<b>tickets", Asked: answered}}, "See the request", "Your reason: <bdi>&lt;b&gt;tickets", "withdraw", "request"},
+		"refused":  {[]requests.Request{{Server: "jira", State: requests.Refused, Answer: "use the team's", Answered: &answered}}, "Ask for jira", "The answer: <bdi>use the team&#39;s", "request", "withdraw"},
+		"approved": {[]requests.Request{{Server: "jira", State: requests.Approved, Answered: &answered}}, "Ask for jira", "Your request was approved", "request", "withdraw"},
+		"other":    {[]requests.Request{{Server: "wiki", State: requests.Open}}, "Ask for jira", "Why you need it", "request", "withdraw"},
 	} {
 		w.self.mu.Lock()
-		w.self.requests = selfservice.Requests{Requests: c.requests}
+		w.self.requests = requests.List{Requests: c.requests}
 		w.self.mu.Unlock()
 		if got := v.open("/catalog"); got.status != http.StatusOK || !strings.Contains(got.body, c.catalog) {
 			t.Errorf("%s: the catalog does not say %q: %s", state, c.catalog, got.body)
@@ -456,8 +592,8 @@ func TestASessionGoesOnWhileItIsUsed(t *testing.T) {
 		}
 		w.wait(50 * time.Minute)
 	}
-	if got := v.post("/keys", form); got.status != http.StatusOK {
-		t.Errorf("a form of the session's first page: %d", got.status)
+	if got := v.post("/keys", form); got.status != http.StatusSeeOther || got.header.Get("Location") != "/keys?done=made" {
+		t.Errorf("a form of the session's first page: %d %v", got.status, got.header)
 	}
 	w.wait(31 * time.Minute)
 	if got := v.open("/keys"); got.status != http.StatusSeeOther {
@@ -512,7 +648,7 @@ func TestHostileTextsAreShownAsText(t *testing.T) {
 	w.self.servers["alice"].Servers[1].Message = hostile
 	w.self.servers["alice"].Servers[1].Recipe = hostile
 	w.self.servers["alice"].Servers[1].Fix.Text = hostile
-	w.self.keys = []userkey.Info{{ID: "abcdefgh", Name: hostile}}
+	w.self.keys = []keys.Info{{ID: "abcdefgh", Name: hostile}}
 	w.self.tools = selfservice.Tools{Known: true, Tools: []selfservice.Tool{{Name: hostile, Server: "search", Description: hostile, Title: hostile}},
 		Missing: []selfservice.MissingTool{{Server: "search", Tool: hostile, Message: hostile}}}
 	w.self.events = []selfservice.Event{{Act: methods.CallTool, Tool: hostile, Server: hostile, App: hostile, Status: audit.Success}}
@@ -522,6 +658,7 @@ func TestHostileTextsAreShownAsText(t *testing.T) {
 		if got.status != http.StatusOK {
 			t.Errorf("%s: %d", page, got.status)
 		}
+		got.body = checkScript(t, got.header.Get("X-Request-Id"), got)
 		if strings.Contains(got.body, "<script") || strings.ContainsAny(got.body, "\u202e\x1b") || strings.Contains(got.body, strings.Repeat("x", 1000)) {
 			t.Errorf("%s shows hostile text as it is", page)
 		}
@@ -577,6 +714,7 @@ func TestHostileTextsOfAToolAreShownAsText(t *testing.T) {
 		if got.status != status {
 			t.Errorf("%s: %d", what, got.status)
 		}
+		got.body = checkScript(t, got.header.Get("X-Request-Id"), got)
 		if strings.Contains(got.body, "<script") || strings.ContainsAny(body, "\u202e\x1b") {
 			t.Errorf("%s shows hostile text as it is", what)
 		}
@@ -643,14 +781,70 @@ func TestWrongInputIsToldBesideItsField(t *testing.T) {
 func TestAKeyIsShownOnce(t *testing.T) {
 	w := newConsoleWorld(t)
 	v := w.logged(w.alice)
-	if got := v.submit("/keys", "/keys", "name", "laptop"); got.status != http.StatusOK || strings.Count(got.body, newKey) != 1 {
-		t.Errorf("%d %s", got.status, got.body)
+	got := v.submit("/keys", "/keys", "name", "laptop")
+	cookie := strings.Join(got.header["Set-Cookie"], "\n")
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/keys?done=made" || got.body != "" {
+		t.Fatalf("the form: %d %v %s", got.status, got.header, got.body)
 	}
-	if got := v.open("/keys"); strings.Contains(got.body, newKey) {
-		t.Error("the key is shown again")
+	for _, want := range []string{"hb-once=", "Path=/keys", "Max-Age=60", "HttpOnly", "SameSite=Strict"} {
+		if !strings.Contains(cookie, want) {
+			t.Errorf("the cookie has no %s: %s", want, cookie)
+		}
+	}
+	if strings.Contains(cookie, newKey) || strings.Contains(cookie, base64.RawURLEncoding.EncodeToString([]byte(newKey))) {
+		t.Errorf("the cookie has the key: %s", cookie)
+	}
+	if got := v.open("/keys?done=made"); got.status != http.StatusOK || strings.Count(got.body, newKey) != 1 || !strings.Contains(got.body, "laptop") {
+		t.Errorf("the page after it: %d %s", got.status, got.body)
+	}
+	for range 2 {
+		if got := v.open("/keys?done=made"); strings.Contains(got.body, newKey) || !strings.Contains(got.body, "make another") {
+			t.Errorf("the page, loaded again: %s", got.body)
+		}
+	}
+	if did := w.self.acts(); len(did) != 1 {
+		t.Errorf("loading the page again did %q", did)
 	}
 	if strings.Contains(w.logs.String(), newKey) {
 		t.Error("the log has the key")
+	}
+}
+
+func TestAKeyIsShownToTheSessionThatMadeIt(t *testing.T) {
+	w := newConsoleWorld(t)
+	made := w.logged(w.alice).submit("/keys", "/keys", "name", "laptop")
+	sealed := (&http.Response{Header: made.header}).Cookies()[0]
+	for name, key := range map[string]string{"another session": w.alice, "another user": w.bob} {
+		v := w.logged(key)
+		for text, value := range map[string]string{"the cookie": sealed.Value, "no cookie of ours": "x.y", "a changed one": sealed.Value[:len(sealed.Value)-4] + "AAAA"} {
+			r, err := http.NewRequest(http.MethodGet, v.url()+"/keys", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.AddCookie(&http.Cookie{Name: sealed.Name, Value: value})
+			if got := v.send(r); got.status != http.StatusOK || strings.Contains(got.body, newKey) || !strings.Contains(strings.Join(got.header["Set-Cookie"], "\n"), sealed.Name+"=; Path=/keys; Max-Age=0") {
+				t.Errorf("%s in %s: %d %v %s", text, name, got.status, got.header, got.body)
+			}
+		}
+	}
+}
+
+func TestThePageThatRevokesAKeySaysWhichOne(t *testing.T) {
+	w := newConsoleWorld(t)
+	made, used := time.Date(2026, 4, 1, 9, 30, 0, 0, time.UTC), time.Now().Add(-3*time.Hour)
+	w.self.keys = []keys.Info{{ID: "aaaaaaaaaaaa", Name: "laptop", CreatedAt: &made, LastUsed: &used}, {ID: "bbbbbbbbbbbb", Name: "laptop"}, {ID: "cccccccccccc"}}
+	v := w.logged(w.alice)
+	for id, says := range map[string][]string{
+		"aaaaaaaaaaaa": {"Revoke laptop?", "The key laptop has the id aaaaaaaaaaaa. It was made on 1 April 2026, 09:30 UTC. It was last used 3 h ago. Apps that use it lose access now."},
+		"bbbbbbbbbbbb": {"Revoke laptop?", "The key laptop has the id bbbbbbbbbbbb. It was not used yet."},
+		"cccccccccccc": {"Revoke cccccccccccc?", "The key cccccccccccc has no name."},
+	} {
+		got := v.open("/keys/" + id + "/revoke")
+		for _, want := range says {
+			if !strings.Contains(got.body, want) {
+				t.Errorf("%s has no %q: %s", id, want, got.body)
+			}
+		}
 	}
 }
 
@@ -842,12 +1036,17 @@ func TestAPersonLogsInAtAProvider(t *testing.T) {
 	if got := v.open("/keys"); got.status != http.StatusOK {
 		t.Errorf("the page: %d", got.status)
 	}
-	if got := v.submit("/keys", "/keys", "name", "laptop"); got.status != http.StatusOK {
+	if got := v.submit("/keys", "/keys", "name", "laptop"); got.status != http.StatusSeeOther || got.header.Get("Location") != "/keys?done=made" {
 		t.Errorf("a form: %d %s", got.status, got.body)
 	}
-	entries := w.audit.all()
-	if len(entries) != 1 || entries[0].Method != "user/console.login" || entries[0].UserID != "alice" || entries[0].Principal.ID != oauth.KeyOf(issuerURL, "ann").String() {
-		t.Errorf("the audit trail has %+v", entries)
+	var acts []string
+	for _, e := range w.audit.all() {
+		if acts = append(acts, e.Method); e.UserID != "alice" || e.Principal.ID != oauth.KeyOf(issuerURL, "ann").String() {
+			t.Errorf("entry %+v", e)
+		}
+	}
+	if !slices.Equal(acts, []string{"user/console.login", "user/keys.create"}) {
+		t.Errorf("the audit trail has %q", acts)
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-	"github.com/hostedbridge/hostedbridge/internal/selfservice"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 )
 
 // ownWorld is a world whose console shows what users really have, by the functions that the
@@ -41,13 +41,15 @@ func newOwnWorld(t *testing.T) *ownWorld {
 	t.Helper()
 	// They need the world, which is there later than the console.
 	var self struct{ *management.Self }
-	var requests struct{ selfservice.RequestActions }
+	asks := &requests.Requests{}
+	held := &keys.Keys{}
 	w := &ownWorld{requests: &fakeRequests{}, asked: map[string]int{}}
 	w.consoleWorld = newConsoleWorld(t, func(o *console.Options) {
-		o.Servers, o.Keys, o.Secrets, o.Requests = &self, &self, &self, &requests
+		o.Servers, o.Keys, o.Secrets, o.Requests = &self, held, &self, asks
 	})
 	self.Self = management.NewSelf(w.selfOptions(nil))
-	requests.RequestActions = management.NewRequests(w.requests, &knownBridges{w.world})
+	*held = *w.userKeys()
+	*asks = requests.Requests{Store: w.requests, Bridges: &knownBridges{w.world}}
 	w.serveBridge(hosts[0], "uid-alice", w.bridgeWith("alice", "search", "query"))
 	w.serveBridge(hosts[1], "uid-bob", w.bridgeWith("bob", "private", "private_tool"))
 	w.setPod("alice", "alice-1", hosts[0])
@@ -60,7 +62,7 @@ func newOwnWorld(t *testing.T) *ownWorld {
 			{Name: "private-offer", Profile: "team", Offer: "recipe private", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved},
 		}}
 	})
-	w.keys.keys["uid-bob"] = []userkey.Info{{ID: "privatekey01", Name: "private"}}
+	w.keys.keys["uid-bob"] = []keys.Info{{ID: "privatekey01", Name: "private"}}
 	w.secrets.values[bobRef] = map[string]string{"PRIVATE_TOKEN": "private", "LOGIN": "private"}
 	w.requests.all = []v1alpha1.BridgeRequest{{Spec: v1alpha1.BridgeRequestSpec{User: "bob", BridgeUID: "uid-bob", Server: "private-offer", Offer: "recipe private", Reason: "private"}}}
 	return w
@@ -137,7 +139,7 @@ func TestAnotherUsersThingsAreNothing(t *testing.T) {
 	before := w.things()
 	named := w.pages[:0:0]
 	for _, r := range w.pages {
-		if strings.Contains(r.Path, ":") && r.Path != "/static/:file" { // Files are anybody's.
+		if strings.Contains(r.Path, ":") && r.Path != "/static/:file" && !strings.HasPrefix(r.Path, "/icons/") { // Files are anybody's.
 			named = append(named, r)
 		}
 	}

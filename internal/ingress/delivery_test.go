@@ -202,7 +202,7 @@ func TestABridgeWithoutOurAuthorityIsNotServed(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := &world{t: t, authority: authority}
-		server := &http.Server{Handler: servedBy("impostor"), ReadHeaderTimeout: patience, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+		server := &http.Server{Handler: servedBy("impostor"), ReadHeaderTimeout: wait.Limit, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 		l := tls.NewListener(w.listeners[hosts[0]], &tls.Config{Certificates: []tls.Certificate{pkitest.Certificate(t, other.authority, pki.BridgeSubject("uid-alice"))}})
 		done := make(chan struct{})
 		go func() { defer close(done); _ = server.Serve(l) }()
@@ -217,11 +217,5 @@ func TestABridgeWithoutOurAuthorityIsNotServed(t *testing.T) {
 // eventually waits until condition holds.
 func eventually(t testing.TB, condition func() bool) {
 	t.Helper()
-	for late := time.After(patience); !condition(); {
-		select {
-		case <-time.After(time.Millisecond):
-		case <-late:
-			t.Fatal("what was waited for did not come")
-		}
-	}
+	wait.Until(t, "what was waited for", condition)
 }

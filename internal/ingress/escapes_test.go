@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // TestWhatPeopleReadInJSONHasNoHTMLEscapes has the bodies that clients print as they came.

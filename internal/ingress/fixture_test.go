@@ -29,6 +29,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
@@ -36,18 +37,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
-	"github.com/hostedbridge/hostedbridge/internal/quota/store"
+	"github.com/hostedbridge/hostedbridge/internal/quota/quotastore"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
-
-// patience ends a test that waits for what does not come. It is far longer than
-// anything takes on a busy machine.
-const patience = 2 * time.Minute
 
 // hosts are the loopback addresses on which bridges listen, all on one port,
 // as pods do on theirs. The first of all is not among them: connections begin
@@ -81,7 +77,7 @@ type world struct {
 	inventory  *fakeInventory
 	programs   *fakePrograms
 	// installed is what the API serves of them.
-	installed *programsapi.Programs
+	installed *management.Programs
 	// away keeps the API server from answering, and changing choices.
 	away      atomic.Bool
 	users     fakeUsers
@@ -106,7 +102,7 @@ type world struct {
 
 // defaults is the configuration of worlds that do not ask for another.
 func defaults() Config {
-	return Config{Wait: patience, MaxHeldPerUser: 4, MaxHeld: 8, MaxBodyMemory: 16 << 20, LegacySSE: true}
+	return Config{Wait: wait.Limit, MaxHeldPerUser: 4, MaxHeld: 8, MaxBodyMemory: 16 << 20, LegacySSE: true}
 }
 
 // placed has for each test whether it is in a bubble.
@@ -168,7 +164,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	deps.Features = []httpapi.Feature{
 		w.installed.Feature(),
 		management.Health(w.reports, func(ctx context.Context, b route.Backend) health.Report { return w.lastReport(ctx, b) }), management.Secrets(&w.keeper),
-		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.keys, Users: &w.users, Wake: w.activity.Wake, AuditIndex: w.index, Inventory: w.inventory.get}),
+		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.userKeys(), Users: &w.users, Wake: w.activity.Wake, AuditIndex: w.index, Inventory: w.inventory.get}),
 		management.NewSelf(w.selfOptions(deps.Quotas)).Feature(),
 		fakeCatalog{}.feature(),
 	}
@@ -178,12 +174,12 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	if w.server, err = New(config, deps); err != nil {
 		t.Fatal(err)
 	}
-	service := &graceful.Service{DrainTimeout: patience}
+	service := &graceful.Service{DrainTimeout: wait.Limit}
 	for _, d := range drain {
 		d(service)
 	}
 	w.start(service)
-	w.client = &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: w.dialContext}, Timeout: patience}
+	w.client = &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: w.dialContext}, Timeout: wait.Limit}
 	t.Cleanup(w.close)
 	w.publish()
 	return w
@@ -228,11 +224,11 @@ var ingresses = 1
 
 // quotas returns a store of this process, or one that it shares.
 func (w *world) quotas() limits.Counts {
-	o := store.Options{Replicas: ingresses, Clock: clock.System{}, Metrics: w.registry, Log: slog.New(slog.DiscardHandler)}
+	o := quotastore.Options{Replicas: ingresses, Clock: clock.System{}, Metrics: w.registry, Log: slog.New(slog.DiscardHandler)}
 	if sharedQuotas != "" {
-		o.Redis = &store.Redis{URL: sharedQuotas, Timeout: patience}
+		o.Redis = &quotastore.Redis{URL: sharedQuotas, Timeout: wait.Limit}
 	}
-	s, err := store.New(o)
+	s, err := quotastore.New(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -256,7 +252,7 @@ func (w *world) start(service *graceful.Service) {
 	public, probes := w.listen("127.0.0.1:0"), w.listen("127.0.0.1:0")
 	w.addr, w.probeAddr = public.Addr().String(), probes.Addr().String()
 	server := w.server.HTTPServer()
-	server.ReadHeaderTimeout = patience // A busy machine may take longer than clients do.
+	server.ReadHeaderTimeout = wait.Limit // A busy machine may take longer than clients do.
 	service.Public = []graceful.Endpoint{{Server: server, Listener: public, OnDrain: w.server.Drain, Wait: w.server.Wait}}
 	service.Probes = graceful.Endpoint{Server: graceful.NewProbes(w.readiness, w.registry, w.server.observer.log), Listener: probes}
 	service.Readiness, service.Log = w.readiness, w.server.observer.log
@@ -359,7 +355,7 @@ func (w *world) ingressCertificate() tls.Certificate {
 // serveBridge has a bridge of the given UID listen on host, the way a pod does.
 func (w *world) serveBridge(host, uid string, handler http.HandlerFunc) {
 	w.t.Helper()
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: wait.Limit, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	l := tls.NewListener(w.listeners[host], &tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{pkitest.Certificate(w.t, w.authority, pki.BridgeSubject(uid))},
@@ -516,7 +512,7 @@ func (w *world) raw(message string) reply {
 	w.t.Helper()
 	conn := w.dial()
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(wait.Limit))
 	if _, err := io.WriteString(conn, message); err != nil {
 		w.t.Fatal(err)
 	}

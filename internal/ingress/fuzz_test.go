@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 )
 
 // recordingBridges stand for all bridges and note who was sent what.
@@ -180,7 +181,7 @@ func featuresOf(w *world, secrets management.UserSecrets) []httpapi.Feature {
 	return []httpapi.Feature{
 		management.Health(fakeReports{}, nothingReported), management.Secrets(secrets),
 		management.Admin(management.AdminOptions{
-			Routes: w.routes, Keys: newFakeKeys(), AuditIndex: management.NoAuditIndex{}, Inventory: (&fakeInventory{}).get,
+			Routes: w.routes, Keys: &keys.Keys{Store: newFakeKeys(), Routes: w.routes}, AuditIndex: management.NoAuditIndex{}, Inventory: (&fakeInventory{}).get,
 		}),
 	}
 }

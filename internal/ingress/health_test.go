@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 

@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // startingUser is a world of alice whose bridge listens and whose pod is not
@@ -115,7 +118,7 @@ func TestHoldingEnds(t *testing.T) {
 				config := defaults()
 				config.Wait = 300 * time.Millisecond
 				if tt.change != nil {
-					config.Wait = patience
+					config.Wait = wait.Limit
 				}
 				w, alice := startingUser(t, config)
 				replies := w.send(1, alice)
@@ -171,6 +174,35 @@ func TestOnlySoManyCallsAreHeld(t *testing.T) {
 	}
 	if n := w.server.router.proxy.Activator.Waiting(); n != 0 {
 		t.Errorf("%d users are still counted", n)
+	}
+}
+
+// TestABridgeThatCannotStartIsSaidToTheClient has a pod that is refused, for which no call waits, and
+// one that may find room while a call waits.
+func TestABridgeThatCannotStartIsSaidToTheClient(t *testing.T) {
+	const held = 10 * time.Second
+	for reason, want := range map[string]string{
+		v1alpha1.ReasonPodRefused:       `{"jsonrpc":"2.0","id":7,"error":{"code":-32050,"message":"The bridge cannot start: the cluster refuses to run it. Ask an administrator.","data":{"code":"bridge_blocked","retryAfterSeconds":60}}}`,
+		v1alpha1.ReasonPodUnschedulable: `{"jsonrpc":"2.0","id":7,"error":{"code":-32050,"message":"The bridge cannot start now: the cluster has no room for it. Ask an administrator.","data":{"code":"bridge_starting","retryAfterSeconds":5}}}`,
+	} {
+		inBubble(t, func(t *testing.T) {
+			config := defaults()
+			config.Wait = held
+			w, alice := startingUser(t, config)
+			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
+				b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionWorkloadAvailable, Status: metav1.ConditionFalse, Reason: reason, Message: "exceeded quota"}}
+			})
+			began := time.Now()
+			if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != http.StatusServiceUnavailable || got.body != want {
+				t.Errorf("%s: got %d %s", reason, got.status, got.body)
+			}
+			if waited := time.Since(began) >= held; waited != (reason != v1alpha1.ReasonPodRefused) {
+				t.Errorf("%s: the call waited: %v", reason, waited)
+			}
+			if got := w.do(w.request("GET", "/u/alice/health", alice, "")); !strings.Contains(got.body, `"status":"blocked"`) {
+				t.Errorf("%s: the health is %s", reason, got.body)
+			}
+		})
 	}
 }
 

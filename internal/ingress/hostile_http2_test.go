@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // refusedFrame is the status of an answer that was none, because the stream or
@@ -26,7 +28,7 @@ func (w *world) rawHTTP2(body string, fields ...string) (status int, answer stri
 	w.t.Helper()
 	conn := w.dial()
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(wait.Limit))
 	framer := http2.NewFramer(conn, conn)
 	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	framer.AllowIllegalWrites = true

@@ -22,9 +22,9 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/keptanswers"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/route/snapshot"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -160,13 +160,13 @@ func (l *lister) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	_ = json.NewDecoder(r.Body).Decode(&m)
-	l.asked = append(l.asked, strings.TrimSpace(m.Method+" "+r.Header.Get(mcpserver.HeaderLists)))
+	l.asked = append(l.asked, strings.TrimSpace(m.Method+" "+r.Header.Get(bridgeconfig.HeaderLists)))
 	switch {
 	case m.ID == nil:
 		w.WriteHeader(http.StatusAccepted)
 		return
-	case l.starting && r.Header.Get(mcpserver.HeaderLists) == mcpserver.ListsKept:
-		w.Header().Set(mcpserver.HeaderLists, mcpserver.ListsDeclined)
+	case l.starting && r.Header.Get(bridgeconfig.HeaderLists) == bridgeconfig.ListsKept:
+		w.Header().Set(bridgeconfig.HeaderLists, bridgeconfig.ListsDeclined)
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	case m.Method == "initialize":
@@ -178,7 +178,7 @@ func (l *lister) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = fmt.Fprintf(w, ": comment\n\nevent: message\nid: x\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, l.result)
 	_ = http.NewResponseController(w).Flush()
-	w.Header().Set(http.TrailerPrefix+mcpserver.HeaderLists, l.mark)
+	w.Header().Set(http.TrailerPrefix+bridgeconfig.HeaderLists, l.mark)
 }
 
 const keptInitialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}`

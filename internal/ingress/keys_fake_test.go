@@ -13,20 +13,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 )
 
 // fakeKeys are keys that are in no HostedBridge.
 type fakeKeys struct {
+	keys.Store // Nothing else is called.
+
 	mu   sync.Mutex
-	keys map[types.UID][]userkey.Info
+	keys map[types.UID][]keys.Info
 	err  error // What the next act fails with.
-	// during is called in the middle of an act, when it has been done; nil for
-	// nothing. Its error is what the act ends with.
-	during func(ctx context.Context) error
 }
 
-func newFakeKeys() *fakeKeys { return &fakeKeys{keys: map[types.UID][]userkey.Info{}} }
+// userKeys returns the keys of the world's users.
+func (w *world) userKeys() *keys.Keys {
+	return &keys.Keys{Store: w.keys, Routes: w.routes, Known: w.bridgeOf}
+}
+
+func newFakeKeys() *fakeKeys { return &fakeKeys{keys: map[types.UID][]keys.Info{}} }
 
 // fail makes acts fail.
 func (f *fakeKeys) fail(err error) {
@@ -35,48 +40,40 @@ func (f *fakeKeys) fail(err error) {
 	f.err = err
 }
 
-// done is called by acts that have been done.
-func (f *fakeKeys) done(ctx context.Context) error {
-	if f.during == nil {
-		return nil
-	}
-	return f.during(ctx)
-}
-
-func (f *fakeKeys) Create(ctx context.Context, of userkey.Bridge, name string, expiresAt time.Time) (*userkey.Minted, error) {
+func (f *fakeKeys) Create(_ context.Context, of route.Backend, name string, expiresAt time.Time) (*keys.Minted, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return nil, f.err
 	}
-	m, err := userkey.Mint(rand.Reader, userkey.Request{User: v1alpha1.UserID(of.Name), Bridge: of.NamespacedName, Name: name, ExpiresAt: expiresAt})
+	m, err := keys.Mint(rand.Reader, keys.Request{User: v1alpha1.UserID(of.Name), Bridge: types.NamespacedName{Namespace: of.Namespace, Name: of.Name}, Name: name, ExpiresAt: expiresAt})
 	if err != nil {
 		return nil, err
 	}
-	made := userkey.Info{ID: m.ID, Name: name}
+	made := keys.Info{ID: m.ID, Name: name}
 	if !m.ExpiresAt.IsZero() {
 		made.ExpiresAt = &m.ExpiresAt
 	}
-	f.keys[of.UID] = append(f.keys[of.UID], made)
-	return m, f.done(ctx)
+	f.keys[of.BridgeUID] = append(f.keys[of.BridgeUID], made)
+	return m, nil
 }
 
-func (f *fakeKeys) List(_ context.Context, of userkey.Bridge) ([]userkey.Info, error) {
+func (f *fakeKeys) List(_ context.Context, of route.Backend) ([]keys.Info, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.keys[of.UID]), f.err
+	return slices.Clone(f.keys[of.BridgeUID]), f.err
 }
 
-func (f *fakeKeys) Revoke(ctx context.Context, of userkey.Bridge, id string) error {
+func (f *fakeKeys) Revoke(_ context.Context, of route.Backend, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return f.err
 	}
-	before := len(f.keys[of.UID])
-	f.keys[of.UID] = slices.DeleteFunc(f.keys[of.UID], func(k userkey.Info) bool { return k.ID == id })
-	if len(f.keys[of.UID]) == before {
-		return userkey.ErrNoKey
+	before := len(f.keys[of.BridgeUID])
+	f.keys[of.BridgeUID] = slices.DeleteFunc(f.keys[of.BridgeUID], func(k keys.Info) bool { return k.ID == id })
+	if len(f.keys[of.BridgeUID]) == before {
+		return keys.ErrNoKey
 	}
-	return f.done(ctx)
+	return nil
 }

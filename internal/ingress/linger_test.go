@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // sendAll writes a request with a large body to its end, as some clients do, and only then reads
@@ -66,7 +68,7 @@ func TestALargeBodyThatIsRefusedIsAnsweredWithAStatus(t *testing.T) {
 			var all sync.WaitGroup
 			for range test.times {
 				conn := w.dial()
-				_ = conn.SetDeadline(time.Now().Add(2 * patience))
+				_ = conn.SetDeadline(time.Now().Add(2 * wait.Limit))
 				all.Go(func() {
 					status, err := w.sendAll(conn, test.line, test.header, test.size, test.chunked)
 					found := status == http.StatusServiceUnavailable // Those at once take each other's memory.
@@ -92,7 +94,7 @@ func TestABodyThatIsRefusedHoldsNothing(t *testing.T) {
 		config.BodyTimeout = 200 * time.Millisecond
 		w, alice := oneUser(t, config, servedBy("alice"))
 		conn := w.open("POST /u/alice/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + alice + "\r\nContent-Length: 9999999\r\n\r\n" + strings.Repeat("x", maxPeek))
-		_ = conn.SetDeadline(time.Now().Add(patience))
+		_ = conn.SetDeadline(time.Now().Add(wait.Limit))
 		answer := bufio.NewReader(conn)
 		if line, err := answer.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 413") {
 			t.Fatalf("the answer is %q, %v", line, err)
@@ -113,7 +115,7 @@ func TestABodyThatIsRefusedHoldsNothing(t *testing.T) {
 func TestEndlessBodiesEnd(t *testing.T) {
 	w, alice := oneUser(t, defaults(), servedBy("alice"))
 	conn := w.open("POST /u/alice/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + alice + "\r\nContent-Length: 999999999999\r\n\r\n")
-	_ = conn.SetDeadline(time.Now().Add(2 * patience))
+	_ = conn.SetDeadline(time.Now().Add(2 * wait.Limit))
 	piece := make([]byte, 1<<20)
 	for sent := 0; ; sent += len(piece) {
 		if _, err := conn.Write(piece); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // OwnRoutes returns the methods and paths that the ingress serves beside those of its
-// features, with everything that can be configured, for who compares them with their
+// features, with everything that can be configured. A test compares them with their
 // description.
 func OwnRoutes() []httpapi.Route {
 	var routes []httpapi.Route

@@ -4,8 +4,10 @@
 package ingress
 
 import (
+	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -135,6 +137,26 @@ func (p *paths) routeOf(target string) string {
 		return routeAdmin
 	default:
 		return of.Name
+	}
+}
+
+// strangerPage returns how a person's browser at an address of programs, or at one that
+// nothing serves, is told so; nil for any other request. It does not depend on whether there
+// is such a user. A source that opens too many pages is answered as programs are.
+func (p *paths) strangerPage(r *request) func(http.ResponseWriter, *httpapi.Problem) error {
+	if !httpapi.Browses(r.http) {
+		return nil
+	}
+	i := slices.IndexFunc(p.features, func(f *feature) bool { return f.ShowStranger != nil })
+	if i < 0 {
+		return nil
+	}
+	f, asked := p.features[i], r.http.WithContext(r.context()) // With the target as it came.
+	return func(w http.ResponseWriter, problem *httpapi.Problem) error {
+		if err := limitSource(f.sources, f.TooManyFromSource)(r); err != nil {
+			return err
+		}
+		return f.ShowStranger(w, asked, problem)
 	}
 }
 

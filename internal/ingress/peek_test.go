@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // TestBodiesThatAreOnlyDeclaredTakeNoMemory has strangers declare bodies of which
@@ -38,7 +39,7 @@ func TestBodiesThatAreOnlyDeclaredTakeNoMemory(t *testing.T) {
 					look()
 				}
 			}
-			for deadline := time.Now().Add(patience); w.metric("requests_total", "POST", "401") < connections; look() {
+			for deadline := time.Now().Add(wait.Limit); w.metric("requests_total", "POST", "401") < connections; look() {
 				if time.Now().After(deadline) {
 					t.Fatalf("%v of %d were answered", w.metric("requests_total", "POST", "401"), connections)
 				}
@@ -116,7 +117,7 @@ func TestABodyThatComesInPiecesIsWhole(t *testing.T) {
 			for piece := range (len(body) + 999) / 1000 {
 				_, _ = io.WriteString(conn, body[piece*1000:min(len(body), piece*1000+1000)])
 			}
-			_ = conn.SetReadDeadline(time.Now().Add(patience))
+			_ = conn.SetReadDeadline(time.Now().Add(wait.Limit))
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
 				t.Fatal(err)

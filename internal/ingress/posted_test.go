@@ -25,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // sessionBridge is a bridge with one session of HTTP+SSE, whose stream has what is
@@ -34,7 +35,7 @@ type sessionBridge struct {
 	stream chan string
 	// before is put into the stream before a message is accepted.
 	before string
-	// waits is how long an answer waits for the ingress; patience if zero.
+	// waits is how long an answer waits for the ingress; wait.Limit if zero.
 	waits time.Duration
 
 	mu    sync.Mutex
@@ -139,7 +140,7 @@ func (b *sessionBridge) end(id, how string) []audit.Call {
 	if p.tool != "" {
 		select {
 		case <-p.done:
-		case <-time.After(cmp.Or(b.waits, patience)):
+		case <-time.After(cmp.Or(b.waits, wait.Limit)):
 			lost = p.told
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // problemTimeout is how long a refusal may take to be read: it fits into one

@@ -54,6 +54,7 @@ func TestABrowserOverTheRateSeesAPage(t *testing.T) {
 				}
 			}
 		}
+		// The rate is over, so that a page would cost more than the answer of programs.
 		for _, path := range []string{"/u/alice/secrets", "/u/alice/mcp", "/admin/users"} {
 			if got := get(path, acceptOfBrowser); got.status != http.StatusUnauthorized || strings.Contains(got.header.Get("Content-Type"), "html") {
 				t.Errorf("the API at %s: %d %s", path, got.status, got.body)

@@ -15,7 +15,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/programs"
 )
 
@@ -79,8 +80,8 @@ func programBundle(name, of, version string, ready metav1.Condition) v1alpha1.Pr
 	}
 }
 
-func (f *fakePrograms) api() *programsapi.Programs {
-	return programsapi.New(programsapi.Options{List: f.list, Delete: f.delete, Record: f.record, Bridges: f.bridgesOf})
+func (f *fakePrograms) api() *management.Programs {
+	return management.NewPrograms(management.ProgramOptions{List: f.list, Delete: f.delete, Record: f.record, Bridges: f.bridgesOf})
 }
 
 func (f *fakePrograms) list(context.Context) ([]v1alpha1.ProgramBundle, error) {
@@ -109,10 +110,14 @@ func (f *fakePrograms) record(_ context.Context, digest bundle.Digest) (bundle.R
 	return r, f.recordErr
 }
 
-func (f *fakePrograms) bridgesOf(context.Context) ([]*v1alpha1.HostedBridge, error) {
+func (f *fakePrograms) bridgesOf(context.Context) ([]*effective.Bridge, error) {
 	f.world.mu.Lock()
 	defer f.world.mu.Unlock()
-	return slices.Clone(f.world.bridges), nil
+	var all []*effective.Bridge
+	for _, b := range f.world.bridges {
+		all = append(all, effective.Of(b))
+	}
+	return all, nil
 }
 
 // edit changes what there is.

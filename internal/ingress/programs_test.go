@@ -17,7 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/programs"
 )
@@ -144,7 +144,7 @@ func TestProgramsWithoutTheirStoreOrTheCluster(t *testing.T) {
 			t.Errorf("%s: %d %s, lock %d %s", name, got.status, got.body, lock.status, lock.body)
 		}
 	}
-	disabled := newWorldWith(t, defaults(), func(d *Deps) { d.Features[0] = programsapi.New(programsapi.Options{}).Feature() })
+	disabled := newWorldWith(t, defaults(), func(d *Deps) { d.Features[0] = management.NewPrograms(management.ProgramOptions{}).Feature() })
 	for _, r := range []*http.Request{disabled.request("GET", programsPath, adminKey, ""), disabled.request("GET", notesPath, adminKey, ""), disabled.request("POST", notesPath+"/reinstall", adminKey, "")} {
 		if got := disabled.do(r); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "bundles_disabled") {
 			t.Errorf("without bundles, %s: %d %s", r.URL.Path, got.status, got.body)

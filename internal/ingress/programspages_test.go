@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/programs"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
@@ -136,6 +136,7 @@ func TestHostileTextsOfPackagesAreShownAsText(t *testing.T) {
 	v := w.administrator()
 	for _, path := range []string{"/console/programs", notesPage, mailPage, notesPage + "/changes?from=" + oldNotes, notesPage + "/reinstall"} {
 		got := v.open(path)
+		got.body = checkScript(t, got.header.Get("X-Request-Id"), got)
 		if got.status != http.StatusOK || strings.Contains(got.body, "<script") || strings.ContainsAny(got.body, "\u202e\x1b") {
 			t.Errorf("%s shows hostile text as it is: %d %s", path, got.status, got.body)
 		}
@@ -195,7 +196,7 @@ func TestPagesOfProgramsWithoutTheStoreOrTheCluster(t *testing.T) {
 			t.Errorf("%s without the cluster: %d %s", path, got.status, got.body)
 		}
 	}
-	w.programPages.Programs = programsapi.New(programsapi.Options{})
+	w.programPages.Programs = management.NewPrograms(management.ProgramOptions{})
 	if got := v.open("/console/programs"); got.status != http.StatusOK || !strings.Contains(got.body, "Set bundles.enabled") || strings.Contains(got.body, "<table") {
 		t.Errorf("without bundles: %d %s", got.status, got.body)
 	}

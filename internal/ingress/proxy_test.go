@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // oneUser is a world of alice, running, with her bridge's handler and her key.
@@ -182,7 +183,7 @@ func TestALeavingClientCancelsTheCall(t *testing.T) {
 			}
 			select {
 			case <-canceled:
-			case <-time.After(patience):
+			case <-time.After(wait.Limit):
 				t.Fatalf("%s: the bridge's context did not end", method)
 			}
 			leave()
@@ -277,5 +278,5 @@ func (w *world) useHTTP2() {
 	w.client.CloseIdleConnections()
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
-	w.client = &http.Client{Transport: &http.Transport{Protocols: protocols, DialContext: w.dialContext}, Timeout: patience}
+	w.client = &http.Client{Transport: &http.Transport{Protocols: protocols, DialContext: w.dialContext}, Timeout: wait.Limit}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 const (
@@ -102,6 +103,37 @@ func TestEachAnswerTellsWhatIsLeft(t *testing.T) {
 			t.Errorf("who is nobody has a quota: %v", got)
 		}
 	})
+}
+
+// TestAnAgentThatStartsIsNotRefused has an agent begin in each shipped tier: it lists what there
+// is, and calls as fast as it is answered.
+func TestAnAgentThatStartsIsNotRefused(t *testing.T) {
+	for name, tier := range quota.Defaults() {
+		inBubble(t, func(t *testing.T) {
+			w, alice := ofTier(t, func(t *quota.Tier) { *t = tier }, servedBy("alice"))
+			send := func(method string) reply {
+				return w.do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
+			}
+			for _, method := range []string{"initialize", "tools/list", "resources/list", "resources/templates/list", "prompts/list"} {
+				if got := send(method); got.status != http.StatusOK {
+					t.Errorf("%s: %s: %d %s", name, method, got.status, got.body)
+				}
+			}
+			for n := range 20 {
+				if got := send("prompts/get"); got.status != http.StatusOK {
+					t.Fatalf("%s: the call %d: %d %s", name, n+1, got.status, got.body)
+				}
+			}
+			for range int(tier.Burst) - 20 {
+				send("prompts/get")
+			}
+			got, every := send("prompts/get"), time.Minute/time.Duration(tier.PerMinute)
+			want := fmt.Sprintf("The tier allows %d requests in quick succession, and then one every %v. Wait, or send requests more slowly.", tier.Burst, every)
+			if got.status != http.StatusTooManyRequests || !strings.Contains(got.body, want) {
+				t.Errorf("%s: beyond the burst: %d %s, want %s", name, got.status, got.body, want)
+			}
+		})
+	}
 }
 
 func TestABridgeCannotTellOfAQuota(t *testing.T) {
@@ -302,7 +334,7 @@ func TestAClientThatLeavesGivesItsSlotBack(t *testing.T) {
 	conn := w.open("GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: " + r.Header.Get("Authorization") + "\r\n\r\n")
 	<-bridge.came
 	_ = conn.Close()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(wait.Limit); ; {
 		second := w.begin(w.request("GET", "/u/alice/mcp", alice, ""))
 		select {
 		case <-bridge.came:

@@ -25,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // keybroker serves on the loopback interface: it certifies whoever asks as the
@@ -71,7 +72,7 @@ func (w *world) keybroker(handler http.HandlerFunc) (*client.UserSecrets, *httpt
 	})
 	select {
 	case <-source.FirstReady():
-	case <-time.After(patience):
+	case <-time.After(wait.Limit):
 		w.t.Fatalf("no certificate: %s", w.logs.String())
 	}
 	return client.NewUserSecrets(c, source), server

@@ -25,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // secretsWorld is a world of alice and bob without pods, and of what alice's
@@ -366,7 +367,7 @@ func TestAKeyThatIsRevokedWhileTheValueComesSetsNothing(t *testing.T) {
 	if _, err := io.WriteString(conn, "lue"); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	_ = conn.SetReadDeadline(time.Now().Add(wait.Limit))
 	answer, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 401") {
 		t.Errorf("%v: %.100q", err, answer)
@@ -456,7 +457,7 @@ func TestATooLongSecretIsRefusedAfterItHasCome(t *testing.T) {
 		if _, err := io.WriteString(conn, half); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(wait.Limit)); err != nil {
 			t.Fatal(err)
 		}
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)

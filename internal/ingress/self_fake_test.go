@@ -4,19 +4,23 @@
 package ingress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 )
 
 var (
@@ -28,35 +32,70 @@ var (
 func (w *world) selfOptions(quotas limits.Counts) management.SelfOptions {
 	return management.SelfOptions{
 		Bridge: w.bridgeOf, Reports: w.reports, Last: func(ctx context.Context, b route.Backend) health.Report { return w.lastReport(ctx, b) },
-		ListTools: w.ways.Tools, Keys: w.keys, Choices: (*fakeChoices)(w), Secrets: &w.keeper,
-		Quotas: quotas, Tiers: func() quota.Tiers { return *w.tiers.Load() }, AuditIndex: w.index, RecipeText: recipeText, Program: w.programOf,
+		ListTools: w.ways.Tools, Keys: w.userKeys(), Choices: (*fakeChoices)(w), Secrets: &w.keeper,
+		Quotas: quotas, Tiers: func() quota.Tiers { return *w.tiers.Load() }, AuditIndex: w.index, Recipe: catalogEntry, Program: w.programOf,
 		ConnectPage: func(user v1alpha1.UserID, server string) string { return v1alpha1.ConnectURL(publicURL, user, server) },
 	}
 }
 
 // programOf is what is known of a server's package; the recipe wiki has one.
-func (w *world) programOf(recipe string, fetched *v1alpha1.Install) *catalog.Program {
+func (w *world) programOf(r recipe.Recipe, fetched *v1alpha1.Install) *catalog.Program {
 	switch {
 	case fetched != nil:
 		return w.installed.Installed(*fetched)
-	case recipe == "wiki":
-		return w.installed.Installed(v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "wiki", Version: "1.0.0"})
+	case r.ID == "wiki":
+		return w.installed.Installed(v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "wiki", Version: cmp.Or(r.RecipeVersion, "1.0.0")})
 	}
 	return nil
 }
 
-// recipeText is what the catalog says that a recipe is for.
-func recipeText(recipe string) string {
-	return map[string]string{"wiki": "Finds pages of the handbook."}[recipe]
+// wikiVersion is a version of the recipe wiki, of which everything names the version.
+func wikiVersion(version, host string) catalog.Version {
+	return catalog.Version{Version: version, Digest: "sha256:" + version, Recipe: recipe.Recipe{ID: "wiki", RecipeVersion: version, Description: "Description " + version,
+		Transports: []recipe.Transport{{
+			Type: recipe.StreamableHTTP, URL: "https://" + host + "/mcp", Auth: &recipe.TransportAuth{Type: "bearer", Token: "${TOKEN}"},
+		}},
+		Auth: &recipe.Auth{
+			Required: true, EnvVars: []string{"TOKEN"}, CredentialsURL: "https://" + host + "/tokens", Instructions: "Instructions " + version, Scopes: []string{"scope " + version},
+		},
+		Metadata: recipe.Metadata{Author: "Author " + version, ToolExamples: []recipe.ToolExample{{Name: "tool_" + version}}},
+	}}
+}
+
+// longHost looks like another host where its end is not shown.
+var longHost = "github.com." + strings.Repeat("a", 60) + ".evil.example"
+
+// catalogEntry is what the catalog has of the recipe wiki, of python, which cannot run here, of
+// moved, whose newest version cannot run here, and of long, whose secrets are from longHost.
+func catalogEntry(name string) *catalog.Entry {
+	switch name {
+	case "wiki":
+	case "moved":
+		versions := []catalog.Version{wikiVersion("2.0.0", "new.example.com"), wikiVersion("1.0.0", "old.example.com")}
+		return &catalog.Entry{Name: name, Recipe: versions[0].Recipe, Versions: versions, Here: &catalog.Here{Reason: "NotHostable", Why: "it needs another runtime"}}
+	case "long":
+		return &catalog.Entry{Name: name, Recipe: wikiVersion("1.0.0", longHost).Recipe}
+	case "python":
+		return &catalog.Entry{Name: name, Here: &catalog.Here{Reason: "NotHostable", Why: "bridge.runtimes.python in the values of the chart"}}
+	default:
+		return nil
+	}
+	r := recipe.Recipe{ID: "wiki", Description: "Finds pages of the handbook.",
+		Transports: []recipe.Transport{{Type: recipe.StreamableHTTP, URL: "https://wiki.example.com/mcp", Auth: &recipe.TransportAuth{Type: "bearer", Token: "${WIKI_TOKEN}"}}},
+		Auth: &recipe.Auth{Required: true, EnvVars: []string{"WIKI_TOKEN"}, CredentialsURL: "https://wiki.example.com/tokens",
+			Instructions: "Make a token that may read pages", Scopes: []string{"pages:read"}},
+		Metadata: recipe.Metadata{Author: "Example", ToolExamples: []recipe.ToolExample{{Name: "find_page"}}},
+	}
+	return &catalog.Entry{Name: "wiki", Recipe: r, Versions: []catalog.Version{{Digest: "sha256:1", Recipe: r}}}
 }
 
 // bridgeOf returns the HostedBridge of a backend as the watch would.
-func (w *world) bridgeOf(_ context.Context, of route.Backend) (*v1alpha1.HostedBridge, error) {
+func (w *world) bridgeOf(_ context.Context, of route.Backend) (*effective.Bridge, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, b := range w.bridges {
 		if b.UID == of.BridgeUID {
-			return b.DeepCopy().WithEffective(), nil
+			return effective.Of(b.DeepCopy()), nil
 		}
 	}
 	return nil, errNoneOf
@@ -66,20 +105,20 @@ func (w *world) bridgeOf(_ context.Context, of route.Backend) (*v1alpha1.HostedB
 type fakeChoices world
 
 // Set implements management.UserChoices.
-func (f *fakeChoices) Set(ctx context.Context, of userkey.Bridge, server string, c *selfservice.Choice, decide func(*v1alpha1.HostedBridge) error) (*v1alpha1.HostedBridge, error) {
+func (f *fakeChoices) Set(ctx context.Context, of route.Backend, server string, c *selfservice.Choice, decide func(*effective.Bridge) error) (*effective.Bridge, error) {
 	w := (*world)(f)
 	if w.away.Load() {
 		return nil, errAway
 	}
-	b, err := w.bridgeOf(ctx, route.Backend{BridgeUID: of.UID})
+	b, err := w.bridgeOf(ctx, of)
 	if err != nil {
-		return nil, userkey.ErrNoBridge
+		return nil, keys.ErrNoBridge
 	}
 	if err := decide(b); err != nil {
 		return nil, err
 	}
 	if server == "fixed" {
-		return nil, &userkey.ManagedError{By: []string{"gitops"}}
+		return nil, &keys.ManagedError{By: []string{"gitops"}}
 	}
 	w.changeBridge(b.Name, func(b *v1alpha1.HostedBridge) {
 		if b.Spec.Choices == nil {
@@ -90,5 +129,5 @@ func (f *fakeChoices) Set(ctx context.Context, of userkey.Bridge, server string,
 			b.Spec.Choices.Servers = append(b.Spec.Choices.Servers, v1alpha1.ServerChoice{Name: server, Use: c.Use, Deny: c.Deny})
 		}
 	})
-	return w.bridgeOf(ctx, route.Backend{BridgeUID: of.UID})
+	return w.bridgeOf(ctx, of)
 }

@@ -24,14 +24,15 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
@@ -47,6 +48,7 @@ func selfWorld(t *testing.T) (w *world, alice, bob string) {
 		}}}}
 		b.Status.Effective = &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{
 			{Name: "may", Profile: "team", Recipe: "wiki", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff},
+			{Name: "python", Profile: "team", Recipe: "python", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff},
 			{Name: "fixed", Profile: "team", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff},
 			{Name: "must", Profile: "team", Use: v1alpha1.ServerRequired, Source: `{"name":"must","transport":{"url":"https://m"}}`},
 		}}
@@ -147,8 +149,15 @@ func TestUsersSeeTheirServersAndChooseThem(t *testing.T) {
 	}{
 		{"GET", "/servers/may", "", 200, `"reason":"off"`},
 		{"GET", "/servers/may", "", 200, `"description":"Finds pages of the handbook."`},
+		{"GET", "/servers/may", "", 200, `"toolNames":"The names of its tools will begin with may_; the tools of your other servers keep their names."`},
+		{"GET", "/servers/may", "", 200, `"secrets":["WIKI_TOKEN"],"credentials":{"url":"https://wiki.example.com/tokens","host":"wiki.example.com",` +
+			`"instructions":"Make a token that may read pages.","scopes":["pages:read"],"state":"unchecked","check":"Turn the server on`},
 		{"GET", "/servers/own", "", 200, `"description":"Reads mail."`},
 		{"GET", "/servers/none", "", 404, "server_not_found"},
+		{"GET", "/servers/python", "", 404, "server_not_found"},
+		{"PUT", "/servers/python/choice", `{"use":"On"}`, 409, "This installation cannot run the server python. Ask an administrator"},
+		{"GET", "/servers/may", "", 200, `"author":"Example","recipe":"wiki"`},
+		{"GET", "/servers/may", "", 200, `"knownTools":["find_page"]`},
 		{"PUT", "/servers/may/choice", `{"use":"On","deny":["delete"]}`, 200, `"reason":"pending"`},
 		{"GET", "/servers/may", "", 200, `"choice":{"use":"On","deny":["delete"]}`},
 		{"PUT", "/servers/may/choice", `{"use":"Maybe"}`, 422, "use must be On or Off"},
@@ -179,6 +188,79 @@ func TestUsersSeeTheirServersAndChooseThem(t *testing.T) {
 	}
 }
 
+func TestUsersSeeWhereASecretComesFromBeforeAndAfterItIsSet(t *testing.T) {
+	w, alice, _ := selfWorld(t)
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
+		b.Spec.Servers = append(b.Spec.Servers, v1alpha1.Server{Name: "wiki", Recipe: &v1alpha1.RecipeReference{Name: "wiki"}})
+		b.Status.Recipes = []v1alpha1.RecipeStatus{{Server: "wiki", Recipe: "wiki", Digest: "sha256:1", Secrets: []string{"WIKI_TOKEN"}}}
+	})
+	const where = `"credentials":{"url":"https://wiki.example.com/tokens","host":"wiki.example.com","instructions":"Make a token that may read pages.","scopes":["pages:read"],"state":`
+	for _, step := range []struct {
+		is   health.Server
+		says []string
+	}{
+		{health.Server{Status: health.Unhealthy, Reason: health.ReasonSecretMissing, Error: "secret WIKI_TOKEN is not set"},
+			[]string{where + `"not_set"`, `"fix":{"code":"set_secret","text":"Set WIKI_TOKEN.","secrets":["WIKI_TOKEN"],"url":"https://wiki.example.com/tokens"}`}},
+		{health.Server{Status: health.Unhealthy, Reason: health.ReasonCredentialsRefused}, []string{where + `"refused"`, `"text":"Replace WIKI_TOKEN."`}},
+		{health.Server{Status: health.Healthy, Tools: 1}, []string{where + `"work"`}},
+	} {
+		w.reports["uid-alice"] = health.Report{Status: health.Degraded, Servers: map[string]health.Server{"wiki": step.is}}
+		status, _, body := ask[any](w, "GET", "/servers/wiki", alice, "")
+		for _, want := range step.says {
+			if status != http.StatusOK || !strings.Contains(body, want) {
+				t.Errorf("%+v: %d %s, want %s", step.is, status, body, want)
+			}
+		}
+	}
+}
+
+// TestAnOfferOfAnOlderVersionSaysWhatThatVersionSays has a publisher whose newest version cannot
+// run here, and whose secrets are from another place.
+func TestAnOfferOfAnOlderVersionSaysWhatThatVersionSays(t *testing.T) {
+	w, alice, _ := selfWorld(t)
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
+		b.Status.Effective.Servers = nil
+		for name, version := range map[string]string{"older": "1.0.0", "newest": "2.0.0", "follows": "", "gone": "0.1.0"} {
+			b.Status.Effective.Servers = append(b.Status.Effective.Servers, v1alpha1.EffectiveServer{
+				Name: name, Profile: "team", Recipe: "moved", RecipeVersion: version, Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerOff,
+			})
+		}
+	})
+	w.installed.Refresh(t.Context())
+	_, older, text := ask[selfservice.Server](w, "GET", "/servers/older", alice, "")
+	want := &selfservice.Credentials{URL: "https://old.example.com/tokens", Host: "old.example.com", Instructions: "Instructions 1.0.0.",
+		Scopes: []string{"scope 1.0.0"}, State: selfservice.CredentialsUnchecked, Check: "Turn the server on: then it is shown as working, or as refusing it."}
+	if diff := cmp.Diff(want, older.Credentials); diff != "" || strings.Contains(text, "2.0.0") {
+		t.Errorf("an older version: %s (-want +got):\n%s", text, diff)
+	}
+	for _, says := range []string{`"Description 1.0.0"`, `"Author 1.0.0"`, `"tool_1.0.0"`, `"secrets":["TOKEN"]`, `"program":{"package":"wiki","version":"1.0.0"`, `"actions":["turn_on"]`} {
+		if !strings.Contains(text, says) {
+			t.Errorf("an older version: %s, want %s", text, says)
+		}
+	}
+	if status, gone, text := ask[selfservice.Server](w, "GET", "/servers/gone", alice, ""); status != http.StatusOK || gone.Credentials != nil ||
+		gone.Author+gone.Description != "" || len(gone.KnownTools)+len(gone.Secrets) > 0 || strings.Contains(text, "example.com") {
+		t.Errorf("a version that the catalog has no more: %d %s", status, text)
+	}
+	for server, want := range map[string]int{"older": http.StatusOK, "newest": http.StatusConflict, "follows": http.StatusConflict} {
+		if status, _, text := ask[any](w, "PUT", "/servers/"+server+"/choice", alice, `{"use":"On"}`); status != want {
+			t.Errorf("turn on %s: %d %s", server, status, text)
+		}
+		if status, _, text := ask[any](w, "GET", "/servers/"+server, alice, ""); want != http.StatusOK && status != http.StatusNotFound {
+			t.Errorf("%s, which cannot run here: %d %s", server, status, text)
+		}
+	}
+}
+
+func TestAPageWhoseHostIsTooLongToReadIsNoLink(t *testing.T) {
+	w, alice, _ := selfWorld(t)
+	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Status.Effective.Servers[0].Recipe = "long" })
+	status, s, text := ask[selfservice.Server](w, "GET", "/servers/may", alice, "")
+	if c := s.Credentials; status != http.StatusOK || c == nil || c.URL+c.Host != "" || c.Instructions == "" || strings.Contains(text, "evil") {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
 func TestUsersSeeWhichToolsTheyHaveAndWhyOthersAreMissing(t *testing.T) {
 	w, alice, _ := selfWorld(t)
 	var tools selfservice.Tools
@@ -203,11 +285,11 @@ func TestUsersSeeWhichToolsTheyHaveAndWhyOthersAreMissing(t *testing.T) {
 
 func TestUsersMakeAndRevokeTheirKeys(t *testing.T) {
 	w, alice, _ := selfWorld(t)
-	status, made, text := ask[selfservice.CreatedKey](w, "POST", "/keys", alice, `{"name":"laptop","expires":"12h"}`)
+	status, made, text := ask[keys.Created](w, "POST", "/keys", alice, `{"name":"laptop","expires":"12h"}`)
 	if status != http.StatusCreated || !strings.HasPrefix(made.Key, "hb_") || made.ExpiresAt == nil {
 		t.Fatalf("%d %s", status, text)
 	}
-	if _, keys, text := ask[selfservice.Keys](w, "GET", "/keys", alice, ""); len(keys.Keys) != 1 || keys.Keys[0].ID != made.ID || strings.Contains(text, made.Key) {
+	if _, keys, text := ask[keys.List](w, "GET", "/keys", alice, ""); len(keys.Keys) != 1 || keys.Keys[0].ID != made.ID || strings.Contains(text, made.Key) {
 		t.Errorf("the keys are %s", text)
 	}
 	if status, _, text := ask[any](w, "POST", "/keys", alice, `{"name":"-"}`); status != http.StatusUnprocessableEntity || !strings.Contains(text, "63 letters") {
@@ -219,11 +301,11 @@ func TestUsersMakeAndRevokeTheirKeys(t *testing.T) {
 	if status, _, text := ask[any](w, "DELETE", "/keys/"+made.ID, alice, ""); status != http.StatusNotFound || !strings.Contains(text, "key_not_found") {
 		t.Errorf("revoke again: %d %s", status, text)
 	}
-	w.keys.fail(&userkey.UnsureError{KeyID: "k1", Err: errAway})
+	w.keys.fail(&keys.UnsureError{KeyID: "k1", Err: errAway})
 	if status, _, text := ask[any](w, "POST", "/keys", alice, ""); status != http.StatusServiceUnavailable || !strings.Contains(text, "Running bridges go on") {
 		t.Errorf("a key while the API server is away: %d %s", status, text)
 	}
-	if status, keys, text := ask[selfservice.Keys](w, "GET", "/keys", alice, ""); status != http.StatusOK || !keys.Partial || len(keys.Keys) != 1 {
+	if status, keys, text := ask[keys.List](w, "GET", "/keys", alice, ""); status != http.StatusOK || !keys.Partial || len(keys.Keys) != 1 {
 		t.Errorf("the keys while the API server is away: %d %s", status, text)
 	}
 	var acts []string
@@ -248,7 +330,7 @@ func TestAKeyMakesNoneThatOutlivesIt(t *testing.T) {
 		`{"name":"a","expires":"90d"}`: http.StatusUnprocessableEntity, `{"name":"b","expires":"61m"}`: http.StatusUnprocessableEntity,
 		`{"name":"c","expires":"30m"}`: http.StatusCreated, `{"name":"d"}`: http.StatusCreated, "": http.StatusCreated,
 	} {
-		status, made, text := ask[selfservice.CreatedKey](w, "POST", "/keys", alice, body)
+		status, made, text := ask[keys.Created](w, "POST", "/keys", alice, body)
 		if status != want || want == http.StatusCreated && (made.ExpiresAt == nil || made.ExpiresAt.After(ends.Add(time.Second))) {
 			t.Errorf("%s: %d %s", body, status, text)
 		}
@@ -266,7 +348,7 @@ func TestActsCountInTheTier(t *testing.T) {
 	w.setTiers(quota.Tiers{testTier: {PerMinute: burst, PerHour: burst, PerDay: burst, Burst: burst, ConcurrentCalls: 1, Streams: 1}})
 	var last string
 	for i := range burst + 1 {
-		status, made, text := ask[selfservice.CreatedKey](w, "POST", "/keys", alice, "")
+		status, made, text := ask[keys.Created](w, "POST", "/keys", alice, "")
 		want := http.StatusCreated
 		if i == burst {
 			want = http.StatusTooManyRequests
@@ -324,17 +406,22 @@ func TestOneUserAsksTheAuditIndexOnceAtATime(t *testing.T) {
 
 func TestUsersAskForServers(t *testing.T) {
 	kept := &fakeRequests{}
-	requests := &management.Requests{}
-	w := newWorldWith(t, defaults(), func(d *Deps) { d.Features = append(d.Features, requests.Feature()) })
-	*requests = *management.NewRequests(kept, &knownBridges{w}) // The world is there later than its features.
+	asked := &requests.Requests{}
+	w := newWorldWith(t, defaults(), func(d *Deps) { d.Features = append(d.Features, management.Requests(asked)) })
+	*asked = requests.Requests{Store: kept, Bridges: &knownBridges{w}, Recipes: catalogEntry} // The world is there later than its features.
 	alice := w.addUser("alice")
 	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) {
 		b.Status.Effective = &v1alpha1.EffectiveSettings{}
-		for n := range selfservice.MaxOpenRequests + 1 {
+		for n := range requests.MaxOpen + 1 {
 			b.Status.Effective.Servers = append(b.Status.Effective.Servers, v1alpha1.EffectiveServer{
 				Name: fmt.Sprintf("offer-%d", n), Profile: "team", Offer: "recipe jira", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved,
 			})
 		}
+		b.Status.Effective.Servers = append(b.Status.Effective.Servers, v1alpha1.EffectiveServer{
+			Name: "snake", Profile: "team", Recipe: "python", Offer: "recipe python", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved,
+		}, v1alpha1.EffectiveServer{
+			Name: "older", Profile: "team", Recipe: "moved", RecipeVersion: "1.0.0", Offer: "recipe moved", Use: v1alpha1.ServerOnRequest, Reason: v1alpha1.ReasonNotApproved,
+		})
 	})
 	for _, step := range []struct {
 		method, path, body string
@@ -346,6 +433,8 @@ func TestUsersAskForServers(t *testing.T) {
 		{"GET", "/servers", "", 200, `"actions":["ask"]`},
 		{"PUT", "/servers/offer-0/choice", `{"use":"On"}`, 409, "choice_not_permitted"},
 		{"GET", "/requests", "", 200, `"requests":[],"offered":["offer-0",`},
+		{"GET", "/requests", "", 200, `"offer-9","offer-10","older"]}`}, // What cannot run here is not among them.
+		{"PUT", "/requests/snake", `{}`, 404, "request_not_found"},
 		{"PUT", "/requests/none", `{}`, 404, "request_not_found"},
 		{"PUT", "/requests/offer-0", `{"why":"tickets"}`, 422, "request_invalid"},
 		{"PUT", "/requests/offer-0", `{"reason":"` + strings.Repeat("ü", 501) + `"}`, 422, "reason_too_long"},
@@ -361,12 +450,12 @@ func TestUsersAskForServers(t *testing.T) {
 			t.Errorf("%s %s %.40s: %d %s, want %d", step.method, step.path, step.body, status, text, step.status)
 		}
 	}
-	for n := range selfservice.MaxOpenRequests {
+	for n := range requests.MaxOpen {
 		kept.all = append(kept.all, v1alpha1.BridgeRequest{Spec: v1alpha1.BridgeRequestSpec{
 			User: "alice", BridgeUID: "uid-alice", Server: fmt.Sprintf("offer-%d", n), Offer: "recipe jira",
 		}})
 	}
-	if status, _, text := ask[any](w, "PUT", fmt.Sprintf("/requests/offer-%d", selfservice.MaxOpenRequests), alice, ""); status != http.StatusConflict || !strings.Contains(text, "request_limit_reached") {
+	if status, _, text := ask[any](w, "PUT", fmt.Sprintf("/requests/offer-%d", requests.MaxOpen), alice, ""); status != http.StatusConflict || !strings.Contains(text, "request_limit_reached") {
 		t.Errorf("one more: %d %s", status, text)
 	}
 }

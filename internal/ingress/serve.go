@@ -92,6 +92,7 @@ func (s *Server) begin(w http.ResponseWriter, hr *http.Request) *request {
 	r.encodeProblem = s.paths.encoderOf(r.route)
 	ctx, cancel := context.WithCancelCause(hr.Context())
 	r.http, r.w = hr.WithContext(ctx), r
+	r.showProblem = s.paths.strangerPage(r) //nolint:contextcheck // The request has it.
 	r.Begin(w, cancel)
 	r.Opens = hr.Method == http.MethodGet && r.route == routeMCP
 	r.Session = r.route == routeSSE

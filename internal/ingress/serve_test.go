@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/graceful"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // probe returns the status and body of one of the cluster's own paths.
@@ -117,7 +118,7 @@ func TestAConnectionWithoutARequestIsClosedInTime(t *testing.T) {
 		w, alice := oneUser(t, config, servedBy("alice"))
 		conn := w.dial()
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(patience))
+		_ = conn.SetDeadline(time.Now().Add(wait.Limit))
 		if _, err := io.WriteString(conn, "GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+alice+"\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}

@@ -129,7 +129,7 @@ type Deps struct {
 	// OAuth is by which access tokens are accepted. Where it is nil none are.
 	OAuth *authn.OAuth
 	// AdminKey returns the key of the installation's administrators, empty
-	// while there is none. It is asked at each of their requests.
+	// while it is not set. It is asked at each of their requests.
 	AdminKey func() []byte
 	Metrics  prometheus.Registerer
 	// Tracer begins the spans of requests. Where it is nil there are none.

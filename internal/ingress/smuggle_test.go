@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // conversation sends bytes as they are and returns all answers that come until
@@ -20,7 +22,7 @@ func (w *world) conversation(message string) []reply {
 	w.t.Helper()
 	conn := w.dial()
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(wait.Limit))
 	if _, err := io.WriteString(conn, message); err != nil {
 		w.t.Fatal(err)
 	}

@@ -397,24 +397,7 @@ func TestAnswersThatTakeAnotherWayHaveTheirEntry(t *testing.T) {
 	}
 }
 
-// TestABridgeThatKeepsNoMessageOpenHasItsCallsAudited is of the version before,
-// which tells of a call on the stream alone.
-func TestABridgeThatKeepsNoMessageOpenHasItsCallsAudited(t *testing.T) {
-	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
-		rw.Header().Set(audit.TrailerName, audit.Later)
-		rw.WriteHeader(http.StatusAccepted)
-	})
-	if got := w.do(w.request("POST", "/u/alice/sse?sessionid=s.1", alice, callOf("1", "search"))); got.status != http.StatusAccepted {
-		t.Errorf("%d %s", got.status, got.body)
-	}
-	eventually(t, func() bool { return w.metric("requests_in_flight") == 0 })
-	if diff := cmp.Diff([]outline{byIngress("search", audit.Success, "answered_elsewhere")}, outlines(w.audit.all())); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// TestABridgeThatSaysNothingOfLater is the same with a bridge that does not know
-// how to tell in streams.
+// TestABridgeThatSaysNothingOfLater has a bridge that reports no call.
 func TestABridgeThatSaysNothingOfLater(t *testing.T) {
 	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusAccepted) })
 	w.do(w.request("POST", "/u/alice/sse?sessionid=s.1", alice, callOf("1", "search")))

@@ -46,8 +46,8 @@ type Client struct {
 }
 
 // New returns a client of the server at base, an http or https URL. For https,
-// credentials returns the configuration of each new connection, nil while there
-// is none.
+// credentials returns the configuration of each new connection, nil while it is not
+// known.
 func New(base string, credentials func() *tls.Config) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" {
@@ -60,7 +60,7 @@ func New(base string, credentials func() *tls.Config) (*Client, error) {
 }
 
 // HTTP returns a client that follows no redirect and uses no proxy. credentials returns the
-// configuration of each new connection over https, nil while there is none.
+// configuration of each new connection over https, nil while it is not known.
 func HTTP(credentials func() *tls.Config) *http.Client {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return &http.Client{

@@ -18,7 +18,7 @@ const contentType = "application/json"
 var ErrQuestion = errors.New("the question is wrong")
 
 // Handle returns a handler that reads a question of at most maxBody bytes and
-// writes what answer makes of it.
+// writes the result of answer.
 func Handle[Q, A any](maxBody int64, answer func(ctx context.Context, question Q) (A, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))

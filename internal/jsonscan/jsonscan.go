@@ -128,8 +128,8 @@ func (r *Reader) begins() bool {
 	return true
 }
 
-// skip moves to the end of the value that starts at start, of which nothing, a part or all was
-// read. depth is the depth of the enclosing object or array.
+// skip moves to the end of the value that starts at start, whether nothing, a part or all of it
+// was read. depth is the depth of the enclosing object or array.
 func (r *Reader) skip(start int64, depth int) bool {
 	if r.decoder.InputOffset() == start {
 		return r.decoder.SkipValue() == nil

@@ -23,7 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // callTimeout is for one call of the API server. It answers in milliseconds; if
@@ -38,9 +39,9 @@ type Cluster struct {
 }
 
 var (
-	_ Reader        = (*Cluster)(nil)
-	_ store.Secrets = (*Cluster)(nil)
-	_ Trust         = (*Cluster)(nil)
+	_ Reader              = (*Cluster)(nil)
+	_ secretstore.Secrets = (*Cluster)(nil)
+	_ Trust               = (*Cluster)(nil)
 )
 
 // NewCluster returns the API server that config leads to.
@@ -109,10 +110,10 @@ func (c *Cluster) ServiceAccount(ctx context.Context, namespace, name string) (*
 }
 
 // Bridge implements Reader. The spec is the one in effect, with what profiles change.
-func (c *Cluster) Bridge(ctx context.Context, namespace, name string) (*v1alpha1.HostedBridge, error) {
+func (c *Cluster) Bridge(ctx context.Context, namespace, name string) (*effective.Bridge, error) {
 	bridge := &v1alpha1.HostedBridge{}
 	err := c.bridges.Get().Namespace(namespace).Resource("hostedbridges").Name(name).Do(ctx).Into(bridge)
-	return bridge.WithEffective(), err
+	return effective.Of(bridge), err
 }
 
 // SharedServer implements Reader.
@@ -137,17 +138,17 @@ func (c *Cluster) Persons(ctx context.Context, namespace, field, value string) (
 	return list.Items, err
 }
 
-// Secret implements store.Secrets.
+// Secret implements secretstore.Secrets.
 func (c *Cluster) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	return c.core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// CreateSecret implements store.Secrets.
+// CreateSecret implements secretstore.Secrets.
 func (c *Cluster) CreateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
 	return c.core.Secrets(secret.Namespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: v1alpha1.FieldOwnerKeybroker})
 }
 
-// PatchSecret implements store.Secrets. It is a merge patch and not an apply:
+// PatchSecret implements secretstore.Secrets. It is a merge patch and not an apply:
 // an apply removes what the same owner applied before and does not name again,
 // which would be all other secrets of the user.
 func (c *Cluster) PatchSecret(ctx context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error) {
@@ -169,7 +170,7 @@ func (c *Cluster) ApplyCA(ctx context.Context, namespace string, data map[string
 	return err
 }
 
-// DeleteSecret implements store.Secrets.
+// DeleteSecret implements secretstore.Secrets.
 func (c *Cluster) DeleteSecret(ctx context.Context, secret *corev1.Secret) error {
 	return c.core.Secrets(secret.Namespace).Delete(ctx, secret.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &secret.UID}})
 }

@@ -34,8 +34,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/serviceaccount"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -172,7 +171,7 @@ func TestRealTokensOfRealPods(t *testing.T) {
 	for name, verified := range map[string]func(i *installed){
 		"by a review": func(*installed) {},
 		"by the API server's keys": func(i *installed) {
-			i.callers.cluster = &byKeys{i.cluster, serviceaccount.New(i.cluster, time.Now)}
+			i.callers.cluster = &byKeys{i.cluster, NewTokenVerifier(i.cluster, time.Now)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +186,7 @@ func TestRealTokensOfRealPods(t *testing.T) {
 type byKeys struct {
 	*Cluster
 
-	tokens *serviceaccount.Verifier
+	tokens *TokenVerifier
 }
 
 func (b *byKeys) Review(ctx context.Context, token, audience string) (*authenticationv1.TokenReviewStatus, error) {
@@ -251,15 +250,15 @@ func expectRealTokens(t *testing.T, i *installed) {
 	refused("a pod whose name is used again")
 }
 
-func reference(b *v1alpha1.HostedBridge) store.Bridge {
-	return store.Bridge{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
+func reference(b *v1alpha1.HostedBridge) secretstore.Bridge {
+	return secretstore.Bridge{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
 }
 
 // set sets a secret of the bridge's.
-func (i *installed) set(t *testing.T, b store.Bridge, name string, value []byte) error {
+func (i *installed) set(t *testing.T, b secretstore.Bridge, name string, value []byte) error {
 	t.Helper()
-	_, err := i.store.Update(t.Context(), b, func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
-		return []store.Change{{Name: name, Value: value}}, nil
+	_, err := i.store.Update(t.Context(), b, func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error) {
+		return []secretstore.Change{{Name: name, Value: value}}, nil
 	})
 	return err
 }
@@ -319,7 +318,7 @@ func TestSecretsOnARealAPIServer(t *testing.T) {
 	// gone.
 	later := reference(b)
 	later.UID = "uid-later"
-	if err := i.set(t, later, "ONE", []byte("x")); !errors.Is(err, store.ErrNotReady) {
+	if err := i.set(t, later, "ONE", []byte("x")); !errors.Is(err, secretstore.ErrNotReady) {
 		t.Errorf("for a later HostedBridge: error %v", err)
 	}
 
@@ -330,7 +329,7 @@ func TestSecretsOnARealAPIServer(t *testing.T) {
 		t.Errorf("%d secrets open without the salt, unreadable %v", len(got.Secrets), got.Unreadable)
 	}
 	code, detail := refusal(t, put(t, i.handler, path(b, "ONE"), "x", http.StatusConflict))
-	if code != "salt_missing" || !strings.Contains(detail, "set them anew") {
+	if code != "salt_missing" || !strings.Contains(detail, "set them again") {
 		t.Errorf("%s: %s", code, detail)
 	}
 	for _, name := range []string{"ONE", "two.json"} {
@@ -354,7 +353,7 @@ func TestMoreThanASecretHoldsOnARealAPIServer(t *testing.T) {
 	for ; n < 20 && err == nil; n++ {
 		err = i.set(t, reference(b), fmt.Sprintf("BIG_%d", n), make([]byte, 64<<10))
 	}
-	if !errors.Is(err, store.ErrTooLarge) || n != 16 {
+	if !errors.Is(err, secretstore.ErrTooLarge) || n != 16 {
 		t.Errorf("after %d: error %v", n, err)
 	}
 	// The API server itself says so in a way that is understood.

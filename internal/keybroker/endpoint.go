@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // route is one method of a resource, and the callers that may use it.
@@ -50,10 +50,10 @@ type call struct {
 	caller kind
 	// bridge is the caller, or, when the ingress calls, the owner of the
 	// secrets. secret is the name of the secret that the call is about.
-	bridge store.Bridge
+	bridge secretstore.Bridge
 	secret string
 	// object is the HostedBridge of a bridge that calls.
-	object *v1alpha1.HostedBridge
+	object *effective.Bridge
 }
 
 type answer struct {

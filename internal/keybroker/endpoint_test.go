@@ -18,12 +18,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -195,7 +194,7 @@ type slowReader struct {
 	asked chan struct{}
 }
 
-func (s *slowReader) Bridge(ctx context.Context, _, _ string) (*v1alpha1.HostedBridge, error) {
+func (s *slowReader) Bridge(ctx context.Context, _, _ string) (*effective.Bridge, error) {
 	close(s.asked)
 	<-ctx.Done()
 	return nil, ctx.Err()

@@ -21,10 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore/storetest"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -51,8 +52,8 @@ type world struct {
 }
 
 var (
-	_ Reader        = (*world)(nil)
-	_ store.Secrets = (*world)(nil)
+	_ Reader              = (*world)(nil)
+	_ secretstore.Secrets = (*world)(nil)
 )
 
 func key(namespace, name string) string { return namespace + "/" + name }
@@ -137,8 +138,12 @@ func (w *world) ServiceAccount(_ context.Context, namespace, name string) (*core
 	return get(w, w.accounts, "serviceaccounts", namespace, name)
 }
 
-func (w *world) Bridge(_ context.Context, namespace, name string) (*v1alpha1.HostedBridge, error) {
-	return get(w, w.bridges, "hostedbridges", namespace, name)
+func (w *world) Bridge(_ context.Context, namespace, name string) (*effective.Bridge, error) {
+	b, err := get(w, w.bridges, "hostedbridges", namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return effective.Of(b), nil
 }
 
 func (w *world) SharedServer(_ context.Context, namespace, name string) (*v1alpha1.SharedServer, error) {
@@ -205,11 +210,11 @@ func testAuthority(t testing.TB, first byte) *pki.Authority {
 
 // testDeps returns all that a server stands on, over the Secrets and the
 // readings of the same API server.
-func testDeps(t testing.TB, reader Reader, secrets store.Secrets, log io.Writer) Deps {
+func testDeps(t testing.TB, reader Reader, secrets secretstore.Secrets, log io.Writer) Deps {
 	t.Helper()
 	m := testMaster(t, 1)
 	logger := slog.New(slog.NewJSONHandler(log, nil))
-	vault, err := store.New(store.Config{Secrets: secrets, Keys: m.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now, Log: logger})
+	vault, err := secretstore.New(secretstore.Config{Secrets: secrets, Keys: m.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now, Log: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

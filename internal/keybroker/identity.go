@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,8 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 )
 
 const (
@@ -50,7 +50,7 @@ type Reader interface {
 	Review(ctx context.Context, token, audience string) (*authenticationv1.TokenReviewStatus, error)
 	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
-	Bridge(ctx context.Context, namespace, name string) (*v1alpha1.HostedBridge, error)
+	Bridge(ctx context.Context, namespace, name string) (*effective.Bridge, error)
 	// SharedServer, SharedServers and Persons read the installation's namespace.
 	SharedServer(ctx context.Context, namespace, name string) (*v1alpha1.SharedServer, error)
 	SharedServers(ctx context.Context, namespace string) ([]v1alpha1.SharedServer, error)
@@ -71,8 +71,8 @@ const (
 // HostedBridge.
 type identity struct {
 	kind   kind
-	bridge store.Bridge
-	object *v1alpha1.HostedBridge
+	bridge secretstore.Bridge
+	object *effective.Bridge
 }
 
 // endedAfter is how long after the end of its grace period a pod that still
@@ -85,7 +85,7 @@ type identifier struct {
 	// namespace is the installation's own. HostedBridges are in the watched
 	// namespaces.
 	namespace string
-	watched   scope.Namespaces
+	watched   namespaces.Set
 	now       func() time.Time
 }
 
@@ -132,7 +132,7 @@ func (i *identifier) follow(ctx context.Context, token string, ending bool) (ide
 	if err != nil {
 		return identity{kind: kindBridge}, err
 	}
-	return identity{kind: kindBridge, bridge: store.Bridge{Namespace: object.Namespace, Name: object.Name, UID: object.UID}, object: object}, nil
+	return identity{kind: kindBridge, bridge: secretstore.Bridge{Namespace: object.Namespace, Name: object.Name, UID: object.UID}, object: object}, nil
 }
 
 // ownKind returns which of the installation's own processes has the account,
@@ -253,14 +253,14 @@ func (i *identifier) serviceAccount(ctx context.Context, a account) (*corev1.Ser
 }
 
 // owner returns the HostedBridge that controls the service account.
-func (i *identifier) owner(ctx context.Context, sa *corev1.ServiceAccount) (*v1alpha1.HostedBridge, error) {
+func (i *identifier) owner(ctx context.Context, sa *corev1.ServiceAccount) (*effective.Bridge, error) {
 	owner := metav1.GetControllerOfNoCopy(sa)
-	if owner == nil || !store.IsBridge(owner) {
+	if owner == nil || !secretstore.IsBridge(owner) {
 		return nil, fmt.Errorf("%w: service account %s/%s", errNotABridge, sa.Namespace, sa.Name)
 	}
 	bridge, err := i.cluster.Bridge(ctx, sa.Namespace, owner.Name)
 	if err != nil {
-		return nil, absent(err, errBridge, store.BridgeKind, sa.Namespace, owner.Name)
+		return nil, absent(err, errBridge, secretstore.BridgeKind, sa.Namespace, owner.Name)
 	}
 	if bridge.UID != owner.UID {
 		return nil, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridge, sa.Namespace, owner.Name)

@@ -15,14 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 )
 
 func TestWhoCalls(t *testing.T) {
 	now := metav1.Now()
 	no := false
-	alice := identity{kind: kindBridge, bridge: store.Bridge{Namespace: tenant, Name: "alice", UID: "uid-alice"}}
+	alice := identity{kind: kindBridge, bridge: secretstore.Bridge{Namespace: tenant, Name: "alice", UID: "uid-alice"}}
 	token := func(w *world) *authenticationv1.TokenReviewStatus { return w.tokens["token-of-alice-pod"] }
 	pod := func(w *world) *corev1.Pod { return w.pods[key(tenant, "alice-pod")] }
 	account := func(w *world) *corev1.ServiceAccount { return w.accounts[key(tenant, "alice-bridge")] }
@@ -118,7 +118,7 @@ func TestWhoCalls(t *testing.T) {
 			if test.err == nil && (err != nil || got != test.want) {
 				t.Errorf("%+v, error %v; want %+v", got, err, test.want)
 			}
-			if test.err != nil && (!errors.Is(err, test.err) || publicProblem(err) != test.err || got.bridge != (store.Bridge{})) {
+			if test.err != nil && (!errors.Is(err, test.err) || publicProblem(err) != test.err || got.bridge != (secretstore.Bridge{})) {
 				t.Errorf("%+v, error %v; want %v", got, err, test.err)
 			}
 		})
@@ -128,7 +128,7 @@ func TestWhoCalls(t *testing.T) {
 func TestABridgeOfANamespaceThatIsNotWatchedIsNobody(t *testing.T) {
 	w := newWorld()
 	w.addBridge("trials", "carol", "uid-carol")
-	i := &identifier{cluster: w, namespace: system, watched: scope.Namespaces{tenant}, now: time.Now}
+	i := &identifier{cluster: w, namespace: system, watched: namespaces.Set{tenant}, now: time.Now}
 	for token, want := range map[string]error{"token-of-alice-pod": nil, "token-of-ingress-1": nil, "token-of-store-1": nil, "token-of-carol-pod": errNotABridge} {
 		if _, err := i.identify(t.Context(), token); !errors.Is(err, want) {
 			t.Errorf("%s: error %v, want %v", token, err, want)
@@ -167,7 +167,7 @@ func TestTheSameNamesInAnotherNamespaceAreSomebodyElse(t *testing.T) {
 	theirs := w.tokens["token-of-alice-pod"]
 	w.tokens["mine"], w.tokens["theirs"] = mine, theirs
 	i := &identifier{cluster: w, namespace: system, now: time.Now}
-	for token, want := range map[string]store.Bridge{"mine": {Namespace: tenant, Name: "alice", UID: "uid-alice"}, "theirs": {Namespace: "other", Name: "alice", UID: "uid-other"}} {
+	for token, want := range map[string]secretstore.Bridge{"mine": {Namespace: tenant, Name: "alice", UID: "uid-alice"}, "theirs": {Namespace: "other", Name: "alice", UID: "uid-other"}} {
 		got, err := i.identify(t.Context(), token)
 		if err != nil || got.bridge != want {
 			t.Errorf("%s: %+v, error %v; want %+v", token, got, err, want)

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // loginKeys answers with the public keys by which access tokens are verified, a
@@ -31,7 +31,7 @@ func (s *Server) loginKeys(context.Context, *call) (answer, error) {
 // token it is, just as it decides whose secrets it changes.
 func (s *Server) signLogin(_ context.Context, c *call) (answer, error) {
 	token, err := s.login().Sign(c.body, s.now())
-	if errors.Is(err, signing.ErrClaims) {
+	if errors.Is(err, oauth.ErrClaims) {
 		return answer{}, fmt.Errorf("%w: %w", errClaims.Saying("These are "+err.Error()+"."), err)
 	}
 	if err != nil {
@@ -42,4 +42,4 @@ func (s *Server) signLogin(_ context.Context, c *call) (answer, error) {
 }
 
 // login returns the current keys.
-func (s *Server) login() signing.Keys { return signing.Of(s.authority, s.generation()) }
+func (s *Server) login() oauth.SigningKeys { return oauth.NewSigningKeys(s.authority, s.generation()) }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -106,7 +106,7 @@ func (m *metrics) observe(route string, status int, reason string, elapsed time.
 }
 
 // opened counts one request of a bridge for its secrets.
-func (m *metrics) opened(opened store.Opened, changed bool, err error) {
+func (m *metrics) opened(opened secretstore.Opened, changed bool, err error) {
 	result := "opened"
 	switch {
 	case err != nil:

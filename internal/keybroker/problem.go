@@ -11,7 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // The problems. Their causes are only logged: a cause is added by wrapping,
@@ -44,8 +44,8 @@ var (
 	errRevision           = httpapi.New(http.StatusPreconditionFailed, "revision_changed", "The secrets are others than those of the revision in If-Match; ask for them.")
 	errManaged            = httpapi.New(http.StatusConflict, "secret_managed", "This secret comes from spec.secretRefs; change it there.")
 	errSecretLimit        = httpapi.New(http.StatusConflict, "secret_limit_reached", "The tier allows no more secrets.")
-	errTierUnknown        = httpapi.New(http.StatusConflict, "tier_unknown", "The HostedBridge's tier is none of this installation's.")
-	errSaltMissing        = httpapi.New(http.StatusConflict, "salt_missing", "The user's salt is gone, and with it all secrets that were set: none of them can be opened again. Remove each of them, then set them anew. Those that come from spec.secretRefs are replaced by themselves once the others are removed.")
+	errTierUnknown        = httpapi.New(http.StatusConflict, "tier_unknown", "spec.tier of the HostedBridge is not a tier of this installation.")
+	errSaltMissing        = httpapi.New(http.StatusConflict, "salt_missing", "The user's salt is gone, and with it all secrets that were set: none of them can be opened again. Remove each of them, then set them again. Those that come from spec.secretRefs are replaced by themselves once the others are removed.")
 	errSaltInvalid        = httpapi.New(http.StatusConflict, "salt_invalid", "The Secret with the user's salt holds none. An administrator must restore it, or delete it and with it all that was sealed.")
 	errConflict           = httpapi.New(http.StatusConflict, "conflict", "The secrets are being changed by somebody else; try again.")
 	errBodyTooLarge       = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "The request body is larger than this resource takes.")
@@ -68,17 +68,17 @@ var storeProblems = []struct {
 	problem *httpapi.Problem
 }{
 	{envelope.ErrUnavailable, errMasterKeyAway},
-	{store.ErrUnavailable, errClusterAway},
-	{store.ErrForbidden, errClusterRefused},
-	{store.ErrNotReady, errNotPrepared},
-	{store.ErrUnreadable, errUnreadable},
-	{store.ErrNotOwned, errNotOwned},
-	{store.ErrSaltMissing, errSaltMissing},
-	{store.ErrSaltInvalid, errSaltInvalid},
-	{store.ErrConflict, errConflict},
-	{store.ErrTooLarge, errTooMuch},
-	{store.ErrNotFound, errSecretNotFound},
-	{store.ErrName, errName},
+	{secretstore.ErrUnavailable, errClusterAway},
+	{secretstore.ErrForbidden, errClusterRefused},
+	{secretstore.ErrNotReady, errNotPrepared},
+	{secretstore.ErrUnreadable, errUnreadable},
+	{secretstore.ErrNotOwned, errNotOwned},
+	{secretstore.ErrSaltMissing, errSaltMissing},
+	{secretstore.ErrSaltInvalid, errSaltInvalid},
+	{secretstore.ErrConflict, errConflict},
+	{secretstore.ErrTooLarge, errTooMuch},
+	{secretstore.ErrNotFound, errSecretNotFound},
+	{secretstore.ErrName, errName},
 }
 
 // statusClientClosed stands in metrics and logs for a client that left before

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -52,7 +52,7 @@ func TestRefusalsOfARealAPIServer(t *testing.T) {
 			test.refuse(t, b)
 			code, _ := refusal(t, put(t, i.handler, path(b, "TOKEN"), canary, http.StatusInternalServerError))
 			err := i.set(t, reference(b), "TOKEN", []byte(canary))
-			if code != "cluster_refused" || !errors.Is(err, store.ErrForbidden) || !strings.Contains(fmt.Sprint(err), test.says) {
+			if code != "cluster_refused" || !errors.Is(err, secretstore.ErrForbidden) || !strings.Contains(fmt.Sprint(err), test.says) {
 				t.Errorf("%s, error %v, want %q", code, err, test.says)
 			}
 		})

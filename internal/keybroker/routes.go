@@ -10,7 +10,7 @@ import (
 	"net/http"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
@@ -58,7 +58,7 @@ func (s *Server) handler() http.Handler {
 		}},
 		"/v1/login/sign": {{
 			name: "login_sign", method: http.MethodPost, byCertificate: true,
-			mediaType: "application/json", maxBody: signing.MaxClaims, answer: s.signLogin,
+			mediaType: "application/json", maxBody: oauth.MaxClaims, answer: s.signLogin,
 		}},
 		"/v1/images/sign": {{
 			name: "image_sign", method: http.MethodPost, callers: []kind{kindBundler},

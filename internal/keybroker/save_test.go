@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 const savePath = "/v1/secrets/LOGIN"
@@ -129,12 +129,12 @@ func TestABridgeStoresNothingElse(t *testing.T) {
 		{"by the store's token", savePath, "token-of-store-1", "x", nil, errCaller},
 		{"by a forged token", savePath, "forged", "x", nil, errTokenRefused},
 		{"one that follows a source", savePath, "token-of-alice-pod", "x", func(t *testing.T, _ *world, s *Server) {
-			change(t, s, store.Change{Name: "LOGIN", Value: []byte("y"), Source: &store.Source{Secret: "github"}})
+			change(t, s, secretstore.Change{Name: "LOGIN", Value: []byte("y"), Source: &secretstore.Source{Secret: "github"}})
 		}, errManaged},
 		{"one that was never set", savePath, "token-of-alice-pod", "x", nil, errSecretNotFound},
 		{"one that its user has removed", savePath, "token-of-alice-pod", "x", func(t *testing.T, _ *world, s *Server) {
-			change(t, s, store.Change{Name: "LOGIN", Value: []byte("y")})
-			change(t, s, store.Change{Name: "LOGIN", Delete: true})
+			change(t, s, secretstore.Change{Name: "LOGIN", Value: []byte("y")})
+			change(t, s, secretstore.Change{Name: "LOGIN", Delete: true})
 		}, errSecretNotFound},
 		{"for a HostedBridge that is gone", savePath, "token-of-alice-pod", "x", func(_ *testing.T, w *world, _ *Server) { delete(w.bridges, key(tenant, "alice")) }, errBridge},
 		{"by a pod that has ended", savePath, "token-of-alice-pod", "x", func(_ *testing.T, w *world, _ *Server) {
@@ -167,7 +167,7 @@ func TestAPodThatEndsStillStoresItsLogin(t *testing.T) {
 	now := metav1.Now()
 	w.pods[key(tenant, "alice-pod")].DeletionTimestamp = &now
 	s, _ := testServer(t, w, &bytes.Buffer{})
-	change(t, s, store.Change{Name: "LOGIN", Value: []byte("first")})
+	change(t, s, secretstore.Change{Name: "LOGIN", Value: []byte("first")})
 	h := s.handler()
 	if got := save(t, h, savePath, "token-of-alice-pod", canary, ""); got.Code != http.StatusOK {
 		t.Errorf("%d %s", got.Code, got.Body)

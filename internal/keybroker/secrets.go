@@ -20,8 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
 // openSecrets gives a bridge its own secrets, those of SharedServers that it may have, and the
@@ -64,7 +65,7 @@ func revision(header string) string {
 
 // encodeOpened returns the answer in JSON. Package json would leave copies of
 // the values in buffers that it keeps. Names and base64 need no escapes.
-func encodeOpened(opened store.Opened, sessionKeys [][]byte) []byte {
+func encodeOpened(opened secretstore.Opened, sessionKeys [][]byte) []byte {
 	size := 128
 	for name, value := range opened.Values {
 		size += len(name) + base64.StdEncoding.EncodedLen(len(value)) + len(`"":"",`)
@@ -116,7 +117,7 @@ type entry struct {
 	Source     string    `json:"source,omitempty"`
 }
 
-func newEntry(e store.Entry) entry {
+func newEntry(e secretstore.Entry) entry {
 	shown := entry{Name: e.Name, Size: e.Size, Created: e.Created, Updated: e.Updated, KeyVersion: e.Key.Version}
 	if e.Managed() {
 		shown.Source = e.Source.Secret
@@ -179,7 +180,7 @@ func (s *Server) saveSecret(ctx context.Context, c *call) (answer, error) {
 	c.secret = name
 	bridge, err := s.callers.cluster.Bridge(ctx, c.bridge.Namespace, c.bridge.Name)
 	if err != nil {
-		return answer{}, absent(err, errBridge, store.BridgeKind, c.bridge.Namespace, c.bridge.Name)
+		return answer{}, absent(err, errBridge, secretstore.BridgeKind, c.bridge.Namespace, c.bridge.Name)
 	}
 	if bridge.UID != c.bridge.UID {
 		return answer{}, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridge, c.bridge.Namespace, c.bridge.Name)
@@ -207,8 +208,8 @@ func (s *Server) saveSecret(ctx context.Context, c *call) (answer, error) {
 
 // keepsLogin reports whether a server of the bridge keeps the tokens of a login
 // in the secret, by the spec or by its recipe.
-func keepsLogin(bridge *v1alpha1.HostedBridge, secret string) bool {
-	return slices.ContainsFunc(bridge.Spec.Servers, func(server v1alpha1.Server) bool {
+func keepsLogin(bridge *effective.Bridge, secret string) bool {
+	return slices.ContainsFunc(bridge.Spec.Servers, func(server effective.Server) bool {
 		if server.Recipe != nil {
 			return slices.ContainsFunc(bridge.Status.Recipes, func(r v1alpha1.RecipeStatus) bool {
 				return r.Server == server.Name && r.Recipe == server.Recipe.Name && r.TokenSecret == secret
@@ -221,9 +222,9 @@ func keepsLogin(bridge *v1alpha1.HostedBridge, secret string) bool {
 // set stores the body as the secret that the call is about. If the request has
 // If-Match, the secrets must still have that revision. another returns an error
 // if the user may not have one more than the given number.
-func (s *Server) set(ctx context.Context, c *call, another func(secrets int) error) (listing store.Listing, created bool, err error) {
+func (s *Server) set(ctx context.Context, c *call, another func(secrets int) error) (listing secretstore.Listing, created bool, err error) {
 	want := sharing.Own(revision(c.request.Header.Get("If-Match")))
-	listing, err = s.store.Update(ctx, c.bridge, func(_ context.Context, current store.Listing, _ func(string) ([]byte, error)) ([]store.Change, error) {
+	listing, err = s.store.Update(ctx, c.bridge, func(_ context.Context, current secretstore.Listing, _ func(string) ([]byte, error)) ([]secretstore.Change, error) {
 		was, found := current.Find(c.secret)
 		created = !found
 		if want != "" && want != current.Revision {
@@ -237,7 +238,7 @@ func (s *Server) set(ctx context.Context, c *call, another func(secrets int) err
 				return nil, err
 			}
 		}
-		return []store.Change{{Name: c.secret, Value: c.body, Source: was.Source}}, nil
+		return []secretstore.Change{{Name: c.secret, Value: c.body, Source: was.Source}}, nil
 	})
 	return listing, created, err
 }
@@ -248,7 +249,7 @@ func (s *Server) removeSecret(ctx context.Context, c *call) (answer, error) {
 	if _, err := s.target(ctx, c); err != nil {
 		return answer{}, err
 	}
-	_, err := s.store.Update(ctx, c.bridge, func(_ context.Context, current store.Listing, _ func(string) ([]byte, error)) ([]store.Change, error) {
+	_, err := s.store.Update(ctx, c.bridge, func(_ context.Context, current secretstore.Listing, _ func(string) ([]byte, error)) ([]secretstore.Change, error) {
 		was, found := current.Find(c.secret)
 		if !found {
 			return nil, errSecretNotFound
@@ -256,7 +257,7 @@ func (s *Server) removeSecret(ctx context.Context, c *call) (answer, error) {
 		if was.Managed() {
 			return nil, managed(was)
 		}
-		return []store.Change{{Name: c.secret, Delete: true}}, nil
+		return []secretstore.Change{{Name: c.secret, Delete: true}}, nil
 	})
 	if err != nil {
 		return answer{}, fmt.Errorf("remove secret: %w", err)
@@ -265,7 +266,7 @@ func (s *Server) removeSecret(ctx context.Context, c *call) (answer, error) {
 }
 
 // managed is the refusal to change a secret that follows its source.
-func managed(e store.Entry) error {
+func managed(e secretstore.Entry) error {
 	return errManaged.Saying(fmt.Sprintf("This secret comes from the Secret %q by spec.secretRefs; change it there.", e.Source.Secret))
 }
 
@@ -281,7 +282,7 @@ type limit struct {
 // another returns an error if the user may not have one more than this number.
 func (l limit) another(secrets int) error {
 	if l.unknown {
-		return errTierUnknown.Saying(fmt.Sprintf("spec.tier names %q, which is no tier of this installation; only secrets that there are can be set.", l.tier))
+		return errTierUnknown.Saying(fmt.Sprintf("spec.tier names %q, which is not a tier of this installation. Until an administrator corrects spec.tier, only existing secrets can be changed.", l.tier))
 	}
 	if l.secrets != nil && secrets >= int(*l.secrets) {
 		return errSecretLimit.Saying(fmt.Sprintf("The tier %q allows %d secrets, and there are %d; remove one first.", l.tier, *l.secrets, secrets))
@@ -305,11 +306,11 @@ func (s *Server) target(ctx context.Context, c *call) (limit, error) {
 		c.secret = secret
 	}
 	if !s.callers.watched.Contain(namespace) {
-		return limit{}, fmt.Errorf("%w: %s is none of the installation's namespaces", errBridgeNotFound, namespace)
+		return limit{}, fmt.Errorf("%w: %s is not one of the installation's namespaces", errBridgeNotFound, namespace)
 	}
 	bridge, err := s.callers.cluster.Bridge(ctx, namespace, name)
 	if err != nil {
-		return limit{}, absent(err, errBridgeNotFound, store.BridgeKind, namespace, name)
+		return limit{}, absent(err, errBridgeNotFound, secretstore.BridgeKind, namespace, name)
 	}
 	if bridge.UID != types.UID(r.PathValue("uid")) {
 		return limit{}, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridgeNotFound, namespace, name)
@@ -317,11 +318,11 @@ func (s *Server) target(ctx context.Context, c *call) (limit, error) {
 	if bridge.DeletionTimestamp != nil {
 		return limit{}, fmt.Errorf("%w: HostedBridge %s/%s is being deleted", errBridgeNotFound, namespace, name)
 	}
-	c.bridge = store.Bridge{Namespace: namespace, Name: name, UID: bridge.UID}
+	c.bridge = secretstore.Bridge{Namespace: namespace, Name: name, UID: bridge.UID}
 	return s.limitOf(bridge), nil
 }
 
-func (s *Server) limitOf(bridge *v1alpha1.HostedBridge) limit {
+func (s *Server) limitOf(bridge *effective.Bridge) limit {
 	tier, known := s.tiers[bridge.Spec.Tier]
 	if !known {
 		return limit{tier: bridge.Spec.Tier, secrets: new(int32), unknown: true}

@@ -29,8 +29,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore/storetest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -242,8 +242,8 @@ func TestTheIngressSeesWhatAUserHas(t *testing.T) {
 		t.Errorf("nothing (-want +got):\n%s", diff)
 	}
 	put(t, h, setPath, canary, http.StatusCreated)
-	sourced(t, s, "FROM_SOURCE", &store.Source{Secret: "github"})
-	sourced(t, s, "KEPT", &store.Source{Secret: "gone", Deleted: true})
+	sourced(t, s, "FROM_SOURCE", &secretstore.Source{Secret: "github"})
+	sourced(t, s, "KEPT", &secretstore.Source{Secret: "gone", Deleted: true})
 	want := list{Secrets: []item{{"FROM_SOURCE", "github", 1, 1}, {"KEPT", "", 1, 1}, {"TOKEN", "", len(canary), 1}}, Limit: &five, Revision: deliver(t, h, "token-of-alice-pod").Revision}
 	if diff := cmp.Diff(want, ls()); diff != "" {
 		t.Errorf("three (-want +got):\n%s", diff)
@@ -258,18 +258,18 @@ func TestTheIngressSeesWhatAUserHas(t *testing.T) {
 	}
 }
 
-var aliceRef = store.Bridge{Namespace: tenant, Name: "alice", UID: "uid-alice"}
+var aliceRef = secretstore.Bridge{Namespace: tenant, Name: "alice", UID: "uid-alice"}
 
 // sourced seals a secret of alice's as if it came from there.
-func sourced(t *testing.T, s *Server, name string, from *store.Source) {
+func sourced(t *testing.T, s *Server, name string, from *secretstore.Source) {
 	t.Helper()
-	change(t, s, store.Change{Name: name, Value: []byte("x"), Source: from})
+	change(t, s, secretstore.Change{Name: name, Value: []byte("x"), Source: from})
 }
 
 func TestWhatASourceGivesIsChangedThere(t *testing.T) {
 	s, _ := testServer(t, newWorld(), io.Discard)
 	h := s.handler()
-	sourced(t, s, "TOKEN", &store.Source{Secret: "github"})
+	sourced(t, s, "TOKEN", &secretstore.Source{Secret: "github"})
 	for _, method := range []string{"PUT", "DELETE"} {
 		code, detail := refusal(t, ask(t, h, method, setPath, ingressCertificate, "", nil))
 		if code != "secret_managed" || !strings.Contains(detail, `"github"`) {
@@ -278,7 +278,7 @@ func TestWhatASourceGivesIsChangedThere(t *testing.T) {
 	}
 	// Once the source is deleted, the secret is the user's own, and still known
 	// to have come from there.
-	sourced(t, s, "TOKEN", &store.Source{Secret: "github", Deleted: true})
+	sourced(t, s, "TOKEN", &secretstore.Source{Secret: "github", Deleted: true})
 	put(t, h, setPath, canary, http.StatusOK)
 	listing, err := s.store.List(t.Context(), aliceRef)
 	if e, _ := listing.Find("TOKEN"); err != nil || e.Source == nil || !e.Source.Deleted {
@@ -311,7 +311,7 @@ func TestATierLimitsHowManySecretsThereAre(t *testing.T) {
 }
 
 // refusing lets nobody read a Secret.
-type refusing struct{ store.Secrets }
+type refusing struct{ secretstore.Secrets }
 
 func (refusing) Secret(context.Context, string, string) (*corev1.Secret, error) {
 	return nil, apierrors.NewForbidden(corev1.Resource("secrets"), "x", errors.New("no such right"))
@@ -493,13 +493,13 @@ func TestNothingIsSaidOutsideOfWhyASecretDoesNotOpen(t *testing.T) {
 		"an unknown key": func(_ *testing.T, w *world, _ *Server) { sealed(w, "TOKEN")[8] = 9 },
 		"another cluster's": func(t *testing.T, _ *world, s *Server) {
 			s.store.Cluster = "elsewhere"
-			change(t, s, store.Change{Name: "TOKEN", Value: []byte(canary)})
+			change(t, s, secretstore.Change{Name: "TOKEN", Value: []byte(canary)})
 			s.store.Cluster = "test"
 		},
 		"one of a key that is gone": func(t *testing.T, _ *world, s *Server) {
 			keys := s.store.Keys
 			s.store.Keys = testMaster(t, 1, 2).Keys
-			change(t, s, store.Change{Name: "TOKEN", Value: []byte(canary)})
+			change(t, s, secretstore.Change{Name: "TOKEN", Value: []byte(canary)})
 			s.store.Keys = keys
 		},
 	} {
@@ -545,10 +545,10 @@ func alices(w *world) map[string][]byte {
 func sealed(w *world, name string) []byte { return alices(w)[name] }
 
 // change changes a secret of alice's.
-func change(t *testing.T, s *Server, c store.Change) {
+func change(t *testing.T, s *Server, c secretstore.Change) {
 	t.Helper()
-	_, err := s.store.Update(t.Context(), aliceRef, func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
-		return []store.Change{c}, nil
+	_, err := s.store.Update(t.Context(), aliceRef, func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error) {
+		return []secretstore.Change{c}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -562,12 +562,12 @@ func TestEveryErrorOfTheStoreHasACode(t *testing.T) {
 		err  error
 		want *httpapi.Problem
 	}{
-		{store.ErrNotOwned, errNotOwned}, {store.ErrNotReady, errNotPrepared}, {store.ErrSaltMissing, errSaltMissing},
-		{store.ErrSaltInvalid, errSaltInvalid}, {store.ErrUnreadable, errUnreadable}, {store.ErrNotFound, errSecretNotFound},
-		{store.ErrName, errName}, {store.ErrTooLarge, errTooMuch}, {store.ErrConflict, errConflict}, {store.ErrUnavailable, errClusterAway},
-		{fmt.Errorf("%w: %w", store.ErrUnavailable, envelope.ErrUnavailable), errMasterKeyAway},
-		{fmt.Errorf("%w: %w", store.ErrUnreadable, store.ErrSaltMissing), errUnreadable},
-		{store.ErrExists, errInternal}, {errors.New("anything"), errInternal},
+		{secretstore.ErrNotOwned, errNotOwned}, {secretstore.ErrNotReady, errNotPrepared}, {secretstore.ErrSaltMissing, errSaltMissing},
+		{secretstore.ErrSaltInvalid, errSaltInvalid}, {secretstore.ErrUnreadable, errUnreadable}, {secretstore.ErrNotFound, errSecretNotFound},
+		{secretstore.ErrName, errName}, {secretstore.ErrTooLarge, errTooMuch}, {secretstore.ErrConflict, errConflict}, {secretstore.ErrUnavailable, errClusterAway},
+		{fmt.Errorf("%w: %w", secretstore.ErrUnavailable, envelope.ErrUnavailable), errMasterKeyAway},
+		{fmt.Errorf("%w: %w", secretstore.ErrUnreadable, secretstore.ErrSaltMissing), errUnreadable},
+		{secretstore.ErrExists, errInternal}, {errors.New("anything"), errInternal},
 		{errManaged.Saying("x"), errManaged},
 	} {
 		if got := publicProblem(fmt.Errorf("a cause: %w", test.err)); !errors.Is(got, test.want) {

@@ -16,10 +16,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 const (
@@ -42,7 +42,7 @@ type Config struct {
 	// Namespace is the installation's own.
 	Namespace string
 	// Watched are the namespaces of HostedBridges.
-	Watched scope.Namespaces
+	Watched namespaces.Set
 }
 
 // MasterKey holds what is derived from the master key: masterkey.Source.
@@ -61,7 +61,7 @@ type MasterKey interface {
 // Deps are what the keybroker depends on. None may be nil.
 type Deps struct {
 	Reader    Reader
-	Store     *store.Store
+	Store     *secretstore.Store
 	MasterKey MasterKey
 	Tiers     quota.Tiers
 	Random    io.Reader
@@ -73,7 +73,7 @@ type Deps struct {
 // Server answers the keybroker's callers.
 type Server struct {
 	callers   *identifier
-	store     *store.Store
+	store     *secretstore.Store
 	authority *pki.Authority
 	// generation is the generation of the keys that sign access tokens now.
 	generation func() uint32

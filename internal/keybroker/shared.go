@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
 // maxSharedSecrets is how many secrets a SharedServer may have, those included that its spec
@@ -42,7 +42,7 @@ func (i ownNamespace) Persons(ctx context.Context, field, value string) ([]v1alp
 // grants returns which SharedServers' secrets the calling bridge may have, from what the API
 // server says now.
 func (s *Server) grants(ctx context.Context, c *call) ([]sharing.Grant, error) {
-	grants, _, err := sharing.Grants(ctx, ownNamespace{s.callers.cluster, s.callers.namespace}, c.object, s.now())
+	grants, _, err := sharing.Grants(ctx, ownNamespace{s.callers.cluster, s.callers.namespace}, c.object.HostedBridge, s.now())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errClusterAway, err)
 	}
@@ -59,30 +59,30 @@ func (s *Server) grants(ctx context.Context, c *call) ([]sharing.Grant, error) {
 
 // listGranted lists the secrets of a SharedServer. One whose Secret belongs to something else
 // has none, and the bridge goes on with its own.
-func (s *Server) listGranted(ctx context.Context, g sharing.Grant) (store.Listing, error) {
+func (s *Server) listGranted(ctx context.Context, g sharing.Grant) (secretstore.Listing, error) {
 	listing, err := s.store.List(ctx, g.Owner)
-	if errors.Is(err, store.ErrNotOwned) || errors.Is(err, store.ErrNotReady) {
+	if errors.Is(err, secretstore.ErrNotOwned) || errors.Is(err, secretstore.ErrNotReady) {
 		s.log.WarnContext(ctx, "shared secrets not opened", "sharedServer", g.Name, "error", err)
-		return store.Listing{}, nil
+		return secretstore.Listing{}, nil
 	}
 	return listing, err
 }
 
 // openAll opens the bridge's own secrets and those that are granted, unless all of them still
 // have the given revision.
-func (s *Server) openAll(ctx context.Context, b store.Bridge, grants []sharing.Grant, revision string) (all store.Opened, changed bool, err error) {
+func (s *Server) openAll(ctx context.Context, b secretstore.Bridge, grants []sharing.Grant, revision string) (all secretstore.Opened, changed bool, err error) {
 	if len(grants) > 0 {
 		if now, same := s.unchanged(ctx, b, grants, revision); same {
-			return store.Opened{Revision: now}, false, nil
+			return secretstore.Opened{Revision: now}, false, nil
 		}
 		revision = "" // The answer has all of them or none.
 	}
 	all, changed, err = s.store.OpenUnless(ctx, b, revision)
-	if errors.Is(err, store.ErrNotOwned) {
+	if errors.Is(err, secretstore.ErrNotOwned) {
 		// The stored Secret belongs to another owner, so this bridge has no
 		// secrets. It runs without them, and the operator's condition says why.
 		s.log.WarnContext(ctx, "secrets not opened", "namespace", b.Namespace, "hostedBridge", b.Name, "error", err)
-		all, changed, err = store.Opened{Values: map[string][]byte{}}, true, nil
+		all, changed, err = secretstore.Opened{Values: map[string][]byte{}}, true, nil
 	}
 	if err != nil || !changed {
 		return all, changed, err
@@ -91,7 +91,7 @@ func (s *Server) openAll(ctx context.Context, b store.Bridge, grants []sharing.G
 	for _, g := range grants {
 		if err := s.openGrant(ctx, g, &all); err != nil {
 			all.Wipe()
-			return store.Opened{}, false, err
+			return secretstore.Opened{}, false, err
 		}
 	}
 	return all, true, nil
@@ -99,7 +99,7 @@ func (s *Server) openAll(ctx context.Context, b store.Bridge, grants []sharing.G
 
 // unchanged returns the revision of all that the bridge may have, and whether it is the given
 // one.
-func (s *Server) unchanged(ctx context.Context, b store.Bridge, grants []sharing.Grant, revision string) (now string, same bool) {
+func (s *Server) unchanged(ctx context.Context, b secretstore.Bridge, grants []sharing.Grant, revision string) (now string, same bool) {
 	if revision == "" {
 		return "", false
 	}
@@ -109,7 +109,7 @@ func (s *Server) unchanged(ctx context.Context, b store.Bridge, grants []sharing
 }
 
 // openGrant adds the secrets of a SharedServer that were set for its present origin.
-func (s *Server) openGrant(ctx context.Context, g sharing.Grant, all *store.Opened) error {
+func (s *Server) openGrant(ctx context.Context, g sharing.Grant, all *secretstore.Opened) error {
 	listing, err := s.listGranted(ctx, g)
 	if err != nil || len(listing.Entries) == 0 {
 		return err
@@ -143,7 +143,7 @@ type sharedEntry struct {
 	Usable bool   `json:"usable"`
 }
 
-func newSharedEntry(e store.Entry, g sharing.Grant) sharedEntry {
+func newSharedEntry(e secretstore.Entry, g sharing.Grant) sharedEntry {
 	return sharedEntry{entry: newEntry(e), Origin: e.Origin, Usable: g.Has(e)}
 }
 
@@ -190,12 +190,12 @@ func (s *Server) setShared(ctx context.Context, c *call) (answer, error) {
 		return answer{}, errBridgeNotFound
 	}
 	created := false
-	listing, err := s.store.Update(ctx, c.bridge, func(_ context.Context, current store.Listing, _ func(string) ([]byte, error)) ([]store.Change, error) {
+	listing, err := s.store.Update(ctx, c.bridge, func(_ context.Context, current secretstore.Listing, _ func(string) ([]byte, error)) ([]secretstore.Change, error) {
 		_, found := current.Find(c.secret)
 		if created = !found; created && len(current.Entries) >= maxSharedSecrets {
 			return nil, errSharedLimit
 		}
-		return []store.Change{{Name: c.secret, Value: c.body, Origin: g.Origin}}, nil
+		return []secretstore.Change{{Name: c.secret, Value: c.body, Origin: g.Origin}}, nil
 	})
 	if err != nil {
 		return answer{}, fmt.Errorf("set shared secret: %w", err)
@@ -214,11 +214,11 @@ func (s *Server) removeShared(ctx context.Context, c *call) (answer, error) {
 	if _, err := s.sharedTarget(ctx, c); err != nil {
 		return answer{}, err
 	}
-	_, err := s.store.Update(ctx, c.bridge, func(_ context.Context, current store.Listing, _ func(string) ([]byte, error)) ([]store.Change, error) {
+	_, err := s.store.Update(ctx, c.bridge, func(_ context.Context, current secretstore.Listing, _ func(string) ([]byte, error)) ([]secretstore.Change, error) {
 		if _, found := current.Find(c.secret); !found {
 			return nil, errSecretNotFound
 		}
-		return []store.Change{{Name: c.secret, Delete: true}}, nil
+		return []secretstore.Change{{Name: c.secret, Delete: true}}, nil
 	})
 	if err != nil {
 		return answer{}, fmt.Errorf("remove shared secret: %w", err)
@@ -242,7 +242,7 @@ func (s *Server) sharedTarget(ctx context.Context, c *call) (sharing.Grant, erro
 	}
 	server, err := s.callers.cluster.SharedServer(ctx, namespace, name)
 	if err != nil {
-		return sharing.Grant{}, absent(err, errSharedNotFound, store.SharedKind, namespace, name)
+		return sharing.Grant{}, absent(err, errSharedNotFound, secretstore.SharedKind, namespace, name)
 	}
 	if server.UID != types.UID(r.PathValue("uid")) || server.DeletionTimestamp != nil {
 		return sharing.Grant{}, fmt.Errorf("%w: SharedServer %s has another UID or is being deleted", errSharedNotFound, name)

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -117,10 +117,6 @@ func TestAPodLosesASharedSecretWhen(t *testing.T) {
 			w.persons = append(w.persons, v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Name: "user.alice"}, Spec: v1alpha1.BridgePersonSpec{User: "alice", Access: v1alpha1.AccessSuspended}})
 		},
 		"the manifest alone says that they may": func(w *world) { w.persons[0].Status.Login.Groups = nil; alice(w).Spec.Groups = []string{"payments"} },
-		"its own server names the SharedServer": func(w *world) {
-			alice(w).Status.Effective = nil
-			alice(w).Spec.Servers = []v1alpha1.Server{{Name: "x", Shared: "payments"}}
-		},
 		"its own server names the held name": func(w *world) {
 			alice(w).Status.Effective = nil
 			alice(w).Spec.Servers = []v1alpha1.Server{{Name: "x", Secrets: []v1alpha1.SecretName{heldToken}}}
@@ -170,7 +166,7 @@ func TestAMembersPodIsToldOfAChangeByItsRevision(t *testing.T) {
 		t.Errorf("revisions %v", revisions)
 	}
 	// The sealing controller computes the same from the status.
-	listing := must.Value(s.store.List(t.Context(), store.Shared(system, "payments", "uid-payments")))(t)
+	listing := must.Value(s.store.List(t.Context(), secretstore.Shared(system, "payments", "uid-payments")))(t)
 	w.shared[key(system, "payments")].Status.Revision = listing.Revision
 	grants, until, err := sharing.Grants(t.Context(), ownNamespace{w, system}, w.bridges[key(tenant, "alice")], time.Now())
 	if err != nil || until.IsZero() || sharing.Revision(sharing.Own(revisions[4]), grants) != revisions[4] {

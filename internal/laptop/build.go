@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/template"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
 
 // UserID is the only user of a local bridge.
@@ -25,17 +25,18 @@ type LookupFunc func(name string) (string, bool)
 // Config returns the bridge's configuration. lookup fills in the variables in URLs and OAuth
 // client ids, which cannot be templates in the configuration. If a value is missing, the server
 // requires a secret that is not set, so that only this server is out of service and says why.
-func (f File) Config(bridgeUID string, lookup LookupFunc) (mcpserver.Config, error) {
-	c := mcpserver.Config{
+func (f File) Config(bridgeUID string, lookup LookupFunc) (bridgeconfig.Config, error) {
+	c := bridgeconfig.Config{
 		UserID:         UserID,
 		BridgeUID:      bridgeUID,
 		Mode:           f.Mode,
 		ToolPrefix:     f.ToolPrefix,
 		ToolNameLength: f.ToolNameLength,
+		Unprefixed:     f.Unprefixed,
 		StatusTool:     f.StatusTool,
 		// Such rules would protect the user's own network from the user.
-		Egress:  mcpserver.Egress{Unrestricted: true},
-		Servers: []mcpserver.Server{},
+		Egress:  bridgeconfig.Egress{Unrestricted: true},
+		Servers: []bridgeconfig.Server{},
 	}
 	logins := map[string]string{} // the server of each login's secret
 	for _, entry := range f.Servers {
@@ -44,11 +45,11 @@ func (f File) Config(bridgeUID string, lookup LookupFunc) (mcpserver.Config, err
 		}
 		s, err := entry.Value.config(entry.Name, lookup)
 		if err != nil {
-			return mcpserver.Config{}, fmt.Errorf("servers.%s: %w", entry.Name, err)
+			return bridgeconfig.Config{}, fmt.Errorf("servers.%s: %w", entry.Name, err)
 		}
 		if o := s.OAuth; o != nil && o.Token != "" {
 			if other := logins[o.Token]; other != "" {
-				return mcpserver.Config{}, fmt.Errorf("servers.%s: its login is the secret %s, which is that of %s: call it something else", s.Name, o.Token, other)
+				return bridgeconfig.Config{}, fmt.Errorf("servers.%s: its login is the secret %s, which is that of %s: call it something else", s.Name, o.Token, other)
 			}
 			logins[o.Token] = s.Name
 		}
@@ -57,8 +58,8 @@ func (f File) Config(bridgeUID string, lookup LookupFunc) (mcpserver.Config, err
 	return c, c.Validate()
 }
 
-func (s Server) config(name string, lookup LookupFunc) (mcpserver.Server, error) {
-	out := mcpserver.Server{
+func (s Server) config(name string, lookup LookupFunc) (bridgeconfig.Server, error) {
+	out := bridgeconfig.Server{
 		Name: name, Description: s.Description,
 		ProtocolVersion: s.ProtocolVersion, NoListening: s.NoListening,
 		Tools: s.Tools, Trust: s.Trust, Timeouts: s.Timeouts, Retry: s.Retry,
@@ -76,31 +77,31 @@ func (s Server) config(name string, lookup LookupFunc) (mcpserver.Server, error)
 	}
 }
 
-func (s Server) program(out mcpserver.Server) (mcpserver.Server, error) {
+func (s Server) program(out bridgeconfig.Server) (bridgeconfig.Server, error) {
 	if s.Type != "" && s.Type != "stdio" || s.Auth != nil || len(s.Headers) > 0 {
 		return out, fmt.Errorf("a program has no type, headers or auth")
 	}
-	out.Transport = mcpserver.Stdio
-	p := &mcpserver.Program{Command: append([]string{s.Command}, s.Args...), Dir: s.Dir}
+	out.Transport = bridgeconfig.Stdio
+	p := &bridgeconfig.Program{Command: append([]string{s.Command}, s.Args...), Dir: s.Dir}
 	for _, e := range s.Env {
-		p.Env = append(p.Env, mcpserver.Variable{Name: e.Name, Value: e.Value})
+		p.Env = append(p.Env, bridgeconfig.Variable{Name: e.Name, Value: e.Value})
 	}
 	for _, e := range s.Files {
-		p.Files = append(p.Files, mcpserver.File{Name: e.Name, Content: e.Value})
+		p.Files = append(p.Files, bridgeconfig.File{Name: e.Name, Content: e.Value})
 	}
 	out.Program = p
 	return out, grant(&out)
 }
 
-func (s Server) remote(out mcpserver.Server, lookup LookupFunc) (mcpserver.Server, error) {
+func (s Server) remote(out bridgeconfig.Server, lookup LookupFunc) (bridgeconfig.Server, error) {
 	if len(s.Args)+len(s.Env)+len(s.Files) > 0 || s.Dir != "" {
 		return out, fmt.Errorf("a server at a url has no args, env, files or dir")
 	}
 	switch s.Type {
-	case "", "http", string(mcpserver.StreamableHTTP):
-		out.Transport = mcpserver.StreamableHTTP
+	case "", "http", string(bridgeconfig.StreamableHTTP):
+		out.Transport = bridgeconfig.StreamableHTTP
 	case "sse":
-		out.Transport = mcpserver.SSE
+		out.Transport = bridgeconfig.SSE
 	default:
 		return out, fmt.Errorf("type %.40q is neither http nor sse", s.Type)
 	}
@@ -112,7 +113,7 @@ func (s Server) remote(out mcpserver.Server, lookup LookupFunc) (mcpserver.Serve
 		out.URL = unresolved
 	}
 	for _, e := range s.Headers {
-		out.Headers = append(out.Headers, mcpserver.Header{Name: e.Name, Value: e.Value})
+		out.Headers = append(out.Headers, bridgeconfig.Header{Name: e.Name, Value: e.Value})
 	}
 	if s.Auth != nil {
 		if err := s.Auth.config(&out, lookup); err != nil {
@@ -122,7 +123,7 @@ func (s Server) remote(out mcpserver.Server, lookup LookupFunc) (mcpserver.Serve
 	return out, grant(&out)
 }
 
-func (a Auth) config(out *mcpserver.Server, lookup LookupFunc) error {
+func (a Auth) config(out *bridgeconfig.Server, lookup LookupFunc) error {
 	id, err := fill(out, "clientID", a.ClientID, lookup)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (a Auth) config(out *mcpserver.Server, lookup LookupFunc) error {
 		// The server is out of service until its login, which writes the addresses.
 		a.TokenURL, a.AuthorizationURL = unresolved, unresolved
 	}
-	o := &mcpserver.OAuth{
+	o := &bridgeconfig.OAuth{
 		Grant: a.Grant, TokenURL: a.TokenURL, AuthorizationURL: a.AuthorizationURL,
 		ClientID: id, Scopes: a.Scopes, Resource: a.Resource,
 	}
@@ -145,7 +146,7 @@ func (a Auth) config(out *mcpserver.Server, lookup LookupFunc) error {
 		}
 		need(out, o.ClientSecret)
 	}
-	if a.Grant == mcpserver.AuthorizationCode {
+	if a.Grant == bridgeconfig.AuthorizationCode {
 		o.Token = recipe.TokenSecret(out.Name)
 		need(out, o.Token)
 	}
@@ -167,7 +168,7 @@ func (a Auth) secretName() (string, error) {
 }
 
 // fill returns a text with its variables filled in, or an empty string if a value is missing.
-func fill(out *mcpserver.Server, path, text string, lookup LookupFunc) (string, error) {
+func fill(out *bridgeconfig.Server, path, text string, lookup LookupFunc) (string, error) {
 	t, err := template.Parse(text)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
@@ -182,21 +183,21 @@ func fill(out *mcpserver.Server, path, text string, lookup LookupFunc) (string, 
 	return value, nil
 }
 
-func need(out *mcpserver.Server, name string) {
+func need(out *bridgeconfig.Server, name string) {
 	if !slices.Contains(out.Secrets, name) {
 		out.Secrets = append(out.Secrets, name)
 	}
 }
 
 // grant permits the server to use the secrets that its texts name.
-func grant(out *mcpserver.Server) error {
+func grant(out *bridgeconfig.Server) error {
 	for _, text := range out.Templates() {
 		t, err := template.Parse(text)
 		if err != nil {
 			return err
 		}
 		for _, name := range t.Names() {
-			if name != mcpserver.ConfigDir || out.Program == nil {
+			if name != bridgeconfig.ConfigDir || out.Program == nil {
 				need(out, name)
 			}
 		}
@@ -205,7 +206,7 @@ func grant(out *mcpserver.Server) error {
 }
 
 // SecretNames returns the names of all secrets that the servers may use.
-func SecretNames(c mcpserver.Config) []string {
+func SecretNames(c bridgeconfig.Config) []string {
 	var names []string
 	for _, s := range c.Servers {
 		names = append(names, s.Secrets...)
@@ -215,9 +216,9 @@ func SecretNames(c mcpserver.Config) []string {
 }
 
 // FromConfig returns a server in the form of a File.
-func FromConfig(s mcpserver.Server) Server {
+func FromConfig(s bridgeconfig.Server) Server {
 	out := Server{Description: s.Description, URL: s.URL}
-	if s.Kind() == mcpserver.SSE {
+	if s.Kind() == bridgeconfig.SSE {
 		out.Type = "sse"
 	}
 	for _, h := range s.Headers {

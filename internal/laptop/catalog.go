@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -21,8 +20,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/netguard"
 )
 
 // catalogTimeout limits a download. mcp-bridge has the same limit.
@@ -40,19 +40,10 @@ func OpenCatalog(base string) (Catalog, error) {
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return Catalog{}, errors.New("the catalog's address is not a URL such as https://catalog.example.com")
 	}
-	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+	if u.Scheme != "https" && (u.Scheme != "http" || !netguard.IsLoopback(u.Hostname())) {
 		return Catalog{}, errors.New("a catalog that is not on this machine must be at an https URL")
 	}
 	return Catalog{base: strings.TrimRight(base, "/")}, nil
-}
-
-// loopback reports whether a host is this machine.
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }
 
 // Download returns the recipe of this id.
@@ -154,7 +145,7 @@ func (c Catalog) get(ctx context.Context, target string, most int64) ([]byte, er
 	client := &http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) > 3 || r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
+			if len(via) > 3 || r.URL.Scheme != "https" && !netguard.IsLoopback(r.URL.Hostname()) {
 				return errors.New("the catalog leads elsewhere without TLS")
 			}
 			return nil
@@ -337,7 +328,7 @@ func (n notes) key(c Claim, publisher string) (ed25519.PublicKey, error) {
 
 // fresh refuses a signature that is older than that of the installed recipe.
 func (n notes) fresh(c Claim, s recipe.Signature) error {
-	at, err := s.Time()
+	at, err := recipe.SignedAt(s)
 	if err != nil {
 		return err
 	}
@@ -352,7 +343,7 @@ func (n notes) fresh(c Claim, s recipe.Signature) error {
 	if i := slices.Index(before.Seen, fingerprint); i >= 0 && i < len(before.Seen)-1 {
 		return errors.New("the recipe is one that was installed before the present one")
 	}
-	if last, err := (recipe.Signature{SignedAt: before.SignedAt}).Time(); err == nil && at.Before(last) {
+	if last, err := recipe.SignedAt(recipe.Signature{SignedAt: before.SignedAt}); err == nil && at.Before(last) {
 		return fmt.Errorf("the recipe was signed at %s, before the one that is installed", s.SignedAt)
 	}
 	return nil

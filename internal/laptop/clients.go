@@ -12,8 +12,8 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/clientconfig"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // Entry says how a client reaches the bridge: by URL if it is set, else by running its program.

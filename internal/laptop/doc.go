@@ -7,5 +7,5 @@
 // entries in clients' own files.
 //
 // The package is a shell: it reads and writes files, the system's keyring and the network. It does
-// not start the bridge; cmd/bridge does.
+// not start the bridge; its package commands does.
 package laptop

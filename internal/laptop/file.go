@@ -10,24 +10,65 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 )
 
 // File is the user's configuration file. In its texts, ${NAME} stands for a secret, ${NAME:-text}
 // for a secret with a default, and $$ for a dollar sign.
 type File struct {
-	Mode       mcpserver.Mode   `json:"mode,omitempty"`
-	ToolPrefix mcpserver.Prefix `json:"toolPrefix,omitempty"`
+	Mode       bridgeconfig.Mode   `json:"mode,omitempty"`
+	ToolPrefix bridgeconfig.Prefix `json:"toolPrefix,omitempty"`
 	// ToolNameLength is the longest name of a tool or prompt, in characters, if there are several servers.
-	ToolNameLength int                  `json:"toolNameLength,omitempty"`
-	StatusTool     mcpserver.StatusTool `json:"statusTool,omitempty"`
+	ToolNameLength int `json:"toolNameLength,omitempty"`
+	// Unprefixed is the server whose tools keep their names beside others: bridgeconfig.Config has more.
+	Unprefixed *string                 `json:"unprefixed,omitempty"`
+	StatusTool bridgeconfig.StatusTool `json:"statusTool,omitempty"`
 
 	Servers jsondoc.Ordered[Server] `json:"servers"`
 }
 
 // NewFile returns the content of a file that does not exist yet. No client knows names of its tools.
-func NewFile() File { return File{ToolNameLength: mcpserver.DefaultToolNameLength} }
+func NewFile() File { return File{ToolNameLength: bridgeconfig.DefaultToolNameLength} }
+
+// Put adds a server, or replaces the one of its name. Clients know the tools of a server that was
+// the only one by their own names, so these stay.
+func (f *File) Put(name string, s Server) {
+	for i := range f.Servers {
+		if f.Servers[i].Name == name {
+			f.Servers[i].Value = s
+			return
+		}
+	}
+	if one := f.enabled(); len(one) == 1 && f.Unprefixed == nil {
+		f.Unprefixed = &one[0]
+	}
+	f.Servers = append(f.Servers, jsondoc.Entry[Server]{Name: name, Value: s})
+}
+
+// Remove removes a server, and reports whether there was one of that name. A server that is left
+// alone keeps the prefix that its tools have.
+func (f *File) Remove(name string) bool {
+	if f.Unprefixed == nil && len(f.enabled()) > 1 {
+		f.Unprefixed = new("")
+	}
+	before := len(f.Servers)
+	f.Servers = slices.DeleteFunc(f.Servers, func(e jsondoc.Entry[Server]) bool { return e.Name == name })
+	if enabled := f.enabled(); len(enabled) == 0 || len(enabled) > 1 && f.Unprefixed != nil && *f.Unprefixed == "" {
+		f.Unprefixed = nil // The number of servers says it.
+	}
+	return len(f.Servers) < before
+}
+
+// enabled returns the names of the servers that are started.
+func (f *File) enabled() (names []string) {
+	for _, e := range f.Servers {
+		if !e.Value.Disabled {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
 
 // Server is one server in a File: a program by Command, or a remote one by URL.
 type Server struct {
@@ -50,12 +91,12 @@ type Server struct {
 	ProtocolVersion string                  `json:"protocolVersion,omitempty"`
 	NoListening     bool                    `json:"noListening,omitempty"`
 
-	Tools          mcpserver.Tools    `json:"tools,omitzero"`
-	Trust          mcpserver.Trust    `json:"trust,omitempty"`
-	Timeouts       mcpserver.Timeouts `json:"timeouts,omitzero"`
-	Retry          mcpserver.Retry    `json:"retry,omitzero"`
-	CacheTTL       mcpserver.Duration `json:"cacheTTL,omitzero"`
-	MaxResultBytes int                `json:"maxResultBytes,omitempty"`
+	Tools          bridgeconfig.Tools    `json:"tools,omitzero"`
+	Trust          bridgeconfig.Trust    `json:"trust,omitempty"`
+	Timeouts       bridgeconfig.Timeouts `json:"timeouts,omitzero"`
+	Retry          bridgeconfig.Retry    `json:"retry,omitzero"`
+	CacheTTL       bridgeconfig.Duration `json:"cacheTTL,omitzero"`
+	MaxResultBytes int                   `json:"maxResultBytes,omitempty"`
 }
 
 // WithPolicies returns the server with the policies of another one: the settings that belong to
@@ -76,7 +117,7 @@ func LockUntil(ctx context.Context, path string) (unlock func(), err error) {
 
 // Auth is how a remote server's OAuth token is obtained.
 type Auth struct {
-	Grant mcpserver.Grant `json:"grant"`
+	Grant bridgeconfig.Grant `json:"grant"`
 	// TokenURL and AuthorizationURL are the authorization server's. If a login has neither, `bridge
 	// login` finds the server and writes them here.
 	TokenURL         string `json:"tokenURL,omitempty"`
@@ -94,7 +135,7 @@ type Auth struct {
 
 // Discovers reports whether `bridge login` has to find the authorization server.
 func (a Auth) Discovers() bool {
-	return a.Grant == mcpserver.AuthorizationCode && (a.Registered || a.TokenURL == "" && a.AuthorizationURL == "")
+	return a.Grant == bridgeconfig.AuthorizationCode && (a.Registered || a.TokenURL == "" && a.AuthorizationURL == "")
 }
 
 // Format is the program that a configuration file is for.
@@ -205,7 +246,7 @@ func ofVSCode(s jsondoc.Value) bool { return has(s, "type") && has(s, "command")
 
 // ownMember returns the path of a member that only our own format has, or an empty string.
 func ownMember(doc, servers jsondoc.Value) string {
-	for _, name := range []string{"mode", "toolPrefix", "toolNameLength", "statusTool"} {
+	for _, name := range []string{"mode", "toolPrefix", "toolNameLength", "unprefixed", "statusTool"} {
 		if has(doc, name) {
 			return name
 		}

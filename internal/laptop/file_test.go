@@ -4,6 +4,7 @@
 package laptop
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -123,7 +125,7 @@ func TestAFileKeepsItsServersWhenItIsWritten(t *testing.T) {
 	if got, err := (File{}).Encode(); err != nil || string(got) != "{\n  \"servers\": {}\n}\n" {
 		t.Errorf("an empty file is %s, %v", got, err)
 	}
-	if c, err := (File{Mode: mcpserver.Router, Servers: first.File.Servers[:1]}).Config("uid", nil); err != nil || c.Mode != mcpserver.Router {
+	if c, err := (File{Mode: bridgeconfig.Router, Servers: first.File.Servers[:1]}).Config("uid", nil); err != nil || c.Mode != bridgeconfig.Router {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -164,7 +166,7 @@ func TestATypeDoesNotTakeAFileFromUs(t *testing.T) {
 			continue
 		}
 		c, err := loaded.File.Config("uid", lookup(nil))
-		if err != nil || want == Ours && c.Mode != mcpserver.Router && len(c.Servers[0].Tools.Deny) == 0 {
+		if err != nil || want == Ours && c.Mode != bridgeconfig.Router && len(c.Servers[0].Tools.Deny) == 0 {
 			t.Errorf("%s: %+v, %v", in, c, err)
 		}
 	}
@@ -181,13 +183,55 @@ func TestOneEntryOfAnotherProgramsFileDoesNotCostTheOthers(t *testing.T) {
 		"two names that become one":         {`{"mcpServers":{"a/b":{"command":"x"},"a-b":{"command":"z"},"b":{"command":"y"}}}`, "a-b", "is left out"},
 		"more attempts than a bridge makes": {`{"retry":{"maxAttempts":9},"resultCache":{"maxEntries":5},"servers":{"a":{"transport":"stdio","command":"x"},"b":{"transport":"stdio","command":"y"}}}`, "a", "is 5 here"},
 		"entries of a cache":                {`{"resultCache":{"maxEntries":5},"servers":{"b":{"transport":"stdio","command":"y"}}}`, "b", "resultCache.maxEntries"},
-		"mcp-bridge's unknown transport":    {`{"servers":{"a":{"transport":"pigeon","command":"x"},"b":{"transport":"stdio","command":"y"}}}`, "b", "is none of stdio"},
+		"mcp-bridge's unknown transport":    {`{"servers":{"a":{"transport":"pigeon","command":"x"},"b":{"transport":"stdio","command":"y"}}}`, "b", "must be one of stdio"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			loaded := must.Value(Parse([]byte(tt.in)))(t)
 			c, err := loaded.File.Config("uid", lookup(nil))
 			if err != nil || c.Servers[0].Name != tt.server || c.Servers[len(c.Servers)-1].Name != "b" || !strings.Contains(strings.Join(loaded.Warnings, "\n"), tt.warning) {
 				t.Errorf("%+v, %q, %v", c.Servers, loaded.Warnings, err)
+			}
+		})
+	}
+}
+
+func TestServersKeepTheNamesOfTheirToolsInTheFile(t *testing.T) {
+	for name, tt := range map[string]struct {
+		steps []string
+		want  string
+	}{
+		"one":                               {[]string{"+a"}, "none"},
+		"a second one":                      {[]string{"+a", "+b"}, `"a"`},
+		"a third one":                       {[]string{"+a", "+b", "+c"}, `"a"`},
+		"replaced":                          {[]string{"+a", "+a"}, "none"},
+		"the first one goes":                {[]string{"+a", "+b", "-a"}, `"a"`},
+		"all go":                            {[]string{"+a", "+b", "-a", "-b", "+c"}, "none"},
+		"one that came with others is left": {[]string{"file", "-a"}, `""`},
+		"and has company again":             {[]string{"file", "-a", "+c"}, `""`},
+		"one of three goes":                 {[]string{"file", "+c", "-a"}, "none"},
+		"what is not there is removed":      {[]string{"+a", "-b"}, "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := NewFile()
+			for _, step := range tt.steps {
+				switch {
+				case step == "file":
+					f.Servers = jsondoc.Ordered[Server]{{Name: "a"}, {Name: "b"}}
+				case step[0] == '+':
+					f.Put(step[1:], Server{})
+				default:
+					_, there := f.Servers.Get(step[1:])
+					if f.Remove(step[1:]) != there {
+						t.Errorf("%s: it was there: %v", step, there)
+					}
+				}
+			}
+			got := "none"
+			if f.Unprefixed != nil {
+				got = fmt.Sprintf("%q", *f.Unprefixed)
+			}
+			if got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 func entry(name, value string) jsondoc.Entry[string] {
@@ -67,7 +67,7 @@ func (s commonServer) server(path string) (Server, []jsondoc.Problem) {
 		out.Args = append(out.Args, t.text("args", arg))
 	}
 	if n := len(s.URL) + len(s.ServerURL) + len(s.HTTPURL); n > len(cmp.Or(s.URL, s.ServerURL, s.HTTPURL)) {
-		t.problems = append(t.problems, warning(path, "has several URLs, of which the first of url, serverUrl and httpUrl counts"))
+		t.problems = append(t.problems, warning(path, "has several URLs: the first of url, serverUrl and httpUrl is used"))
 	}
 	if s.Command != "" && len(s.Headers) > 0 {
 		out.Headers = nil

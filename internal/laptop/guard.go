@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/netguard"
 )
 
 // CheckListen refuses an address that other machines can reach: the local bridge does not
@@ -19,7 +21,7 @@ func CheckListen(address string) error {
 	if err != nil {
 		return errors.New("the address is not one such as 127.0.0.1:3100")
 	}
-	if !loopback(host) {
+	if !netguard.IsLoopback(host) {
 		return errors.New("a bridge on a person's own machine asks for no key and serves only that machine: listen at 127.0.0.1 or [::1], or run a hosted bridge")
 	}
 	return nil
@@ -31,7 +33,7 @@ func CheckListen(address string) error {
 func Guard(next http.Handler, origins []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case !loopback(hostOf(r.Host)):
+		case !netguard.IsLoopback(hostOf(r.Host)):
 			http.Error(w, "the bridge is on this machine: call it localhost or 127.0.0.1", http.StatusForbidden)
 		case !mayAsk(r.Header["Origin"], origins):
 			http.Error(w, "websites may not use the bridge; bridge serve --allow-origin names those that may", http.StatusForbidden)
@@ -85,7 +87,7 @@ func mayAsk(sent, origins []string) bool {
 		return true
 	}
 	u, err := url.Parse(sent[0])
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && loopback(u.Hostname())
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && netguard.IsLoopback(u.Hostname())
 }
 
 // short adds the only user to the short paths /mcp and /sse. People paste the first with a slash at

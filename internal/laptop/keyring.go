@@ -24,7 +24,7 @@ var (
 	errKeyringTimeout = errors.New("the system's keyring does not answer; set HOSTED_BRIDGE_SECRETS=file to keep secrets in a file")
 )
 
-// SystemKeyring returns the system's keyring, nil if there is none. HOSTED_BRIDGE_SECRETS=file
+// SystemKeyring returns the system's keyring, nil if the system has none. HOSTED_BRIDGE_SECRETS=file
 // disables it.
 func SystemKeyring(getenv func(string) string) Keyring {
 	if getenv("HOSTED_BRIDGE_SECRETS") == "file" || runtime.GOOS == "linux" && !sessionBus(getenv) {

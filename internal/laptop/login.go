@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 // Login gets tokens through the user's login: the authorization code grant with PKCE (RFC 7636),
 // with a redirect to a local port that is open only during this login (RFC 8252).
 type Login struct {
-	OAuth mcpserver.OAuth
+	OAuth bridgeconfig.OAuth
 	// ClientSecret is the client's secret, empty for a public client.
 	ClientSecret string
 	// Show shows the user the URL to open.
@@ -40,7 +40,7 @@ type Login struct {
 	Port int
 	// Prepare, if it is not nil, returns the OAuth settings and the client's secret once the
 	// redirect URI is known: a client is registered for one.
-	Prepare func(ctx context.Context, redirectURI string) (o mcpserver.OAuth, clientSecret string, err error)
+	Prepare func(ctx context.Context, redirectURI string) (o bridgeconfig.OAuth, clientSecret string, err error)
 }
 
 // answer is the answer of the authorization server in the redirect.

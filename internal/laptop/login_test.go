@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 )
 
 // authorizationServer is one that checks what it is sent at its token endpoint.
@@ -71,7 +71,7 @@ func TestLogin(t *testing.T) {
 			defer cancel()
 			browsed := make(chan struct{})
 			l := Login{
-				OAuth: mcpserver.OAuth{AuthorizationURL: server.URL + "/authorize", TokenURL: server.URL + "/token", ClientID: "c", Scopes: []string{"s"}, Resource: "https://r"},
+				OAuth: bridgeconfig.OAuth{AuthorizationURL: server.URL + "/authorize", TokenURL: server.URL + "/token", ClientID: "c", Scopes: []string{"s"}, Resource: "https://r"},
 				Show: func(address string) {
 					u, err := url.Parse(address)
 					if err != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // originFile is mcp-bridge's config.json.
@@ -43,8 +43,8 @@ type originServer struct {
 	Args           []string                `json:"args"`
 	Env            jsondoc.Ordered[string] `json:"env"`
 	Framing        string                  `json:"framing"`
-	Trust          mcpserver.Trust         `json:"trust"`
-	ToolFilter     mcpserver.Tools         `json:"toolFilter"`
+	Trust          bridgeconfig.Trust      `json:"trust"`
+	ToolFilter     bridgeconfig.Tools      `json:"toolFilter"`
 	MaxResultChars int                     `json:"maxResultChars"`
 	Retry          *originRetry            `json:"retry"`
 }
@@ -73,15 +73,15 @@ const maxAttempts = 5
 func readOrigin(doc jsondoc.Value) (File, []jsondoc.Problem) {
 	var o originFile
 	problems := jsondoc.Decode(doc, &o)
-	f := File{Mode: mcpserver.Router}
+	f := File{Mode: bridgeconfig.Router}
 	if o.Mode != "" {
-		f.Mode = mcpserver.Mode(o.Mode)
+		f.Mode = bridgeconfig.Mode(o.Mode)
 	}
 	switch {
 	case o.ToolPrefix.Kind == jsondoc.Bool && o.ToolPrefix.Text == "false":
-		f.ToolPrefix = mcpserver.PrefixNever
+		f.ToolPrefix = bridgeconfig.PrefixNever
 	case o.ToolPrefix.Text == "auto":
-		f.ToolPrefix = mcpserver.PrefixAuto
+		f.ToolPrefix = bridgeconfig.PrefixAuto
 	}
 	if o.ResultCache != nil && len(o.ResultCache.CacheTTL) > 0 {
 		problems = append(problems, warning("resultCache.cacheTtl", "times for single tools have no effect"))
@@ -106,7 +106,7 @@ func (s originServer) server(path string, o originFile) (Server, []jsondoc.Probl
 		Description: s.Description, Command: t.text("command", s.Command), URL: t.text("url", s.URL),
 		Env: t.entries("env", s.Env), Headers: t.entries("headers", s.Headers),
 		Tools: s.ToolFilter, Trust: s.Trust,
-		Timeouts: mcpserver.Timeouts{Connect: ms(o.ConnectionTimeoutMS), Call: ms(o.RequestTimeoutMS), Idle: ms(o.RouterIdleTimeoutMS)},
+		Timeouts: bridgeconfig.Timeouts{Connect: ms(o.ConnectionTimeoutMS), Call: ms(o.RequestTimeoutMS), Idle: ms(o.RouterIdleTimeoutMS)},
 	}
 	for _, arg := range s.Args {
 		out.Args = append(out.Args, t.text("args", arg))
@@ -118,7 +118,7 @@ func (s originServer) server(path string, o originFile) (Server, []jsondoc.Probl
 		out.Type = "sse"
 	case "streamable-http":
 	default:
-		t.problems = append(t.problems, warning(path+".transport", "is none of stdio, sse and streamable-http"))
+		t.problems = append(t.problems, warning(path+".transport", "must be one of stdio, sse and streamable-http"))
 		out.Command, out.URL = "", ""
 	}
 	for _, file := range s.ConfigFiles {
@@ -146,11 +146,11 @@ func (s originServer) policies(out *Server, t *translator, o originFile) {
 		t.problems = append(t.problems, retry.warnings(t.path+".retry")...)
 	}
 	if retry != nil {
-		out.Retry = mcpserver.Retry{MaxAttempts: min(retry.MaxAttempts, maxAttempts), Delay: ms(retry.DelayMS)}
+		out.Retry = bridgeconfig.Retry{MaxAttempts: min(retry.MaxAttempts, maxAttempts), Delay: ms(retry.DelayMS)}
 	}
 	if c := o.ResultCache; c != nil && c.Enabled {
 		if out.CacheTTL = ms(c.DefaultTTLMS); out.CacheTTL == 0 {
-			out.CacheTTL = mcpserver.Duration(defaultCacheTTL)
+			out.CacheTTL = bridgeconfig.Duration(defaultCacheTTL)
 		}
 	}
 }
@@ -168,7 +168,9 @@ func (r *originRetry) warnings(path string) (w []jsondoc.Problem) {
 	return w
 }
 
-func ms(n int) mcpserver.Duration { return mcpserver.Duration(time.Duration(n) * time.Millisecond) }
+func ms(n int) bridgeconfig.Duration {
+	return bridgeconfig.Duration(time.Duration(n) * time.Millisecond)
+}
 
 // auth converts the authorization of requests.
 func (s originServer) auth(out *Server, t *translator) {
@@ -181,19 +183,19 @@ func (s originServer) auth(out *Server, t *translator) {
 	case "oauth2":
 		s.oauth(out, t)
 	default:
-		t.problems = append(t.problems, jsondoc.Problem{Path: t.path + ".auth.type", Message: "is none of bearer, header and oauth2"})
+		t.problems = append(t.problems, jsondoc.Problem{Path: t.path + ".auth.type", Message: "must be one of bearer, header and oauth2"})
 	}
 }
 
 func (s originServer) oauth(out *Server, t *translator) {
 	a := s.Auth
 	out.Auth = &Auth{
-		Grant: mcpserver.ClientCredentials, TokenURL: a.TokenURL, AuthorizationURL: a.AuthorizationURL,
+		Grant: bridgeconfig.ClientCredentials, TokenURL: a.TokenURL, AuthorizationURL: a.AuthorizationURL,
 		ClientID: t.text("auth.clientId", a.ClientID), ClientSecret: t.text("auth.clientSecret", a.ClientSecret), Scopes: a.Scopes,
 	}
 	switch a.GrantType {
 	case "authorization_code":
-		out.Auth.Grant = mcpserver.AuthorizationCode
+		out.Auth.Grant = bridgeconfig.AuthorizationCode
 		if a.ClientID == "" {
 			out.Auth.ClientID = "${" + recipe.TokenSecret(t.path[len("servers."):]) + "_CLIENT}"
 		}

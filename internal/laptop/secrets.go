@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/template"
 )
 
 // MaxSecret is the maximum length of a secret in bytes, as in a cluster.
@@ -26,7 +26,7 @@ var (
 	errNoValue    = errors.New("the secret is empty")
 	errTooLong    = fmt.Errorf("the secret is longer than %d bytes", MaxSecret)
 	errSuperseded = errors.New("the secret is another one by now")
-	// ErrNoSecret says that there is no secret of this name.
+	// ErrNoSecret says that no secret has this name.
 	ErrNoSecret = errors.New("there is no secret of that name")
 )
 
@@ -154,7 +154,7 @@ func (s *Secrets) put(ctx context.Context, r *register, name, value string) (inK
 const turnInterval = 50 * time.Millisecond
 
 // Turn waits until no other process refreshes the login in the secret of this name, and blocks
-// other processes until end is called. It returns the stored value, nil if there is none.
+// other processes until end is called. It returns the stored value, nil without one.
 func (s *Secrets) Turn(ctx context.Context, name string) (value []byte, end func(), err error) {
 	if !template.ValidName(name) {
 		return nil, nil, errName // The name becomes part of a path.

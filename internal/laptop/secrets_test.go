@@ -22,8 +22,8 @@ import (
 	"github.com/zalando/go-keyring"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -305,7 +305,7 @@ func sharer(t *testing.T, folder string, a *rotating) (*oauth.Source, *Secrets) 
 	s := OpenSecrets(folder, nil)
 	first, _ := must.Values(Resolver{Store: s, Getenv: os.Getenv}.Resolve(t.Context(), []string{"LOGIN"}))(t)
 	transport := &http.Transport{}
-	source := oauth.NewSource(mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: a.URL, ClientID: "c", Token: "LOGIN"},
+	source := oauth.NewSource(bridgeconfig.OAuth{Grant: bridgeconfig.AuthorizationCode, TokenURL: a.URL, ClientID: "c", Token: "LOGIN"},
 		func(string) (string, bool) { return string(first["LOGIN"]), true }, s.Save, &http.Client{Transport: transport}, &hurried{})
 	source.TakeTurns(s.Turn)
 	t.Cleanup(func() { source.Wipe(); transport.CloseIdleConnections() })

@@ -12,12 +12,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/netguard"
 )
 
 const (
@@ -95,15 +96,10 @@ func (o TransitOptions) validateAddress() error {
 		// password in it.
 		return errors.New("the address is not one such as https://vault.example:8200")
 	}
-	if u.Scheme == "https" || u.Scheme == "http" && (o.Insecure || isLoopback(u.Hostname())) {
+	if u.Scheme == "https" || u.Scheme == "http" && (o.Insecure || netguard.IsLoopback(u.Hostname())) {
 		return nil
 	}
 	return errors.New("the address is not https, and data keys pass over it")
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // transitClient speaks the HTTP API that Vault and OpenBao share.

@@ -68,7 +68,7 @@ func NewGroupSet(groups []string) GroupSet {
 // Has reports whether a group is in the set, in whatever form.
 func (s GroupSet) Has(group string) bool { return s[norm.NFC.String(group)] }
 
-// FoldGroup returns a group without what case and form make of it, such as the full width of a
+// FoldGroup returns a group without differences of case and form, such as the full width of a
 // letter. Two groups that differ only so may be two groups of a provider.
 func FoldGroup(group string) string {
 	return strings.ToLower(strings.ToUpper(norm.NFKC.String(group)))

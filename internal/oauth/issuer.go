@@ -112,7 +112,7 @@ func (i *Issuer) check() error {
 	}
 	for _, a := range i.Algorithms {
 		if !slices.Contains(Algorithms(), a) {
-			errs = append(errs, fmt.Errorf("issuer %s: the algorithm %.20q is none of %v", i.URL, a, Algorithms()))
+			errs = append(errs, fmt.Errorf("issuer %s: the algorithm %.20q is not supported: use one of %v", i.URL, a, Algorithms()))
 		}
 	}
 	if slices.Contains(i.Audiences, "") {

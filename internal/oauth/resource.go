@@ -6,7 +6,7 @@ package oauth
 import (
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // metadataPrefix is where RFC 9728, section 3, has the metadata of a resource.
@@ -26,8 +26,8 @@ func MetadataPath(resourcePath string) string {
 }
 
 // ProtectedResource returns the metadata of a resource by RFC 9728, section 2, as
-// JSON. name is for people. authorizationServers are the URLs of issuers, of which
-// MCP wants at least one; scopes are what a client should ask them for, and are
+// JSON. name is for people. authorizationServers are the URLs of issuers: MCP
+// wants at least one; scopes are what a client should ask them for, and are
 // left out if there are none.
 func ProtectedResource(resource, name string, authorizationServers, scopes []string) []byte {
 	return jsondoc.EncodeExact(struct {

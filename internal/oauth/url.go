@@ -6,21 +6,20 @@ package oauth
 import (
 	"net/url"
 	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/netguard"
 )
 
 // SafeURL parses a URL whose traffic nobody on the network can read or change:
-// it is https, or http on this machine, which means localhost, 127.0.0.1 or
-// [::1]. It has a host, and neither a user nor a fragment.
+// it is https, or http on this machine, which means localhost or a loopback
+// address. It has a host, and neither a user nor a fragment.
 func SafeURL(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
 		return nil, false
 	}
-	return u, u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
+	return u, u.Scheme == "https" || u.Scheme == "http" && netguard.IsLoopback(u.Hostname())
 }
-
-// isLoopback reports whether the host is this machine.
-func isLoopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
 // standardPorts are left out of an origin, as in most URLs.
 var standardPorts = map[string]string{"http": "80", "https": "443"}

@@ -23,8 +23,8 @@ type UserRule struct {
 // claimEmail is a name that people may choose themselves at some providers.
 const claimEmail = "email"
 
-// User returns the user that the rule derives from claims, and false if there
-// is none. An email counts only if the provider says that it has verified it:
+// User returns the user that the rule derives from claims, and false if it derives
+// none. An email counts only if the provider says that it has verified it:
 // otherwise anybody who writes another's address into their profile would get
 // that user.
 func (r UserRule) User(claims map[string]any) (v1alpha1.UserID, bool) {

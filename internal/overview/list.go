@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 const (
@@ -75,18 +76,18 @@ func (s State) List(q Query) Page {
 }
 
 // matchesBridge reports whether a bridge is asked for, as far as the bridge alone says it.
-func (q Query) matchesBridge(b *v1alpha1.HostedBridge) bool {
+func (q Query) matchesBridge(b *effective.Bridge) bool {
 	return (q.Phase == "" || b.Status.Phase == q.Phase) &&
 		(q.Tier == "" || b.Spec.Tier == q.Tier) &&
 		(q.Profile == "" || slices.ContainsFunc(b.Status.Profiles, func(p v1alpha1.ProfileUse) bool { return p.Name == q.Profile })) &&
 		q.matchesText(b) && q.matchesCause(b)
 }
 
-func (q Query) matchesText(b *v1alpha1.HostedBridge) bool {
+func (q Query) matchesText(b *effective.Bridge) bool {
 	return q.Search == "" || contains(string(b.User()), q.Search) || contains(b.Namespace, q.Search) || contains(b.Name, q.Search)
 }
 
-func (q Query) matchesCause(b *v1alpha1.HostedBridge) bool {
+func (q Query) matchesCause(b *effective.Bridge) bool {
 	return q.Reason == "" && q.Server == "" || slices.ContainsFunc(causesOf(b), func(c cause) bool {
 		return (q.Reason == "" || c.reason == q.Reason) && (q.Server == "" || c.server == q.Server)
 	})

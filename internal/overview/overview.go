@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
 
@@ -66,29 +67,29 @@ type Wake struct {
 
 // State is what is known of the installation's users.
 type State struct {
-	Bridges []*v1alpha1.HostedBridge
+	Bridges []*effective.Bridge
 	Persons []v1alpha1.BridgePerson
 	Now     time.Time
 }
 
 // owners returns the bridges to which user ids belong, in the order of the user ids.
-func (s State) owners() []*v1alpha1.HostedBridge {
-	all := slices.DeleteFunc(slices.Clone(s.Bridges), func(b *v1alpha1.HostedBridge) bool { return b.DeletionTimestamp != nil })
-	slices.SortFunc(all, func(a, b *v1alpha1.HostedBridge) int {
+func (s State) owners() []*effective.Bridge {
+	all := slices.DeleteFunc(slices.Clone(s.Bridges), func(b *effective.Bridge) bool { return b.DeletionTimestamp != nil })
+	slices.SortFunc(all, func(a, b *effective.Bridge) int {
 		if c := strings.Compare(string(a.User()), string(b.User())); c != 0 {
 			return c
 		}
-		if a.Precedes(b) {
+		if a.Precedes(b.HostedBridge) {
 			return -1
 		}
 		return 1
 	})
-	return slices.CompactFunc(all, func(a, b *v1alpha1.HostedBridge) bool { return a.User() == b.User() })
+	return slices.CompactFunc(all, func(a, b *effective.Bridge) bool { return a.User() == b.User() })
 }
 
-func (s State) user(b *v1alpha1.HostedBridge, people *access.People) User {
+func (s State) user(b *effective.Bridge, people *access.People) User {
 	u := User{
-		User: b.User(), Namespace: b.Namespace, Name: b.Name, Phase: b.Status.Phase, Access: people.Bridge(b), Tier: b.Spec.Tier,
+		User: b.User(), Namespace: b.Namespace, Name: b.Name, Phase: b.Status.Phase, Access: people.Bridge(b.HostedBridge), Tier: b.Spec.Tier,
 		Profiles: []string{}, Groups: s.groups(b, people), Onboarded: b.Labels[v1alpha1.LabelOnboarded] == "true",
 		Servers: len(b.Spec.Servers), Keys: len(b.Spec.APIKeys), Created: b.CreationTimestamp.UTC(),
 	}
@@ -110,8 +111,8 @@ func (s State) user(b *v1alpha1.HostedBridge, people *access.People) User {
 }
 
 // groups returns the groups that count for a bridge's profiles.
-func (s State) groups(b *v1alpha1.HostedBridge, people *access.People) []string {
-	groups, _ := profile.Groups(b, people, s.Now)
+func (s State) groups(b *effective.Bridge, people *access.People) []string {
+	groups, _ := profile.Groups(b.HostedBridge, people, s.Now)
 	names := make([]string, 0, len(groups))
 	for _, g := range groups {
 		names = append(names, g.Value)
@@ -120,9 +121,9 @@ func (s State) groups(b *v1alpha1.HostedBridge, people *access.People) []string 
 }
 
 // DetailOf returns one user, of the HostedBridge with all of its status.
-func (s State) DetailOf(b *v1alpha1.HostedBridge) Detail {
+func (s State) DetailOf(b *effective.Bridge) Detail {
 	d := Detail{
-		User: s.user(b.WithEffective(), access.NewPeople(s.Persons)), URL: b.Status.URL,
+		User: s.user(b, access.NewPeople(s.Persons)), URL: b.Status.URL,
 		States: b.Status.ServerStates, Conditions: b.Status.Conditions, MissingSecrets: []string{},
 	}
 	if d.States == nil {

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -46,13 +48,20 @@ func state() State {
 	bob.Spec.Tier, bob.Spec.Groups = "pro", []string{"engineering"}
 	cleo := bridge("cleo", v1alpha1.PhaseFailed)
 	cleo.Namespace = "trials"
+	for of, message := range map[string]string{
+		v1alpha1.ConditionReady: "It does not run.", v1alpha1.ConditionAccepted: "spec.tier must be one of: free, pro.",
+	} {
+		meta.SetStatusCondition(&cleo.Status.Conditions, metav1.Condition{
+			Type: of, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(now), Reason: v1alpha1.ReasonUnknownTier, Message: message,
+		})
+	}
 	gone := bridge("gone", v1alpha1.PhaseRunning)
 	gone.DeletionTimestamp = &metav1.Time{Time: now}
 	second := bridge("other", v1alpha1.PhaseFailed)
 	second.Spec.UserID, second.CreationTimestamp = "ann", metav1.NewTime(now)
 	dora := bridge("dora", v1alpha1.PhaseSuspended, "mail:Unhealthy:CredentialsRefused")
 	return State{
-		Bridges: []*v1alpha1.HostedBridge{dora, cleo, second, bob, gone, ann}, Now: now,
+		Bridges: inEffect(dora, cleo, second, bob, gone, ann), Now: now,
 		Persons: []v1alpha1.BridgePerson{{
 			ObjectMeta: metav1.ObjectMeta{Name: "p-1"}, Spec: v1alpha1.BridgePersonSpec{Issuer: "https://a", Subject: "1"},
 			Status: v1alpha1.BridgePersonStatus{Login: &v1alpha1.PersonLogin{Time: metav1.NewTime(now), Groups: []string{"sales"}}},
@@ -132,7 +141,7 @@ func TestProblemsAreCountedByCause(t *testing.T) {
 	}
 	want := []string{
 		"2 CredentialsRefused mail recipe-mail [ann bob] ann lacks it 1m0s",
-		"1 BridgeFailed   [cleo]  ?",
+		"1 BridgeFailed   [cleo] spec.tier must be one of: free, pro. ?",
 		"1 Unhealthy wiki recipe-wiki [bob]  1m0s",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" || got.Users != 3 || got.Total != 4 {
@@ -140,7 +149,7 @@ func TestProblemsAreCountedByCause(t *testing.T) {
 	}
 	var many State
 	for i := range 20 {
-		many.Bridges = append(many.Bridges, bridge(fmt.Sprintf("u%02d", i), v1alpha1.PhaseFailed))
+		many.Bridges = append(many.Bridges, effective.Of(bridge(fmt.Sprintf("u%02d", i), v1alpha1.PhaseFailed)))
 	}
 	if p := many.Problems().Problems[0]; p.Users != 20 || len(p.Named) != maxNamed {
 		t.Errorf("%d users, %d named", p.Users, len(p.Named))
@@ -148,4 +157,24 @@ func TestProblemsAreCountedByCause(t *testing.T) {
 	if text, err := json.Marshal(State{}.Problems()); err != nil || string(text) != `{"users":0,"total":0,"phases":{},"problems":[]}` {
 		t.Errorf("%s %v", text, err)
 	}
+}
+
+func TestWhatKeepsAPodFromRunningIsAProblem(t *testing.T) {
+	eve, fay := bridge("eve", v1alpha1.PhasePending), bridge("fay", v1alpha1.PhaseRunning)
+	eve.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionWorkloadAvailable, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPodRefused, Message: "exceeded quota"}}
+	fay.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProfilesApplied, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUnknownGroup, Message: "did you mean team?"}}
+	want := []Problem{
+		{Reason: v1alpha1.ReasonPodRefused, Message: "exceeded quota", Users: 1, Named: []v1alpha1.UserID{"eve"}},
+		{Reason: v1alpha1.ReasonUnknownGroup, Message: "did you mean team?", Users: 1, Named: []v1alpha1.UserID{"fay"}},
+	}
+	if diff := cmp.Diff(want, State{Bridges: inEffect(eve, fay), Now: now}.Problems().Problems); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func inEffect(bridges ...*v1alpha1.HostedBridge) (all []*effective.Bridge) {
+	for _, b := range bridges {
+		all = append(all, effective.Of(b))
+	}
+	return all
 }

@@ -8,7 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
 // The reasons of problems beside those of status.serverStates.
@@ -34,7 +38,8 @@ type Problems struct {
 
 // Problem is one cause, for all users who have it.
 type Problem struct {
-	// Reason is one of status.serverStates, BridgeFailed or Unhealthy.
+	// Reason is one of status.serverStates, BridgeFailed, Unhealthy, or that of a condition of the bridge:
+	// PodRefused, PodUnschedulable, ImageNotPulled or UnknownGroup.
 	Reason string `json:"reason"`
 	// Server and Recipe are what does not work; they are empty for a bridge.
 	Server string `json:"server,omitempty"`
@@ -51,16 +56,22 @@ type Problem struct {
 // cause is why a user cannot use something.
 type cause struct{ reason, server, recipe, message string }
 
-// causesOf returns why a bridge's user cannot use something. Who has no access, and so no
-// pod, has no problem with servers.
-func causesOf(b *v1alpha1.HostedBridge) []cause {
+// causesOf returns why a bridge's user cannot use something. A user without access, and so
+// without a pod, has no problem with servers.
+func causesOf(b *effective.Bridge) []cause {
 	switch b.Status.Phase {
 	case v1alpha1.PhaseFailed:
-		return []cause{{reason: ReasonFailed}}
+		return []cause{{reason: ReasonFailed, message: failedBy(b.Status.Conditions)}}
 	case v1alpha1.PhaseSuspended, v1alpha1.PhaseOffboarded:
 		return nil
 	}
 	var causes []cause
+	if c := route.BlockedBy(b.HostedBridge); c != nil {
+		causes = append(causes, cause{reason: c.Reason, message: c.Message})
+	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionProfilesApplied); c != nil && c.Reason == v1alpha1.ReasonUnknownGroup {
+		causes = append(causes, cause{reason: c.Reason, message: c.Message})
+	}
 	for _, s := range b.Status.ServerStates {
 		if s.State == v1alpha1.ServerUnhealthy {
 			causes = append(causes, cause{cmp.Or(s.Reason, ReasonOther), s.Name, s.From, s.Message})
@@ -111,7 +122,7 @@ func (p *Problem) notice(since *time.Time) {
 }
 
 // sinceOf returns since when a server is as it is.
-func sinceOf(b *v1alpha1.HostedBridge, server string) *time.Time {
+func sinceOf(b *effective.Bridge, server string) *time.Time {
 	for _, s := range b.Status.ServerStates {
 		if s.Name == server && s.Since != nil {
 			return new(s.Since.UTC())

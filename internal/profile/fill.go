@@ -5,7 +5,7 @@ package profile
 
 import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/template"
 )
 
 // Fill returns the server with the variables in its headers, arguments, environment

@@ -152,7 +152,7 @@ func (m *merger) server(name string) v1alpha1.EffectiveServer {
 	}
 	out := v1alpha1.EffectiveServer{Name: name, Profile: by.Name, Use: use}
 	if entry.Recipe != nil {
-		out.Recipe = entry.Recipe.Name
+		out.Recipe, out.RecipeVersion = entry.Recipe.Name, entry.Recipe.Version
 	}
 	var offer Offer
 	offer, out.Offer = m.offer(entry, use)
@@ -203,7 +203,9 @@ func (m *merger) choice(name string) v1alpha1.ServerChoice {
 }
 
 // has reports whether the spec has a server of that name.
-func (m *merger) has(name string) bool { return indexOf(m.bridge.Spec.Servers, name) >= 0 }
+func (m *merger) has(name string) bool {
+	return slices.ContainsFunc(m.bridge.Spec.Servers, func(s v1alpha1.Server) bool { return s.Name == name })
+}
 
 // deny adds tools to those that the server denies, each once.
 func deny(s *v1alpha1.Server, tools []string) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -60,7 +61,7 @@ func summary(b *v1alpha1.HostedBridge, profiles ...Profile) string {
 	Sort(profiles)
 	out := *b
 	out.Status.Effective = Effective(b, profiles, tiers, Sharing{}, nil)
-	got := out.WithEffective()
+	got := effective.Of(&out)
 	words := []string{got.Spec.Tier}
 	for _, s := range got.Spec.Servers {
 		host, _, _ := strings.Cut(strings.TrimPrefix(s.Transport.URL, "https://"), ".")
@@ -78,6 +79,16 @@ func summary(b *v1alpha1.HostedBridge, profiles ...Profile) string {
 		words = append(words, c.Field+"="+strings.Join(c.Profiles, ","))
 	}
 	return strings.Join(words, " ")
+}
+
+func TestAnOfferNamesTheVersionOfItsRecipe(t *testing.T) {
+	for _, version := range []string{"", "1.0.0"} {
+		p := profiled("p", 0, nil, "Optional x")
+		p.Spec.Servers[0].Recipe = &v1alpha1.RecipeReference{Name: "notes", Version: version}
+		if got := Effective(bridge(nil), []Profile{p}, tiers, Sharing{}, nil).Servers[0]; got.Recipe != "notes" || got.RecipeVersion != version || got.Source != "" {
+			t.Errorf("version %q: %+v", version, got)
+		}
+	}
 }
 
 func TestWhatABridgeHasWithItsProfiles(t *testing.T) {

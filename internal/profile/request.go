@@ -19,14 +19,13 @@ func IsApproved(q *v1alpha1.BridgeRequest) bool {
 // Approvals are the offers that are approved, by the names of their servers.
 type Approvals map[string]string
 
-// Approved returns what is approved for a HostedBridge. A request that names no HostedBridge
-// or no offer, as an earlier release wrote it, has no effect, and neither has one for an
-// earlier HostedBridge of the same user id.
+// Approved returns what is approved for a HostedBridge. A request for an earlier HostedBridge of
+// the same user id has no effect.
 func Approved(requests []v1alpha1.BridgeRequest, b *v1alpha1.HostedBridge) Approvals {
 	approvals := Approvals{}
 	for i := range requests {
 		q := &requests[i]
-		if q.Spec.User == b.User() && q.Spec.BridgeUID == b.UID && q.Spec.Offer != "" && IsApproved(q) {
+		if q.Spec.User == b.User() && q.Spec.BridgeUID == b.UID && IsApproved(q) {
 			approvals[q.Spec.Server] = q.Spec.Offer
 		}
 	}

@@ -23,8 +23,8 @@ func request(name, user string, uid types.UID, verdict v1alpha1.RequestVerdict) 
 
 func TestAServerOnRequestNeedsAnApproval(t *testing.T) {
 	const approved = v1alpha1.RequestApproved
-	other, none := request("alice.jira", "alice", "1", approved), request("alice.jira", "alice", "1", approved)
-	other.Spec.Offer, none.Spec.Offer = "https://payroll.example.com/mcp", ""
+	other := request("alice.jira", "alice", "1", approved)
+	other.Spec.Offer = "https://payroll.example.com/mcp"
 	p := Profile{Name: "team", Spec: v1alpha1.BridgeProfileSpec{Servers: []v1alpha1.ProfileServer{
 		{Server: v1alpha1.Server{Name: "jira", Transport: v1alpha1.Transport{URL: "https://jira.example.com/mcp"}}, Use: v1alpha1.ServerOnRequest},
 	}}}
@@ -39,8 +39,6 @@ func TestAServerOnRequestNeedsAnApproval(t *testing.T) {
 		"another user's request is approved": {request("bob.jira", "bob", "1", approved), v1alpha1.ChoiceOn, v1alpha1.ReasonNotApproved},
 		"it has the name of another request": {request("bob.jira", "alice", "1", approved), v1alpha1.ChoiceOn, v1alpha1.ReasonNotApproved},
 		"it was for an earlier bridge":       {request("alice.jira", "alice", "0", approved), v1alpha1.ChoiceOn, v1alpha1.ReasonNotApproved},
-		"it names no bridge":                 {request("alice.jira", "alice", "", approved), v1alpha1.ChoiceOn, v1alpha1.ReasonNotApproved},
-		"it names no offer":                  {none, v1alpha1.ChoiceOn, v1alpha1.ReasonNotApproved},
 		"another offer was approved":         {other, v1alpha1.ChoiceOn, v1alpha1.ReasonOfferChanged},
 		"it is approved, and not chosen":     {request("alice.jira", "alice", "1", approved), "", v1alpha1.ReasonServerOff},
 		"it is approved, and turned off":     {request("alice.jira", "alice", "1", approved), v1alpha1.ChoiceOff, v1alpha1.ReasonServerOff},

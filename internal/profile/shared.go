@@ -11,12 +11,13 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // RefusesShared returns why the installation refuses the SharedServer, one of all that there
 // are: bridges could not use it, or the older ones are as many as there may be.
-func RefusesShared(s *v1alpha1.SharedServer, all []v1alpha1.SharedServer) plan.Finding {
+func RefusesShared(s *v1alpha1.SharedServer, all []v1alpha1.SharedServer) bridgestate.Finding {
 	older := 0
 	for i := range all {
 		if c := cmp.Or(all[i].CreationTimestamp.Compare(s.CreationTimestamp.Time), cmp.Compare(all[i].Name, s.Name)); c < 0 {
@@ -24,13 +25,12 @@ func RefusesShared(s *v1alpha1.SharedServer, all []v1alpha1.SharedServer) plan.F
 		}
 	}
 	if older >= v1alpha1.MaxSharedServers {
-		return plan.Finding{Reason: v1alpha1.ReasonTooManyShared, Message: fmt.Sprintf(
+		return bridgestate.Finding{Reason: v1alpha1.ReasonTooManyShared, Message: fmt.Sprintf(
 			"an installation takes %d SharedServers, and there are as many older ones: delete one of them", v1alpha1.MaxSharedServers)}
 	}
-	server := sharedServer(v1alpha1.Server{Name: "server"}, s)
-	server.Shared = s.Name
-	servers := plan.Servers(&v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{server}}})
-	f := plan.Refuses(servers[0])
+	b := effective.Of(&v1alpha1.HostedBridge{})
+	b.Spec.Servers = []effective.Server{{Server: sharedServer(v1alpha1.Server{Name: "server"}, s), Shared: s.Name}}
+	f := bridgestate.Refuses(bridgestate.Servers(b)[0])
 	if f.Reason != "" {
 		f.Message = "spec.server: " + f.Message
 	}

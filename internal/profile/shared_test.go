@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // shared returns a SharedServer for the group eng of https://a, as changed.
@@ -104,19 +105,19 @@ func TestAProfileGivesASharedServerToMembersAlone(t *testing.T) {
 		}}
 	})
 	list := []v1alpha1.SharedServer{shared()}
-	give := func(subject string, servers []v1alpha1.SharedServer, own ...string) (*v1alpha1.HostedBridge, v1alpha1.EffectiveServer) {
+	give := func(subject string, servers []v1alpha1.SharedServer, own ...string) (*effective.Bridge, v1alpha1.EffectiveServer) {
 		b := bridge(nil, own...)
 		subjects(subject)(b)
 		b.Status.Effective = Effective(b, []Profile{p}, tiers, SharingOf(b, servers, people, heard), nil)
-		return b.WithEffective(), b.Status.Effective.Servers[0]
+		return effective.Of(b), b.Status.Effective.Servers[0]
 	}
 
 	b, given := give("alice", list, "pay")
 	want := v1alpha1.Server{
-		Name: "pay", Shared: "payments", Transport: list[0].Spec.Server.Transport, Secrets: []v1alpha1.SecretName{"PAY_TOKEN"},
+		Name: "pay", Transport: list[0].Spec.Server.Transport, Secrets: []v1alpha1.SecretName{"PAY_TOKEN"},
 		Tools: &v1alpha1.ToolFilter{Deny: []string{"refund"}}, Trust: v1alpha1.TrustUntrusted,
 	}
-	if diff := cmp.Diff([]v1alpha1.Server{want}, b.Spec.Servers); diff != "" || given.Shared != "payments" {
+	if diff := cmp.Diff([]effective.Server{{Server: want, Shared: "payments"}}, b.Spec.Servers); diff != "" || given.Shared != "payments" {
 		t.Errorf("a member has (-want +got):\n%s\n%+v", diff, given)
 	}
 	if b, given = give("bob", list, "pay"); given.Reason != v1alpha1.ReasonNotMember || given.Shared != "" || given.Source != "" ||

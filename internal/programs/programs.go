@@ -16,8 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // ErrGone says that a ProgramBundle is not the one that was read: it was deleted, or made again.
@@ -99,7 +100,7 @@ func lastJob(b *v1alpha1.ProgramBundle, failed bool) string {
 		b = b.DeepCopy()
 		b.Status.Attempts--
 	}
-	return desired.InstallJobName(b)
+	return bridgeobjects.InstallJobName(b)
 }
 
 func timeOf(t *metav1.Time) *time.Time {
@@ -179,7 +180,7 @@ type Detail struct {
 
 // DetailOf returns what is known of a ProgramBundle, but for its contents. Bridges are
 // HostedBridges as package watch keeps them.
-func DetailOf(b *v1alpha1.ProgramBundle, all []v1alpha1.ProgramBundle, bridges []*v1alpha1.HostedBridge) Detail {
+func DetailOf(b *v1alpha1.ProgramBundle, all []v1alpha1.ProgramBundle, bridges []*effective.Bridge) Detail {
 	d := Detail{Program: Of(b), Others: []Program{}, UsedBy: []Bridge{}}
 	d.Commands = slices.Concat([]v1alpha1.BundledProgram{}, b.Status.Programs)
 	for i := range all {
@@ -191,7 +192,7 @@ func DetailOf(b *v1alpha1.ProgramBundle, all []v1alpha1.ProgramBundle, bridges [
 		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.Name, b.Name))
 	})
 	for _, h := range bridges {
-		if slices.ContainsFunc(h.Spec.Servers, func(s v1alpha1.Server) bool { return fetches(s, b.Spec.Install) }) {
+		if slices.ContainsFunc(h.Spec.Servers, func(s effective.Server) bool { return fetches(s.Server, b.Spec.Install) }) {
 			d.UsedBy = append(d.UsedBy, Bridge{h.Namespace, h.Name, h.User()})
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Left is what remains of the limits minute, hour, day and burst, in that order.
-type Left [4]struct {
+// Left is what remains of the windows and of the burst, in the order of the limits.
+type Left [windows + 1]struct {
 	Remaining int64
 	// Reset is how long it takes until there is more, 0 where nothing is used.
 	Reset time.Duration
@@ -27,13 +27,13 @@ func (s State) left(t Tier, at int64) Left {
 		}
 	}
 	owed, interval := s.Next-at, t.Interval()
-	l[3].Remaining = max(0, int64(t.Burst)-(owed+interval-1)/interval)
+	l[windows].Remaining = max(0, int64(t.Burst)-(owed+interval-1)/interval)
 	if owed > 0 {
 		next := (owed-1)%interval + 1
 		if over := owed - int64(t.Burst)*interval; over > 0 {
 			next = over
 		}
-		l[3].Reset = time.Duration(next) * time.Microsecond
+		l[windows].Reset = time.Duration(next) * time.Microsecond
 	}
 	return l
 }
@@ -41,41 +41,29 @@ func (s State) left(t Tier, at int64) Left {
 // Of returns limit's number in the tier, and what is left of it and for how
 // long. Nothing is left of the limits that Left does not have.
 func (l Left) Of(limit Limit, t Tier) (most, remaining int64, reset time.Duration) {
-	switch limit {
-	case Minute, Hour, Day:
-		i := limit - Minute
-		return t.windows()[i], l[i].Remaining, l[i].Reset
-	case Burst:
-		return int64(t.Burst), l[3].Remaining, l[3].Reset
-	case Calls:
-		return int64(t.ConcurrentCalls), 0, 0
-	case Streams:
-		return int64(t.Streams), 0, 0
+	if i := int(limit - Minute); i >= 0 && i < len(l) {
+		remaining, reset = l[i].Remaining, l[i].Reset
 	}
-	return 0, 0, 0
+	return t.Most(limit), remaining, reset
 }
 
 // PolicyField returns the tier as the value of RateLimit-Policy, a list of
 // draft-ietf-httpapi-ratelimit-headers-10.
 func (t Tier) PolicyField() string {
 	b := make([]byte, 0, 192)
-	for i, limit := range t.windows() {
-		b = appendPolicy(b, Minute+Limit(i), limit)
-		b = strconv.AppendInt(append(b, ";w="...), int64(Spans[i]/time.Second), 10)
-	}
-	b = appendPolicy(b, Burst, int64(t.Burst))
-	b = strconv.AppendInt(append(b, ";w="...), seconds(time.Duration(int64(t.Burst)*t.Interval())*time.Microsecond), 10)
-	for _, at := range []struct {
-		limit Limit
-		most  int32
-	}{{Calls, t.ConcurrentCalls}, {Streams, t.Streams}} {
-		b = append(appendPolicy(b, at.limit, int64(at.most)), `;qu="concurrent-requests"`...)
+	for limit := Minute; limit < Batch; limit++ {
+		b = strconv.AppendInt(append(appendItem(b, limit), ";q="...), t.Most(limit), 10)
+		if limit > Burst {
+			b = append(b, `;qu="concurrent-requests"`...)
+			continue
+		}
+		span := time.Duration(int64(t.Burst)*t.Interval()) * time.Microsecond
+		if limit < Burst {
+			span = Spans[limit-Minute]
+		}
+		b = strconv.AppendInt(append(b, ";w="...), seconds(span), 10)
 	}
 	return string(b)
-}
-
-func appendPolicy(b []byte, limit Limit, most int64) []byte {
-	return strconv.AppendInt(append(appendItem(b, limit), ";q="...), most, 10)
 }
 
 // Field returns what is left as the value of RateLimit, a list of the same
@@ -83,8 +71,8 @@ func appendPolicy(b []byte, limit Limit, most int64) []byte {
 // over.
 func (l Left) Field() string {
 	b := make([]byte, 0, 128)
-	for i, limit := range []Limit{Minute, Hour, Day, Burst} {
-		b = strconv.AppendInt(append(appendItem(b, limit), ";r="...), l[i].Remaining, 10)
+	for i := range l {
+		b = strconv.AppendInt(append(appendItem(b, Minute+Limit(i)), ";r="...), l[i].Remaining, 10)
 		if l[i].Reset > 0 {
 			b = strconv.AppendInt(append(b, ";t="...), seconds(l[i].Reset), 10)
 		}

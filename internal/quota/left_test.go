@@ -10,6 +10,7 @@ import (
 
 func TestFields(t *testing.T) {
 	tier := Defaults()["free"]
+	tier.Burst = 10
 	if got, want := tier.PolicyField(), `"minute";q=30;w=60, "hour";q=300;w=3600, "day";q=3000;w=86400, "burst";q=10;w=20, "calls";q=4;qu="concurrent-requests", "streams";q=10;qu="concurrent-requests"`; got != want {
 		t.Errorf("policy\n%s, want\n%s", got, want)
 	}
@@ -41,6 +42,7 @@ func TestFields(t *testing.T) {
 
 func TestWhatIsLeftOfALimit(t *testing.T) {
 	tier := Defaults()["free"]
+	tier.Burst = 10
 	_, v := Take(State{}, tier, noon, 1)
 	for limit, want := range map[Limit][3]int64{
 		None: {0, 0, 0}, Minute: {30, 29, 60}, Hour: {300, 299, 3600}, Day: {3000, 2999, 86400}, Burst: {10, 9, 2},

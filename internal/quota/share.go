@@ -14,12 +14,13 @@ func (t Tier) Share(replicas int) Tier {
 		return t
 	}
 	n := int32(min(replicas, 1<<15))
-	for _, limit := range []*int32{&t.PerMinute, &t.PerHour, &t.PerDay} {
-		*limit = max(1, *limit/n)
+	for limit := Minute; limit < Burst; limit++ {
+		*t.field(limit) = max(1, *t.field(limit)/n)
 	}
-	// A part of four calls that is rounded down is too often none.
-	t.ConcurrentCalls = (t.ConcurrentCalls + n - 1) / n
-	t.Streams = (t.Streams + n - 1) / n
+	for limit := Calls; limit < Batch; limit++ {
+		// A part of four calls that is rounded down is too often none.
+		*t.field(limit) = (*t.field(limit) + n - 1) / n
+	}
 	return t
 }
 
@@ -40,7 +41,7 @@ func (s State) Shared(t Tier, replicas int) State {
 type Debt struct {
 	// Windows have the start times that the replica counts by, and only the
 	// requests that it allowed itself.
-	Windows [3]Window
+	Windows [windows]Window
 }
 
 // Add counts n requests that were allowed at now and have led to the state s.

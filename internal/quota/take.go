@@ -3,12 +3,16 @@
 
 package quota
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Limit is one of the limits that a call can meet.
 type Limit int
 
-// The limits. Those of windows stand in the order of State.Windows.
+// The limits: those of windows in the order of State.Windows, the burst, and those
+// of slots in the order of Slots.
 const (
 	None Limit = iota
 	Minute
@@ -21,13 +25,16 @@ const (
 	Batch
 )
 
+// windows is how many limits are windows.
+const windows = int(Burst - Minute)
+
 // String returns the limit's name, as clients see it.
 func (l Limit) String() string {
 	return [...]string{"none", "minute", "hour", "day", "burst", "calls", "streams", "batch"}[l]
 }
 
 // Spans are how long the windows are: minute, hour and day.
-var Spans = [3]time.Duration{time.Minute, time.Hour, 24 * time.Hour}
+var Spans = [windows]time.Duration{time.Minute, time.Hour, 24 * time.Hour}
 
 // Window counts the requests of one span of time. It begins with the first
 // request after the last window has ended, and not by the clock, so that not
@@ -42,7 +49,7 @@ type Window struct {
 // State is what is stored of a user between two requests. The zero value is
 // that of a user without requests.
 type State struct {
-	Windows [3]Window
+	Windows [windows]Window
 	// Next is when, in microseconds of Unix time, the burst will be whole again.
 	// It is the theoretical arrival time of the generic cell rate algorithm:
 	// each request moves it on by the time in which the minute allows one.
@@ -84,14 +91,17 @@ func (t Tier) Interval() int64 {
 }
 
 // windows returns the limits of the windows.
-func (t Tier) windows() [3]int64 {
-	return [3]int64{int64(t.PerMinute), int64(t.PerHour), int64(t.PerDay)}
+func (t Tier) windows() (of [windows]int64) {
+	for i := range of {
+		of[i] = t.Most(Minute + Limit(i))
+	}
+	return of
 }
 
 // Fits reports whether n requests at once can ever pass.
 func (t Tier) Fits(n int) bool {
 	w := t.windows()
-	return int64(n) <= min(w[0], w[1], w[2])
+	return int64(n) <= slices.Min(w[:])
 }
 
 // Take counts n requests of a user of tier t at now, all or none of them.

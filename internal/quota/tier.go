@@ -25,7 +25,7 @@ type Tier struct {
 	PerMinute int32 `json:"perMinute"`
 	PerHour   int32 `json:"perHour"`
 	PerDay    int32 `json:"perDay"`
-	// Burst is how many requests may come at once.
+	// Burst is how many requests may come in quick succession.
 	Burst int32 `json:"burst"`
 	// Servers is how many MCP servers a bridge may have.
 	Servers *int32 `json:"servers,omitempty"`
@@ -48,6 +48,20 @@ type Tier struct {
 	// RuntimeClassName is the RuntimeClass for pods of the tier whose bridges
 	// name none. Empty means the cluster's default.
 	RuntimeClassName string `json:"runtimeClassName,omitempty"`
+}
+
+// field is where the tier has a limit, in the order of Limit, nil for one that is of
+// no tier.
+func (t *Tier) field(limit Limit) *int32 {
+	return [...]*int32{nil, &t.PerMinute, &t.PerHour, &t.PerDay, &t.Burst, &t.ConcurrentCalls, &t.Streams, nil}[limit]
+}
+
+// Most returns the tier's number of a limit, 0 for one that is of no tier.
+func (t Tier) Most(limit Limit) int64 {
+	if f := t.field(limit); f != nil {
+		return int64(*f)
+	}
+	return 0
 }
 
 const (
@@ -73,9 +87,13 @@ func (t Tier) ServerStorage() *resource.Quantity {
 // Tiers are an installation's tiers by name.
 type Tiers map[string]Tier
 
-// defaultBurst lets a client that starts up list tools, prompts and resources
-// of a few servers at once.
-const defaultBurst = 10
+// The bursts that are shipped. An agent that starts makes about 20 calls as fast as they are
+// answered; openings, such as lists, do not count. Larger tiers have several agents at once.
+const (
+	freeBurst     = 25
+	proBurst      = 60
+	businessBurst = 200
+)
 
 // Defaults returns the tiers of an installation that configures none. Requests,
 // servers, secrets and audit days are those of the public service that this
@@ -83,18 +101,18 @@ const defaultBurst = 10
 func Defaults() Tiers {
 	return Tiers{
 		"free": {
-			PerMinute: 30, PerHour: 300, PerDay: 3_000, Burst: defaultBurst,
+			PerMinute: 30, PerHour: 300, PerDay: 3_000, Burst: freeBurst,
 			Servers: ptr.To[int32](3), Secrets: ptr.To[int32](5),
 			Storage:   new(resource.MustParse("1Gi")),
 			AuditDays: 7, ConcurrentCalls: 4, Streams: 10,
 		},
 		"pro": {
-			PerMinute: 120, PerHour: 2_000, PerDay: 20_000, Burst: defaultBurst,
+			PerMinute: 120, PerHour: 2_000, PerDay: 20_000, Burst: proBurst,
 			Secrets: ptr.To[int32](50), Storage: new(resource.MustParse("10Gi")), StoragePerServer: new(resource.MustParse("5Gi")),
 			AuditDays: 30, ConcurrentCalls: 16, Streams: 40,
 		},
 		"business": {
-			PerMinute: 600, PerHour: 10_000, PerDay: 100_000, Burst: defaultBurst,
+			PerMinute: 600, PerHour: 10_000, PerDay: 100_000, Burst: businessBurst,
 			Storage: new(resource.MustParse("100Gi")), StoragePerServer: new(resource.MustParse("20Gi")),
 			AuditDays: 90, ConcurrentCalls: 64, Streams: 160,
 		},

@@ -132,3 +132,12 @@ func TestTheShippedTiersAreTheDefaults(t *testing.T) {
 		t.Errorf("tiers (-want +got):\n%s", diff)
 	}
 }
+
+func TestEachLimitOfATierHasANumber(t *testing.T) {
+	tier := loose(func(*Tier) {})
+	for limit := None; limit <= Batch; limit++ {
+		if got, want := tier.Most(limit) > 0, limit != None && limit != Batch; got != want {
+			t.Errorf("%v: %d", limit, tier.Most(limit))
+		}
+	}
+}

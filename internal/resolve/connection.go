@@ -4,19 +4,19 @@
 package resolve
 
 import (
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // ConnectionOf returns the server of the bridge, whose OAuth is the login by which
 // its account is connected. ok is false if the server does not exist, has no such
 // account, or its login page is not known.
-func ConnectionOf(b *v1alpha1.HostedBridge, server string) (found mcpserver.Server, ok bool) {
-	for _, s := range plan.Servers(b) {
-		if s.Name == server && plan.Connects(s) {
+func ConnectionOf(b *effective.Bridge, server string) (found bridgeconfig.Server, ok bool) {
+	for _, s := range bridgestate.Servers(b) {
+		if s.Name == server && bridgestate.Connects(s) {
 			return s.Server, true
 		}
 	}
-	return mcpserver.Server{}, false
+	return bridgeconfig.Server{}, false
 }

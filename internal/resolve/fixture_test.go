@@ -11,11 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -58,7 +59,7 @@ func accepted(t *testing.T, versions ...recipe.Recipe) *v1alpha1.CatalogRecipe {
 	t.Helper()
 	o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Name: versions[0].ID}}
 	for i, r := range versions {
-		o.Spec.Recipe, o.Generation = catalog.ToObject(r), int64(i)+1
+		o.Spec.Recipe, o.Generation = &v1alpha1.Recipe{Recipe: catalogtest.Stored(t, r)}, int64(i)+1
 		v := validate.Accept(o, nil, start)
 		if !v.Accepted {
 			t.Fatalf("version %d is not accepted: %s", i, v.Message)
@@ -130,7 +131,7 @@ func after(server v1alpha1.Server, catalogs ...Catalog) *v1alpha1.HostedBridge {
 func onward(b *v1alpha1.HostedBridge, server v1alpha1.Server, c Catalog) *v1alpha1.HostedBridge {
 	next := bridge(server)
 	next.Status = b.Status
-	return Bridge(next, c)
+	return Bridge(effective.Of(next), c).HostedBridge
 }
 
 func secrets(names ...v1alpha1.SecretName) func(*v1alpha1.Server) {

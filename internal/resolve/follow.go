@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 )
 
 // asBefore reports whether the spec asks for what the server ran last, or for
@@ -25,21 +25,21 @@ func (d decision) asBefore() bool {
 // recipe. An owner who creates their own recipe again is no stranger. Only
 // somebody with the right to write objects can create one without an owner
 // again, as from a backup.
-func (d decision) estranged(o *v1alpha1.CatalogRecipe) plan.Finding {
+func (d decision) estranged(o *v1alpha1.CatalogRecipe) bridgestate.Finding {
 	if o == nil || !d.asBefore() || d.last.UID == "" || d.last.UID == string(o.UID) {
-		return plan.Finding{}
+		return bridgestate.Finding{}
 	}
 	if o.Spec.Owner == d.last.Owner {
-		return plan.Finding{}
+		return bridgestate.Finding{}
 	}
-	return notAccepted("recipe %s was deleted and made anew, by %s, and may be another one; to take it name a version that the server did not run, or give the server another name",
+	return notAccepted("recipe %s was deleted and created again, by %s, and may be another one; to take it, name a version that the server did not run, or give the server another name",
 		o.Name, ownerName(o.Spec.Owner))
 }
 
 // replaced says why a version that is pinned is not the one that the server ran.
-func (d decision) replaced(v v1alpha1.RecipeVersion) plan.Finding {
+func (d decision) replaced(v v1alpha1.RecipeVersion) bridgestate.Finding {
 	if d.server.Recipe.Version == "" || !d.asBefore() || v.Digest == d.last.Digest {
-		return plan.Finding{}
+		return bridgestate.Finding{}
 	}
 	return notAccepted("version %s of recipe %s is not what it was; to take it all the same give the server another name", v.Version, d.server.Recipe.Name)
 }
@@ -53,35 +53,35 @@ func ownerName(owner string) string {
 
 // strays says why a server that follows the latest version does not follow it
 // to this one: the user trusted a place, and agreed to send secrets there.
-func (d decision) strays(latest v1alpha1.RecipeStatus) plan.Finding {
+func (d decision) strays(latest hosted) bridgestate.Finding {
 	if d.server.Recipe.Version != "" || d.last.Version == "" || d.last.Digest == latest.Digest {
-		return plan.Finding{}
+		return bridgestate.Finding{}
 	}
 	if d.moved(latest) {
-		return plan.Finding{Reason: v1alpha1.ReasonRecipeMoved, Message: fmt.Sprintf(
+		return bridgestate.Finding{Reason: v1alpha1.ReasonRecipeMoved, Message: fmt.Sprintf(
 			"version %s of recipe %s runs at another place than version %s: %s, and not %s; to take it set spec.servers[].recipe.version to %s",
 			latest.Version, latest.Recipe, d.last.Version, shown(latest.Place), shown(d.last.Place), latest.Version)}
 	}
 	bound := d.last.Secrets
 	if len(d.server.Secrets) > 0 {
-		bound = plan.SecretNames(d.server.Secrets)
+		bound = bridgestate.SecretNames(d.server.Secrets)
 	}
 	if others := beyond(latest.Secrets, bound); len(others) > 0 {
-		return plan.Finding{Reason: v1alpha1.ReasonRecipeSecretsAdded, Message: fmt.Sprintf(
+		return bridgestate.Finding{Reason: v1alpha1.ReasonRecipeSecretsAdded, Message: fmt.Sprintf(
 			"version %s of recipe %s names secrets that the server may not use: %s; to take it list all its secrets in spec.servers[].secrets: %s",
 			latest.Version, latest.Recipe, strings.Join(others, ", "), strings.Join(latest.Secrets, ", "))}
 	}
-	return plan.Finding{}
+	return bridgestate.Finding{}
 }
 
 // moved reports whether a version runs at another place than the one that ran
 // last.
-func (d decision) moved(latest v1alpha1.RecipeStatus) bool {
-	return d.last.Place != "" && d.last.Place != latest.Place && d.last.Place != placeBesidePage(d.last.Source, latest)
+func (d decision) moved(latest hosted) bool {
+	return d.last.Place != "" && d.last.Place != latest.Place
 }
 
 // behind keeps the server at the version that it runs, if it may run that.
-func (d decision) behind(o *v1alpha1.CatalogRecipe, f plan.Finding) v1alpha1.RecipeStatus {
+func (d decision) behind(o *v1alpha1.CatalogRecipe, f bridgestate.Finding) v1alpha1.RecipeStatus {
 	for _, v := range o.Status.Versions {
 		if v.Digest == d.last.Digest && v.Withdrawn {
 			gone := withdrawn(o, v)
@@ -99,7 +99,7 @@ func (d decision) behind(o *v1alpha1.CatalogRecipe, f plan.Finding) v1alpha1.Rec
 // The server keeps its version, for which there is room, if the spec asks for
 // that.
 func (d decision) crowded() v1alpha1.RecipeStatus {
-	f := plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
+	f := bridgestate.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
 		"with recipe %s the recipes of this bridge say more than %d bytes of their servers, which is as much as a bridge holds", d.server.Recipe.Name, bridgeLimit)}
 	if !d.asBefore() || d.last.Source == "" {
 		return d.paused(f)
@@ -110,7 +110,7 @@ func (d decision) crowded() v1alpha1.RecipeStatus {
 
 // kept keeps the server's version, if the spec asks for that. Otherwise the
 // spec may be corrected.
-func (d decision) kept(f plan.Finding) v1alpha1.RecipeStatus {
+func (d decision) kept(f bridgestate.Finding) v1alpha1.RecipeStatus {
 	if !d.asBefore() || d.last.Source == "" {
 		return d.paused(f)
 	}
@@ -127,12 +127,12 @@ func (d decision) stays(reason, why string) v1alpha1.RecipeStatus {
 		Version: last.Version, Digest: last.Digest, UID: last.UID, Owner: last.Owner, Place: last.Place,
 		Secrets: last.Secrets, TokenSecret: last.TokenSecret, CredentialsURL: last.CredentialsURL, Source: last.Source,
 	}
-	said, err := plan.ReadSource(last.Source)
+	said, err := bridgestate.ReadSource(last.Source)
 	if err == nil {
-		err = d.catalog.runs(plan.FromRecipe(d.server, said, last.Secrets))
+		err = d.catalog.runs(bridgestate.FromRecipe(d.server, said, last.Secrets))
 	}
 	if err != nil {
-		return d.paused(plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
+		return d.paused(bridgestate.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
 			"%s; and what version %s says cannot be hosted here any more: %v", why, last.Version, err)})
 	}
 	return d.granted(status)
@@ -141,14 +141,14 @@ func (d decision) stays(reason, why string) v1alpha1.RecipeStatus {
 // lost takes the server out of service because of its recipe; it does not
 // return by itself. Its last version is remembered to compare later versions
 // with: an author could otherwise change everything by two versions.
-func (d decision) lost(f plan.Finding) v1alpha1.RecipeStatus {
+func (d decision) lost(f bridgestate.Finding) v1alpha1.RecipeStatus {
 	d.last.Source = ""
 	return d.paused(f)
 }
 
 // paused takes the server out of service until the spec, or the installation, is
 // corrected.
-func (d decision) paused(f plan.Finding) v1alpha1.RecipeStatus {
+func (d decision) paused(f bridgestate.Finding) v1alpha1.RecipeStatus {
 	status := v1alpha1.RecipeStatus{Server: d.server.Name, Recipe: d.server.Recipe.Name, Reason: f.Reason, Message: bounded(f.Message)}
 	if d.last.Version != "" {
 		status.Last = d.last.DeepCopy()
@@ -176,7 +176,7 @@ func lastOf(s v1alpha1.RecipeStatus, recipe string) v1alpha1.LastRecipe {
 // renewed returns a source in the current form. An unreadable one stays as it
 // was.
 func renewed(source string) string {
-	said, err := plan.ReadSource(source)
+	said, err := bridgestate.ReadSource(source)
 	if err != nil {
 		return source
 	}

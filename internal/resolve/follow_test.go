@@ -9,8 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 func runs(t *testing.T, b *v1alpha1.HostedBridge, url string) {
 	t.Helper()
 	got := ""
-	if servers := plan.Servers(b); len(servers) > 0 {
+	if servers := bridgestate.Servers(effective.Of(b)); len(servers) > 0 {
 		got = servers[0].URL
 	}
 	if got != url {
@@ -43,7 +44,7 @@ func TestARecipeThatIsMadeAnewBySomebodyElseIsNotFollowed(t *testing.T) {
 			for _, between := range [][]Catalog{nil, {catalogOf(nil)}} {
 				s := named("mine", version(pin), secrets("NOTES_TOKEN"))
 				got := after(s, append(append([]Catalog{catalogOf(first)}, between...), catalogOf(o))...)
-				expect(t, got.Status.Recipes[0], v1alpha1.ReasonRecipeKept, "was deleted and made anew, by ")
+				expect(t, got.Status.Recipes[0], v1alpha1.ReasonRecipeKept, "was deleted and created again, by ")
 				if runs(t, got, home); t.Failed() {
 					t.Fatalf("pin %q, %s", pin, name)
 				}
@@ -141,7 +142,7 @@ func TestALatestVersionTakesNoMoreSecrets(t *testing.T) {
 	got := onward(was, named("mine"), o)
 	expect(t, got.Status.Recipes[0], v1alpha1.ReasonRecipeSecretsAdded, "may not use: GITHUB_TOKEN; to take it list all its secrets in spec.servers[].secrets: GITHUB_TOKEN")
 	runs(t, got, home)
-	if s := plan.Servers(got)[0]; len(s.Secrets) > 0 {
+	if s := bridgestate.Servers(effective.Of(got))[0]; len(s.Secrets) > 0 {
 		t.Errorf("the server is %+v", s)
 	}
 	for what, s := range map[string]v1alpha1.Server{"listed": named("mine", secrets("GITHUB_TOKEN")), "pinned": named("mine", version("1.0.1"))} {
@@ -186,7 +187,7 @@ func TestASlipWhileARecipeIsKeptIsForgiven(t *testing.T) {
 	} {
 		slipped := onward(kept, tt.server, tt.c)
 		expect(t, slipped.Status.Recipes[0], tt.reason, "")
-		if s := plan.Servers(slipped); len(s) > 0 {
+		if s := bridgestate.Servers(effective.Of(slipped)); len(s) > 0 {
 			t.Errorf("%s: the server runs: %+v", name, s)
 		}
 		slipped = onward(slipped, tt.server, tt.c)

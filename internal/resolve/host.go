@@ -12,42 +12,49 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // order ranks the transports in a pod: a remote server needs no container and
 // runs no foreign program beside the user's secrets.
 var order = []recipe.TransportType{recipe.StreamableHTTP, recipe.SSE, recipe.Stdio}
 
-// host returns the server that a version describes.
-func (c Catalog) host(server v1alpha1.Server, v v1alpha1.RecipeVersion) (v1alpha1.RecipeStatus, plan.Finding) {
-	name := server.Recipe.Name
-	r, _, err := catalog.ReadSource(v.Recipe)
-	if err != nil {
-		return v1alpha1.RecipeStatus{}, notAccepted("version %s of recipe %s cannot be read: %v", v.Version, name, err)
-	}
-	if r.LocalOnly.All {
-		return v1alpha1.RecipeStatus{}, plan.Finding{Reason: v1alpha1.ReasonRecipeLocalOnly, Message: fmt.Sprintf(
-			"version %s of recipe %s is for people's own machines alone (localOnly): run it there with `bridge add %s`", v.Version, name, name)}
-	}
-	status, err := c.transport(server, r)
-	if err != nil {
-		return v1alpha1.RecipeStatus{}, plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
-			"version %s of recipe %s has no transport that can be hosted here: %v", v.Version, name, err)}
-	}
-	status.Server, status.Recipe, status.Version, status.Digest = server.Name, name, v.Version, v.Digest
-	status.Reason = v1alpha1.ReasonRecipeInUse
-	status.Message = fmt.Sprintf("the server is what version %s of recipe %s says", v.Version, name) + stores(status.Source)
-	return status, plan.Finding{}
+// hosted is a server as a recipe describes it, with its status, whose source is the server.
+type hosted struct {
+	v1alpha1.RecipeStatus
+
+	said bridgeconfig.Server
 }
 
-// stores says what storage the program of a source asks for.
-func stores(source string) string {
-	said, err := plan.ReadSource(source)
-	if err != nil || said.Program == nil || said.Program.Storage == nil {
+// host returns the server that a version describes.
+func (c Catalog) host(server v1alpha1.Server, v v1alpha1.RecipeVersion) (hosted, bridgestate.Finding) {
+	name := server.Recipe.Name
+	kept, _, err := catalog.ReadVersion(v)
+	if err != nil {
+		return hosted{}, notAccepted("version %s of recipe %s cannot be read: %v", v.Version, name, err)
+	}
+	r := kept.Recipe
+	if r.LocalOnly.All {
+		return hosted{}, bridgestate.Finding{Reason: v1alpha1.ReasonRecipeLocalOnly, Message: fmt.Sprintf(
+			"version %s of recipe %s is for people's own machines alone (localOnly): run it there with `bridge add %s`", v.Version, name, name)}
+	}
+	h, err := c.transport(server, r)
+	if err != nil {
+		return hosted{}, bridgestate.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
+			"version %s of recipe %s has no transport that can be hosted here: %v", v.Version, name, err)}
+	}
+	h.Server, h.Recipe, h.Version, h.Digest = server.Name, name, v.Version, v.Digest
+	h.Reason = v1alpha1.ReasonRecipeInUse
+	h.Message = fmt.Sprintf("the server is what version %s of recipe %s says", v.Version, name) + stores(h.said)
+	return h, bridgestate.Finding{}
+}
+
+// stores says what storage the server's program asks for.
+func stores(said bridgeconfig.Server) string {
+	if said.Program == nil || said.Program.Storage == nil {
 		return ""
 	}
 	s := said.Program.Storage
@@ -55,35 +62,35 @@ func stores(source string) string {
 }
 
 // transport returns the converted form of the recipe's best transport.
-func (c Catalog) transport(server v1alpha1.Server, r recipe.Recipe) (v1alpha1.RecipeStatus, error) {
+func (c Catalog) transport(server v1alpha1.Server, r recipe.Recipe) (hosted, error) {
 	var refusals []string
 	for _, kind := range order {
 		for i, t := range r.Transports {
 			if t.Type != kind {
 				continue
 			}
-			status, err := c.convert(server, r, t)
+			h, err := c.convert(server, r, t)
 			if err == nil {
-				return status, nil
+				return h, nil
 			}
 			refusals = append(refusals, fmt.Sprintf("transports[%d]: %v", i, err))
 		}
 	}
-	return v1alpha1.RecipeStatus{}, errors.New(strings.Join(refusals, "; "))
+	return hosted{}, errors.New(strings.Join(refusals, "; "))
 }
 
-func (c Catalog) convert(server v1alpha1.Server, r recipe.Recipe, t recipe.Transport) (v1alpha1.RecipeStatus, error) {
+func (c Catalog) convert(server v1alpha1.Server, r recipe.Recipe, t recipe.Transport) (hosted, error) {
 	if err := catalog.Hostable(r, t); err != nil {
-		return v1alpha1.RecipeStatus{}, err
+		return hosted{}, err
 	}
 	r.Transports = []recipe.Transport{t}
-	conversion, err := r.Convert(recipe.Choice{Name: server.Name, Platform: "linux", Volumes: true})
+	conversion, err := recipe.Convert(r, recipe.Choice{Name: server.Name, Platform: "linux", Volumes: true})
 	if err != nil {
-		return v1alpha1.RecipeStatus{}, err
+		return hosted{}, err
 	}
 	said := conversion.Server
 	if err := unhostable(r, said); err != nil {
-		return v1alpha1.RecipeStatus{}, err
+		return hosted{}, err
 	}
 	status := v1alpha1.RecipeStatus{Secrets: slices.Sorted(slices.Values(said.Secrets)), Place: placeOf(said, r.Install)}
 	if said.OAuth != nil {
@@ -101,7 +108,7 @@ func (c Catalog) convert(server v1alpha1.Server, r recipe.Recipe, t recipe.Trans
 
 // unhostable says why a pod cannot run the server. Its program must be started by
 // the install's method, which decides the image.
-func unhostable(r recipe.Recipe, said mcpserver.Server) error {
+func unhostable(r recipe.Recipe, said bridgeconfig.Server) error {
 	if p := said.Program; p != nil && p.Command[0] != r.Install.Method {
 		return fmt.Errorf("its program is started by %.40q and not by %s", p.Command[0], r.Install.Method)
 	}
@@ -109,31 +116,31 @@ func unhostable(r recipe.Recipe, said mcpserver.Server) error {
 }
 
 // encode puts the recipe's server into the status, if a bridge accepts it.
-func (c Catalog) encode(server v1alpha1.Server, said mcpserver.Server, status v1alpha1.RecipeStatus) (v1alpha1.RecipeStatus, error) {
+func (c Catalog) encode(server v1alpha1.Server, said bridgeconfig.Server, status v1alpha1.RecipeStatus) (hosted, error) {
 	if n := len(status.Secrets); n > secretLimit {
-		return status, fmt.Errorf("it names %d secrets, and a server may use %d", n, secretLimit)
+		return hosted{}, fmt.Errorf("it names %d secrets, and a server may use %d", n, secretLimit)
 	}
 	b, err := json.Marshal(said)
 	if err != nil {
-		return status, fmt.Errorf("encode the server: %w", err)
+		return hosted{}, fmt.Errorf("encode the server: %w", err)
 	}
 	if len(b) > serverLimit {
-		return status, fmt.Errorf("it says %d bytes of its server, and may say %d", len(b), serverLimit)
+		return hosted{}, fmt.Errorf("it says %d bytes of its server, and may say %d", len(b), serverLimit)
 	}
 	if len(status.Place) > placeLimit {
-		return status, fmt.Errorf("its URLs have hosts of more than %d bytes", placeLimit)
+		return hosted{}, fmt.Errorf("its URLs have hosts of more than %d bytes", placeLimit)
 	}
 	status.Source = string(b)
-	return status, c.runs(plan.FromRecipe(server, said, status.Secrets))
+	return hosted{status, said}, c.runs(bridgestate.FromRecipe(server, said, status.Secrets))
 }
 
 // runs says why the bridge would refuse the server, and with it the whole spec.
 // The server passes all checks of a server in the spec.
-func (c Catalog) runs(server plan.Server) error {
-	if f := plan.Lacks(server, c.Lacking); f != (plan.Finding{}) {
+func (c Catalog) runs(server bridgestate.Server) error {
+	if f := bridgestate.Lacks(server, c.Lacking); f != (bridgestate.Finding{}) {
 		return errors.New(f.Message)
 	}
-	if f := plan.Refuses(server); f != (plan.Finding{}) {
+	if f := bridgestate.Refuses(server); f != (bridgestate.Finding{}) {
 		return errors.New(f.Message)
 	}
 	return nil

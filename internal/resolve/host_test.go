@@ -11,28 +11,30 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestARemoteServerIsBetterThanAProgram(t *testing.T) {
 	r := notes(func(r *recipe.Recipe) { r.Transports = append(r.Transports, remote().Transports...) })
-	got := plan.Servers(Bridge(bridge(named("mine")), catalogOf(accepted(t, r))))
-	want := []plan.Server{{Server: mcpserver.Server{
-		Name: "mine", Description: "Keeps notes.", Transport: mcpserver.StreamableHTTP, URL: "https://notes.example.com/mcp",
-		Headers: []mcpserver.Header{{Name: "Authorization", Value: "Bearer ${NOTES_TOKEN}"}}, Secrets: []string{"NOTES_TOKEN"},
+	got := bridgestate.Servers(Bridge(effective.Of(bridge(named("mine"))), catalogOf(accepted(t, r))))
+	want := []bridgestate.Server{{Server: bridgeconfig.Server{
+		Name: "mine", Description: "Keeps notes.", Transport: bridgeconfig.StreamableHTTP, URL: "https://notes.example.com/mcp",
+		Headers: []bridgeconfig.Header{{Name: "Authorization", Value: "Bearer ${NOTES_TOKEN}"}}, Secrets: []string{"NOTES_TOKEN"},
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
 	r.Transports[1].URL = "https://${NOTES_LANG}.example.com/mcp"
-	if got := plan.Servers(Bridge(bridge(named("mine")), catalogOf(accepted(t, r)))); got[0].Program == nil {
+	if got := bridgestate.Servers(Bridge(effective.Of(bridge(named("mine"))), catalogOf(accepted(t, r)))); got[0].Program == nil {
 		t.Errorf("where that cannot be hosted: %+v", got)
 	}
 }
@@ -45,18 +47,18 @@ func TestALoginIsThatOfTheServer(t *testing.T) {
 			AuthorizationURL: "https://notes.example.com/login", TokenURL: "https://notes.example.com/token", Scopes: []string{"read"},
 		}
 	})
-	got := Bridge(bridge(named("my-notes")), catalogOf(accepted(t, r)))
-	want := &mcpserver.OAuth{
-		Grant: mcpserver.AuthorizationCode, TokenURL: "https://notes.example.com/token", AuthorizationURL: "https://notes.example.com/login", ClientID: "bridges",
+	got := Bridge(effective.Of(bridge(named("my-notes"))), catalogOf(accepted(t, r)))
+	want := &bridgeconfig.OAuth{
+		Grant: bridgeconfig.AuthorizationCode, TokenURL: "https://notes.example.com/token", AuthorizationURL: "https://notes.example.com/login", ClientID: "bridges",
 		ClientSecret: "NOTES_CLIENT_SECRET", Token: "OAUTH_MY_NOTES", Scopes: []string{"read"},
 	}
-	if diff := cmp.Diff(want, plan.Servers(got)[0].OAuth); diff != "" {
+	if diff := cmp.Diff(want, bridgestate.Servers(got)[0].OAuth); diff != "" {
 		t.Errorf("auth (-want +got):\n%s", diff)
 	}
 	if s := got.Status.Recipes[0]; s.TokenSecret != "OAUTH_MY_NOTES" || !cmp.Equal(s.Secrets, []string{"NOTES_CLIENT_SECRET", "OAUTH_MY_NOTES"}) {
 		t.Errorf("status: %+v", s)
 	}
-	if err := plan.Configuration(got, mcpserver.Egress{}, "").Validate(); err != nil {
+	if err := bridgestate.Configuration(got, bridgeconfig.Egress{}, "").Validate(); err != nil {
 		t.Error(err)
 	}
 }
@@ -72,24 +74,24 @@ func TestTheFingerprintOfTheToolsReachesTheBridge(t *testing.T) {
 		r.Install.ToolsHash = hash
 	}
 	told := func(b *v1alpha1.HostedBridge) string {
-		return plan.Configuration(b, mcpserver.Egress{}, "").Servers[0].ToolsHash
+		return bridgestate.Configuration(effective.Of(b), bridgeconfig.Egress{}, "").Servers[0].ToolsHash
 	}
 	for name, r := range map[string]recipe.Recipe{"a program": notes(audited), "a server at a URL": remote(audited)} {
-		got := Bridge(bridge(named("mine")), catalogOf(accepted(t, r)))
-		if told(got) != hash {
-			t.Errorf("%s: the bridge is told %q", name, told(got))
+		got := Bridge(effective.Of(bridge(named("mine"))), catalogOf(accepted(t, r)))
+		if told(got.HostedBridge) != hash {
+			t.Errorf("%s: the bridge is told %q", name, told(got.HostedBridge))
 		}
 		b := bridge(named("mine"))
 		b.Status = got.Status
-		if kept := Bridge(b, catalogOf(nil)); told(kept) != hash {
-			t.Errorf("%s that is kept: the bridge is told %q", name, told(kept))
+		if kept := Bridge(effective.Of(b), catalogOf(nil)); told(kept.HostedBridge) != hash {
+			t.Errorf("%s that is kept: the bridge is told %q", name, told(kept.HostedBridge))
 		}
 	}
-	if got := Bridge(bridge(named("mine")), catalogOf(accepted(t, notes()))); told(got) != "" {
-		t.Errorf("without one the bridge is told %q", told(got))
+	if got := Bridge(effective.Of(bridge(named("mine"))), catalogOf(accepted(t, notes()))); told(got.HostedBridge) != "" {
+		t.Errorf("without one the bridge is told %q", told(got.HostedBridge))
 	}
 	o := &v1alpha1.CatalogRecipe{}
-	o.Name, o.Spec.Recipe = "notes", catalog.ToObject(notes(func(r *recipe.Recipe) { r.Install.ToolsHash = "md5" }))
+	o.Name, o.Spec.Recipe = "notes", &v1alpha1.Recipe{Recipe: notes(func(r *recipe.Recipe) { r.Install.ToolsHash = "md5" })}
 	if v := validate.Accept(o, nil, start); v.Accepted {
 		t.Error("a recipe is accepted whose fingerprint no bridge takes")
 	}
@@ -110,7 +112,7 @@ func TestTheSeedCanBeHosted(t *testing.T) {
 		}
 		o := accepted(t, d.Recipe)
 		server := v1alpha1.Server{Name: "server", Recipe: &v1alpha1.RecipeReference{Name: o.Name}}
-		got := Bridge(bridge(server), tiered(o))
+		got := Bridge(effective.Of(bridge(server)), tiered(o))
 		want := v1alpha1.ReasonRecipeInUse
 		switch {
 		case d.Recipe.LocalOnly.All:
@@ -119,7 +121,7 @@ func TestTheSeedCanBeHosted(t *testing.T) {
 			want = v1alpha1.ReasonRecipeNotHostable // It needs a login of the user's own machine.
 		}
 		expect(t, got.Status.Recipes[0], want, "")
-		if _, err := plan.Configuration(got, mcpserver.Egress{}, "").Encode(); err != nil {
+		if _, err := bridgestate.Configuration(got, bridgeconfig.Egress{}, "").Encode(); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -137,14 +139,14 @@ func FuzzBridge(f *testing.F) {
 			}
 		})
 		o := &v1alpha1.CatalogRecipe{}
-		o.Name, o.Spec.Recipe = r.ID, catalog.ToObject(r)
+		o.Name, o.Spec.Recipe = r.ID, &v1alpha1.Recipe{Recipe: catalogtest.Stored(t, r)}
 		o.Status.Versions = []v1alpha1.RecipeVersion{{Version: "1.0.0", Digest: "d", Recipe: catalog.SourceOf(r)}}
-		got := Bridge(bridge(named("mine")), catalogOf(o))
+		got := Bridge(effective.Of(bridge(named("mine"))), catalogOf(o))
 		// Whatever a recipe says, the bridge's configuration stays one.
-		if _, err := plan.Configuration(got, mcpserver.Egress{}, "").Encode(); err != nil {
+		if _, err := bridgestate.Configuration(got, bridgeconfig.Egress{}, "").Encode(); err != nil {
 			t.Errorf("%v: %+v", err, got.Status.Recipes)
 		}
-		if s := got.Status.Recipes[0]; (s.Source == "") != (len(plan.Servers(got)) == 0) {
+		if s := got.Status.Recipes[0]; (s.Source == "") != (len(bridgestate.Servers(got)) == 0) {
 			t.Errorf("%+v", s)
 		}
 	})

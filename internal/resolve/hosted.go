@@ -5,20 +5,19 @@ package resolve
 
 import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // Hosted returns the server of a recipe as bridges run it, and false if they cannot.
-func Hosted(r recipe.Recipe) (plan.Server, bool) {
+func Hosted(r recipe.Recipe) (bridgestate.Server, bool) {
 	server := v1alpha1.Server{Name: "server", Recipe: &v1alpha1.RecipeReference{Name: r.ID}}
 	if r.LocalOnly.All {
-		return plan.Server{}, false
+		return bridgestate.Server{}, false
 	}
-	status, err := Catalog{}.transport(server, r)
+	h, err := Catalog{}.transport(server, r)
 	if err != nil {
-		return plan.Server{}, false
+		return bridgestate.Server{}, false
 	}
-	said, err := plan.ReadSource(status.Source)
-	return plan.FromRecipe(server, said, status.Secrets), err == nil
+	return bridgestate.FromRecipe(server, h.said, h.Secrets), true
 }

@@ -4,16 +4,14 @@
 package resolve
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/netguard"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // Hosting is what an installation can run.
@@ -27,29 +25,26 @@ type Hosting struct {
 // Judge returns why the installation's bridges cannot run a version of a recipe,
 // and the zero Finding if they can. It knows what was configured, and not whether
 // a registry or a server answers.
-func (h Hosting) Judge(name string, v v1alpha1.RecipeVersion) plan.Finding {
+func (h Hosting) Judge(name string, v v1alpha1.RecipeVersion) bridgestate.Finding {
 	server := v1alpha1.Server{Name: "server", Recipe: &v1alpha1.RecipeReference{Name: name}}
-	status, found := Catalog{Lacking: h.Lacking}.host(server, v)
-	if found != (plan.Finding{}) {
+	version, found := Catalog{Lacking: h.Lacking}.host(server, v)
+	if found != (bridgestate.Finding{}) {
 		return found
 	}
-	var said mcpserver.Server
-	if err := json.Unmarshal([]byte(status.Source), &said); err != nil {
-		return plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf("version %s of recipe %s cannot be read: %v", v.Version, name, err)}
-	}
-	unreachable := func(format string, args ...any) plan.Finding {
-		return plan.Finding{Reason: v1alpha1.ReasonRecipeUnreachable, Message: fmt.Sprintf("version %s of recipe %s ", v.Version, name) + fmt.Sprintf(format, args...)}
+	said := version.said
+	unreachable := func(format string, args ...any) bridgestate.Finding {
+		return bridgestate.Finding{Reason: v1alpha1.ReasonRecipeUnreachable, Message: fmt.Sprintf("version %s of recipe %s ", v.Version, name) + fmt.Sprintf(format, args...)}
 	}
 	if said.Program != nil {
 		if len(h.Egress.Blocks()) == 0 {
 			return unreachable("is a package that %s fetches, and the installation's rules let bridges connect to no address", said.Program.Command[0])
 		}
-		return plan.Finding{}
+		return bridgestate.Finding{}
 	}
 	if u, err := url.Parse(said.URL); err == nil && !h.reaches(u.Hostname()) {
 		return unreachable("is at %s, to which the installation's rules let no bridge connect", u.Host)
 	}
-	return plan.Finding{}
+	return bridgestate.Finding{}
 }
 
 // reaches reports whether a bridge may connect to a host. A name is taken for

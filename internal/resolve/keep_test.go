@@ -10,16 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // TestWhatRunsStaysWhenTheCatalogLosesIt holds each way by which a recipe can be
 // gone against each by which it was withdrawn.
 func TestWhatRunsStaysWhenTheCatalogLosesIt(t *testing.T) {
 	served := accepted(t, notes())
-	was := Bridge(bridge(named("mine")), catalogOf(served))
+	was := Bridge(effective.Of(bridge(named("mine"))), catalogOf(served))
 	newer := notes(func(r *recipe.Recipe) { r.RecipeVersion = "1.1.0" })
 	anew := served.DeepCopy()
 	anew.Status = v1alpha1.CatalogRecipeStatus{}
@@ -62,17 +63,17 @@ func TestWhatRunsStaysWhenTheCatalogLosesIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := bridge(tt.server)
 			b.Status = *was.Status.DeepCopy()
-			got := Bridge(b, catalogOf(tt.o))
+			got := Bridge(effective.Of(b), catalogOf(tt.o))
 			expect(t, got.Status.Recipes[0], tt.reason, "")
 			if tt.reason != v1alpha1.ReasonRecipeKept {
 				return
 			}
-			if diff := cmp.Diff(plan.Servers(was)[0].Program, plan.Servers(got)[0].Program); diff != "" {
+			if diff := cmp.Diff(bridgestate.Servers(was)[0].Program, bridgestate.Servers(got)[0].Program); diff != "" {
 				t.Errorf("the server (-before +after):\n%s", diff)
 			}
 			again := bridge(tt.server)
 			again.Status = got.Status
-			if diff := cmp.Diff(got, Bridge(again, catalogOf(tt.o))); diff != "" {
+			if diff := cmp.Diff(got, Bridge(effective.Of(again), catalogOf(tt.o))); diff != "" {
 				t.Errorf("decided again (-first +second):\n%s", diff)
 			}
 		})
@@ -83,32 +84,32 @@ func TestAVerdictThatIsNotAboutWhatIsServedChangesNothing(t *testing.T) {
 	o := accepted(t, notes())
 	// The author writes another recipe, which is refused, and takes that back:
 	// the verdict is still the one on the other.
-	o.Spec.Recipe = catalog.ToObject(notes(func(r *recipe.Recipe) { r.RecipeVersion = "0.9.0" }))
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: catalogtest.Stored(t, notes(func(r *recipe.Recipe) { r.RecipeVersion = "0.9.0" }))}
 	o.Generation++
 	verdictOn(o, metav1.ConditionFalse, "recipeVersion: must be higher")
-	expect(t, Bridge(bridge(named("mine")), catalogOf(o)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.0")
-	o.Spec.Recipe = catalog.ToObject(notes())
+	expect(t, Bridge(effective.Of(bridge(named("mine"))), catalogOf(o)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.0")
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: catalogtest.Stored(t, notes())}
 	o.Generation++
-	expect(t, Bridge(bridge(named("mine")), catalogOf(o)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.0")
+	expect(t, Bridge(effective.Of(bridge(named("mine"))), catalogOf(o)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.0")
 }
 
 func TestADeprecatedRecipeStillRuns(t *testing.T) {
 	o := accepted(t, notes())
 	o.Spec.Deprecated = &v1alpha1.RecipeDeprecation{Since: metav1.NewTime(start), Reason: "its service ends", ReplacedBy: "paper"}
-	got := Bridge(bridge(named("mine")), catalogOf(o))
+	got := Bridge(effective.Of(bridge(named("mine"))), catalogOf(o))
 	expect(t, got.Status.Recipes[0], v1alpha1.ReasonRecipeDeprecated, "deprecated since 2026-01-02: its service ends; use recipe paper instead")
-	if len(plan.Servers(got)) == 0 {
+	if len(bridgestate.Servers(got)) == 0 {
 		t.Error("it does not run")
 	}
 }
 
 func TestABridgeWithoutRecipesIsLeftAlone(t *testing.T) {
 	b := bridge(v1alpha1.Server{Name: "a", Transport: v1alpha1.Transport{URL: "https://a"}})
-	if got := Bridge(b, Catalog{}); got != b {
+	if got := Bridge(effective.Of(b), Catalog{}); got.HostedBridge != b {
 		t.Errorf("got %+v", got)
 	}
 	b.Status.Recipes = []v1alpha1.RecipeStatus{{Server: "a", Recipe: "notes"}}
-	if got := Bridge(b, Catalog{}); len(got.Status.Recipes) != 0 || len(b.Status.Recipes) != 1 {
+	if got := Bridge(effective.Of(b), Catalog{}); len(got.Status.Recipes) != 0 || len(b.Status.Recipes) != 1 {
 		t.Errorf("a server that has no recipe any more: %+v", got.Status.Recipes)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -29,7 +29,7 @@ var unbroken = strings.NewReplacer("\t", "", "\r", "", "\n", "")
 
 // toldOrigins returns the origins of all URLs in the program's configuration,
 // sorted: the destination of the user's secrets is often only an argument.
-func toldOrigins(program *mcpserver.Program) []string {
+func toldOrigins(program *bridgeconfig.Program) []string {
 	found := map[string]bool{}
 	for _, arg := range program.Command {
 		addOrigins(found, unbroken.Replace(arg))

@@ -6,18 +6,16 @@ package resolve
 import (
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // placeOf returns where a server gets its secrets, and where its user logs in for
 // it: the origins of its URLs, or the package that is its program, in whatever
 // version, with the origins of all URLs that it is told. A host that it is told
 // without a scheme is not seen.
-func placeOf(said mcpserver.Server, i *recipe.Install) string {
+func placeOf(said bridgeconfig.Server, i *recipe.Install) string {
 	if said.Program != nil {
 		return i.Method + " " + i.Package + told(toldOrigins(said.Program))
 	}
@@ -36,25 +34,8 @@ func placeOf(said mcpserver.Server, i *recipe.Install) string {
 	return place
 }
 
-// placeBesidePage returns the place of a status without the login page, if it
-// was written by an operator that did not know such pages: there is no page
-// that this one could differ from. It is empty otherwise.
-func placeBesidePage(before string, status v1alpha1.RecipeStatus) string {
-	was, errBefore := plan.ReadSource(before)
-	is, err := plan.ReadSource(status.Source)
-	if errBefore != nil || err != nil || !byLogin(was) || was.OAuth.AuthorizationURL != "" || !byLogin(is) {
-		return ""
-	}
-	is.OAuth.AuthorizationURL = ""
-	return placeOf(is, nil)
-}
-
-func byLogin(s mcpserver.Server) bool {
-	return s.OAuth != nil && s.OAuth.Grant == mcpserver.AuthorizationCode
-}
-
-// shownLimit is how much of a place a message shows, in bytes, so that there is
-// room for what to do.
+// shownLimit is how much of a place a message shows, in bytes, which leaves room for
+// what to do.
 const shownLimit = 200
 
 // shown returns a place without its middle, if it is long.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // telling returns a version of a program that is told where to go.
@@ -108,51 +108,6 @@ func TestALoginIsNotFollowedToAnotherPage(t *testing.T) {
 			if got.Place != tt.place {
 				t.Errorf("place = %q, want %q", got.Place, tt.place)
 			}
-		})
-	}
-}
-
-// TestALoginOfBeforeIsFollowedToItsPage has an operator that knows where people
-// log in go on from what one that did not know has written.
-func TestALoginOfBeforeIsFollowedToItsPage(t *testing.T) {
-	at := func(version, server, page string) recipe.Recipe {
-		return remote(func(r *recipe.Recipe) {
-			r.RecipeVersion, r.Transports[0].URL = version, server
-			r.Transports[0].Auth = &recipe.TransportAuth{
-				Type: "oauth2", GrantType: "authorization_code", ClientID: "bridges",
-				AuthorizationURL: page, TokenURL: "https://login.example.com/token",
-			}
-		})
-	}
-	const page, place = "https://accounts.example.com/a", "https://notes.example.com with tokens of https://login.example.com"
-	first := at("1.0.0", home, page)
-	plain := remote(func(r *recipe.Recipe) { r.RecipeVersion, r.Auth, r.Transports[0].Auth = "1.0.1", nil, nil })
-	for name, tt := range map[string]struct {
-		next   recipe.Recipe
-		reason string
-	}{
-		"the page of before":       {at("1.0.1", home, page), v1alpha1.ReasonRecipeInUse},
-		"where the tokens are":     {at("1.0.1", home, "https://login.example.com/a"), v1alpha1.ReasonRecipeInUse},
-		"not to another place":     {at("1.0.1", evil, page), v1alpha1.ReasonRecipeMoved},
-		"nor to one without login": {plain, v1alpha1.ReasonRecipeMoved},
-	} {
-		t.Run(name, func(t *testing.T) {
-			was := after(named("mine"), catalogOf(accepted(t, first)))
-			status := &was.Status.Recipes[0]
-			status.Place = place
-			status.Source = strings.Replace(status.Source, `"authorizationURL":"`+page+`",`, "", 1)
-			if strings.Contains(status.Source, page) {
-				t.Fatal("the page is still known: " + status.Source)
-			}
-			next := catalogOf(accepted(t, first, tt.next))
-			got := onward(was, named("mine"), next)
-			expect(t, got.Status.Recipes[0], tt.reason, "")
-			if tt.reason == v1alpha1.ReasonRecipeMoved {
-				return
-			}
-			// From now on it is known.
-			elsewhere := catalogOf(accepted(t, first, tt.next, at("1.0.2", home, "https://evil.example.com/a")))
-			expect(t, onward(got, named("mine"), elsewhere).Status.Recipes[0], v1alpha1.ReasonRecipeMoved, "")
 		})
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -48,11 +49,11 @@ type Catalog struct {
 	// Tiers are the installation's, and Claims the PersistentVolumeClaims of the
 	// bridge's servers: together they bound the storage that recipes get.
 	Tiers  quota.Tiers
-	Claims []plan.Claim
+	Claims []bridgestate.Claim
 }
 
 // Names returns the recipes that the bridge names.
-func Names(b *v1alpha1.HostedBridge) []string {
+func Names(b *effective.Bridge) []string {
 	var names []string
 	for _, s := range b.Spec.Servers {
 		if s.Recipe != nil && !slices.Contains(names, s.Recipe.Name) {
@@ -63,28 +64,29 @@ func Names(b *v1alpha1.HostedBridge) []string {
 }
 
 // Bridge returns the bridge with its new status.recipes, from which
-// plan.Servers returns its servers. It does not change b.
-func Bridge(b *v1alpha1.HostedBridge, c Catalog) *v1alpha1.HostedBridge {
+// bridgestate.Servers returns its servers. It does not change b.
+func Bridge(b *effective.Bridge, c Catalog) *effective.Bridge {
 	if len(Names(b)) == 0 && len(b.Status.Recipes) == 0 {
 		return b
 	}
-	out := b.DeepCopy()
 	var decisions []decision
 	for _, server := range b.Spec.Servers {
 		if server.Recipe != nil {
-			decisions = append(decisions, decision{catalog: c, server: server, last: lastOf(plan.RecipeOf(b, server.Name), server.Recipe.Name)})
+			decisions = append(decisions, decision{catalog: c, server: server.Server, last: lastOf(bridgestate.RecipeOf(b, server.Name), server.Recipe.Name)})
 		}
 	}
-	out.Status.Recipes = together(decisions)
+	status := b.Status
+	status.Recipes = together(decisions)
+	out := b.WithStatus(status)
 	housed(out, c, decisions)
 	return out
 }
 
 // housed takes the servers out of service whose recipes ask for more storage than
 // the tier allows. The storage in the spec comes first.
-func housed(b *v1alpha1.HostedBridge, c Catalog, decisions []decision) {
-	room := plan.NewRoom(b, c.Tiers, c.Claims)
-	servers := plan.Servers(b)
+func housed(b *effective.Bridge, c Catalog, decisions []decision) {
+	room := bridgestate.NewRoom(b, c.Tiers, c.Claims)
+	servers := bridgestate.Servers(b)
 	for _, s := range servers {
 		if b.Spec.Servers[s.Index].Recipe == nil {
 			_ = room.Take(s) // The whole spec is refused for it later.
@@ -96,10 +98,10 @@ func housed(b *v1alpha1.HostedBridge, c Catalog, decisions []decision) {
 		}
 		f := room.Take(s)
 		i := slices.IndexFunc(decisions, func(d decision) bool { return d.server.Name == s.Name })
-		if f == (plan.Finding{}) || i < 0 {
+		if f == (bridgestate.Finding{}) || i < 0 {
 			continue
 		}
-		f = plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
+		f = bridgestate.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
 			"recipe %s asks for storage that the server cannot have: %s", decisions[i].server.Recipe.Name, f.Message)}
 		if b.Status.Recipes[i] = decisions[i].roomless(c, f); !fits(b, room, s.Name) {
 			b.Status.Recipes[i] = decisions[i].paused(f)
@@ -109,7 +111,7 @@ func housed(b *v1alpha1.HostedBridge, c Catalog, decisions []decision) {
 
 // roomless keeps the server's version if the spec asks for that and the latest one
 // asks for too much storage.
-func (d decision) roomless(c Catalog, f plan.Finding) v1alpha1.RecipeStatus {
+func (d decision) roomless(c Catalog, f bridgestate.Finding) v1alpha1.RecipeStatus {
 	if o := c.Recipes[d.server.Recipe.Name]; o != nil && d.asBefore() && d.last.Source != "" {
 		f.Reason = v1alpha1.ReasonRecipeKept
 		return d.behind(o, f)
@@ -118,10 +120,10 @@ func (d decision) roomless(c Catalog, f plan.Finding) v1alpha1.RecipeStatus {
 }
 
 // fits reports whether the server as it is resolved now can have its storage.
-func fits(b *v1alpha1.HostedBridge, room *plan.Room, name string) bool {
-	for _, s := range plan.Servers(b) {
+func fits(b *effective.Bridge, room *bridgestate.Room, name string) bool {
+	for _, s := range bridgestate.Servers(b) {
 		if s.Name == name {
-			return room.Take(s) == (plan.Finding{})
+			return room.Take(s) == (bridgestate.Finding{})
 		}
 	}
 	return true
@@ -174,28 +176,29 @@ type decision struct {
 func (d decision) decide() v1alpha1.RecipeStatus {
 	ref := d.server.Recipe
 	o := d.catalog.Recipes[ref.Name]
-	if f := d.estranged(o); f != (plan.Finding{}) {
+	if f := d.estranged(o); f != (bridgestate.Finding{}) {
 		return d.kept(f)
 	}
 	version, f, gone := versionOf(o, *ref)
-	if f == (plan.Finding{}) {
+	if f == (bridgestate.Finding{}) {
 		f = d.replaced(version)
-		gone = f != (plan.Finding{})
+		gone = f != (bridgestate.Finding{})
 	}
 	if gone {
 		return d.kept(f)
 	}
-	if f != (plan.Finding{}) {
+	if f != (bridgestate.Finding{}) {
 		return d.lost(f)
 	}
-	status, f := d.catalog.host(d.server, version)
-	if f != (plan.Finding{}) {
+	h, f := d.catalog.host(d.server, version)
+	if f != (bridgestate.Finding{}) {
 		return d.lost(f)
 	}
-	status.UID, status.Owner = string(o.UID), o.Spec.Owner
-	if f := d.strays(status); f != (plan.Finding{}) {
+	if f := d.strays(h); f != (bridgestate.Finding{}) {
 		return d.behind(o, f)
 	}
+	status := h.RecipeStatus
+	status.UID, status.Owner = string(o.UID), o.Spec.Owner
 	if deprecation := o.Spec.Deprecated; deprecation != nil {
 		status.Reason, status.Message = v1alpha1.ReasonRecipeDeprecated, deprecated(ref.Name, *deprecation)
 	}
@@ -209,11 +212,11 @@ func (d decision) granted(status v1alpha1.RecipeStatus) v1alpha1.RecipeStatus {
 	if len(d.server.Secrets) == 0 {
 		return status
 	}
-	others := beyond(status.Secrets, plan.SecretNames(d.server.Secrets))
+	others := beyond(status.Secrets, bridgestate.SecretNames(d.server.Secrets))
 	if len(others) == 0 {
 		return status
 	}
-	return d.paused(plan.Finding{Reason: v1alpha1.ReasonRecipeSecretNotGranted, Message: fmt.Sprintf(
+	return d.paused(bridgestate.Finding{Reason: v1alpha1.ReasonRecipeSecretNotGranted, Message: fmt.Sprintf(
 		"version %s of recipe %s names secrets that spec.servers[].secrets of the server does not have: %s; add them there if the server is to get them, or pin a version that names no others",
 		status.Version, status.Recipe, strings.Join(others, ", "))})
 }

@@ -12,35 +12,36 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 func TestAServerIsWhatItsRecipeSays(t *testing.T) {
 	b := bridge(v1alpha1.Server{Name: "first", Transport: v1alpha1.Transport{URL: "https://a"}}, named("mine"))
 	before := b.DeepCopy()
 	o := by(accepted(t, notes()), "uid-1", "acme")
-	got := Bridge(b, catalogOf(o))
+	got := Bridge(effective.Of(b), catalogOf(o))
 	if diff := cmp.Diff(before, b); diff != "" {
 		t.Errorf("the bridge itself was changed (-before +after):\n%s", diff)
 	}
-	want := []plan.Server{{Server: mcpserver.Server{Name: "first", URL: "https://a"}}, {
-		Server: mcpserver.Server{
-			Name: "mine", Description: "Keeps notes.", Transport: mcpserver.Stdio,
-			Program: &mcpserver.Program{
+	want := []bridgestate.Server{{Server: bridgeconfig.Server{Name: "first", URL: "https://a"}}, {
+		Server: bridgeconfig.Server{
+			Name: "mine", Description: "Keeps notes.", Transport: bridgeconfig.Stdio,
+			Program: &bridgeconfig.Program{
 				Socket:  "/var/run/hosted-bridge/stdio/mine/shim.sock",
 				Command: []string{"npx", "-y", "@example/notes@1.2.3", "--lang", "${NOTES_LANG:-en}"},
-				Env:     []mcpserver.Variable{{Name: "TOKEN", Value: "${NOTES_TOKEN}"}},
+				Env:     []bridgeconfig.Variable{{Name: "TOKEN", Value: "${NOTES_TOKEN}"}},
 			},
 			Secrets: []string{"NOTES_LANG", "NOTES_TOKEN"},
 		},
 		Index: 1, Method: "npx",
 	}}
-	if diff := cmp.Diff(want, plan.Servers(got)); diff != "" {
+	if diff := cmp.Diff(want, bridgestate.Servers(got)); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
 	status := got.Status.Recipes[0]
@@ -63,12 +64,12 @@ func TestWhatTheSpecSaysOfAServerStays(t *testing.T) {
 		s.Tools = &v1alpha1.ToolFilter{Allow: []string{"search", "open_editor"}, Deny: []string{"delete"}}
 		s.MaxResultBytes = new(int32(4096))
 	}))
-	got := Bridge(b, catalogOf(accepted(t, r)))
-	server := plan.Servers(got)[0]
-	if server.Description != "Notes of the team" || server.Trust != mcpserver.Untrusted || server.MaxResultBytes != 4096 {
+	got := Bridge(effective.Of(b), catalogOf(accepted(t, r)))
+	server := bridgestate.Servers(got)[0]
+	if server.Description != "Notes of the team" || server.Trust != bridgeconfig.Untrusted || server.MaxResultBytes != 4096 {
 		t.Errorf("%+v", server)
 	}
-	want := mcpserver.Tools{Allow: []string{"search", "open_editor"}, Deny: []string{"delete", "open_editor"}}
+	want := bridgeconfig.Tools{Allow: []string{"search", "open_editor"}, Deny: []string{"delete", "open_editor"}}
 	if diff := cmp.Diff(want, server.Tools); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
@@ -83,13 +84,13 @@ func TestWhichVersionAServerGets(t *testing.T) {
 		r.RecipeVersion, r.Install.Version, r.Transports[0].Args[1] = "1.1.0", "1.3.0", "@example/notes@1.3.0"
 	})
 	o := accepted(t, older, newer)
-	got := Bridge(bridge(named("latest"), named("pinned", version("1.0.0")), named("newest", version("1.1.0"))), catalogOf(o))
+	got := Bridge(effective.Of(bridge(named("latest"), named("pinned", version("1.0.0")), named("newest", version("1.1.0")))), catalogOf(o))
 	for i, want := range []string{"1.1.0", "1.0.0", "1.1.0"} {
 		if s := got.Status.Recipes[i]; s.Version != want || s.Reason != v1alpha1.ReasonRecipeInUse {
 			t.Errorf("server %s: version %s, %s; want %s", s.Server, s.Version, s.Message, want)
 		}
 	}
-	if c := plan.Servers(got)[1].Program.Command; !slices.Contains(c, "@example/notes@1.2.3") {
+	if c := bridgestate.Servers(got)[1].Program.Command; !slices.Contains(c, "@example/notes@1.2.3") {
 		t.Errorf("the pinned one runs %q", c)
 	}
 }
@@ -167,10 +168,10 @@ func TestWhyAServerIsOutOfService(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := v1alpha1.Server{Name: "other", Transport: v1alpha1.Transport{URL: "https://a"}}
-			got := Bridge(bridge(tt.server, other), catalogOf(tt.o, tt.lacking...))
+			got := Bridge(effective.Of(bridge(tt.server, other)), catalogOf(tt.o, tt.lacking...))
 			expect(t, got.Status.Recipes[0], tt.reason, tt.message)
-			want := []plan.Server{{Server: mcpserver.Server{Name: "other", URL: "https://a"}, Index: 1}}
-			if diff := cmp.Diff(want, plan.Servers(got)); diff != "" {
+			want := []bridgestate.Server{{Server: bridgeconfig.Server{Name: "other", URL: "https://a"}, Index: 1}}
+			if diff := cmp.Diff(want, bridgestate.Servers(got)); diff != "" {
 				t.Errorf("the servers in service (-want +got):\n%s", diff)
 			}
 		})
@@ -184,7 +185,7 @@ func TestWhyAServerIsOutOfService(t *testing.T) {
 		r, _, _ := catalog.ReadSource(o.Status.Versions[0].Recipe)
 		r.Transports[0].URL += "?" + strings.Repeat("a", 1800)
 		o.Status.Versions[0].Recipe = catalog.SourceOf(r)
-		got := Bridge(bridge(servers...), catalogOf(o))
+		got := Bridge(effective.Of(bridge(servers...)), catalogOf(o))
 		size, out := 0, 0
 		for _, s := range got.Status.Recipes {
 			if size += len(s.Source); s.Source == "" {

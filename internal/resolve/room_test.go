@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // sized returns a version of the recipe that says about that much of its server.
@@ -36,11 +37,11 @@ func TestARecipeThatGrowsTakesNoOtherServerOut(t *testing.T) {
 		servers = append(servers, named(fmt.Sprintf("s%d", i)))
 	}
 	servers = append(servers, v1alpha1.Server{Name: "good", Recipe: &v1alpha1.RecipeReference{Name: "good"}})
-	was := Bridge(bridge(servers...), catalogWith(accepted(t, small)))
+	was := Bridge(effective.Of(bridge(servers...)), catalogWith(accepted(t, small)))
 	step := func(c Catalog, servers ...v1alpha1.Server) *v1alpha1.HostedBridge {
 		next := bridge(servers...)
 		next.Status = was.Status
-		was = Bridge(next, c)
+		was = Bridge(effective.Of(next), c)
 		size := 0
 		for _, s := range was.Status.Recipes {
 			size += stored(s)
@@ -48,7 +49,7 @@ func TestARecipeThatGrowsTakesNoOtherServerOut(t *testing.T) {
 		if size > bridgeLimit {
 			t.Fatalf("the bridge holds %d bytes", size)
 		}
-		return was
+		return was.HostedBridge
 	}
 	grown := catalogWith(accepted(t, small, large))
 	for range 2 {

@@ -8,10 +8,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -24,7 +25,7 @@ func keeping(version, size string) recipe.Recipe {
 }
 
 // tiered is catalogOf for an installation whose bridges may store 1Gi.
-func tiered(o *v1alpha1.CatalogRecipe, claims ...plan.Claim) Catalog {
+func tiered(o *v1alpha1.CatalogRecipe, claims ...bridgestate.Claim) Catalog {
 	c := catalogOf(o)
 	c.Tiers, c.Claims = quota.Tiers{"": {Storage: new(resource.MustParse("1Gi"))}}, claims
 	return c
@@ -33,7 +34,7 @@ func tiered(o *v1alpha1.CatalogRecipe, claims ...plan.Claim) Catalog {
 func TestARecipeGetsTheStorageThatItAsksForWithinTheTier(t *testing.T) {
 	b := after(named("one"), tiered(accepted(t, keeping("1.0.0", "100Mi"))))
 	expect(t, b.Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "it keeps files in a volume of 100Mi at /data")
-	s := plan.Servers(b)[0]
+	s := bridgestate.Servers(effective.Of(b))[0]
 	if s.Storage == nil || s.Storage.Size.String() != "100Mi" || s.Storage.MountPath != "/data" {
 		t.Fatalf("storage = %+v", s.Storage)
 	}
@@ -49,10 +50,10 @@ func TestARecipeGetsTheStorageThatItAsksForWithinTheTier(t *testing.T) {
 	expect(t, b.Status.Recipes[0], v1alpha1.ReasonRecipeKept, "2Gi are more than tier")
 
 	// The size of a volume that exists is not its author's to change.
-	claim := plan.Claim{Name: v1alpha1.ClaimName("alice", "one"), Size: resource.MustParse("100Mi")}
+	claim := bridgestate.Claim{Name: v1alpha1.ClaimName("alice", "one"), Size: resource.MustParse("100Mi")}
 	b = after(named("one"), tiered(accepted(t, keeping("1.0.0", "100Mi"))), tiered(accepted(t, keeping("1.0.0", "100Mi"), keeping("1.1.0", "2Gi")), claim))
 	expect(t, b.Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "")
-	if size := plan.SizeOf(*plan.Servers(b)[0].Storage, &claim); size.String() != "100Mi" {
+	if size := bridgestate.SizeOf(*bridgestate.Servers(effective.Of(b))[0].Storage, &claim); size.String() != "100Mi" {
 		t.Errorf("the volume has %s", &size)
 	}
 }

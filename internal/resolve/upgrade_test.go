@@ -12,11 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -53,7 +54,7 @@ func published(t *testing.T) Catalog {
 	return c
 }
 
-// before returns a bridge whose status an operator of the version before has
+// before returns a bridge whose status an operator has
 // written. The objects that it made are in testdata/before.out.yaml.
 func before(t *testing.T) *v1alpha1.HostedBridge {
 	t.Helper()
@@ -87,16 +88,12 @@ func TestAnUpgradeChangesNothingOfWhatRuns(t *testing.T) {
 		"servers come back that were not hosted before": {paused, Catalog{}, v1alpha1.ReasonRecipeKept},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Bridge(tt.bridge, tt.catalog)
-			if diff := cmp.Diff(want, string(objectsOf(t, got))); diff != "" {
+			got := Bridge(effective.Of(tt.bridge), tt.catalog)
+			if diff := cmp.Diff(want, string(objectsOf(t, got.HostedBridge))); diff != "" {
 				t.Errorf("objects (-before +after):\n%s", diff)
 			}
 			for _, s := range got.Status.Recipes {
 				expect(t, s, tt.reason, "")
-				var former struct{ Transport v1alpha1.Transport }
-				if err := json.Unmarshal([]byte(s.Source), &former); err == nil {
-					t.Errorf("an operator of before takes this for a server without a transport: %s", s.Source)
-				}
 			}
 			if diff := cmp.Diff(got, Bridge(got, tt.catalog)); diff != "" {
 				t.Errorf("decided again (-first +second):\n%s", diff)
@@ -111,7 +108,7 @@ func TestAnUpgradeChangesNothingOfWhatRuns(t *testing.T) {
 
 // TestASourceIsWhatARecipeSays has the form that other processes read.
 func TestASourceIsWhatARecipeSays(t *testing.T) {
-	for _, s := range Bridge(before(t), published(t)).Status.Recipes {
+	for _, s := range Bridge(effective.Of(before(t)), published(t)).Status.Recipes {
 		want := string(file(t, "testdata/source."+s.Recipe+".json"))
 		if diff := cmp.Diff(strings.TrimSpace(want), s.Source); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", s.Server, diff)
@@ -122,7 +119,7 @@ func TestASourceIsWhatARecipeSays(t *testing.T) {
 // objectsOf returns the objects of a bridge that runs.
 func objectsOf(t *testing.T, b *v1alpha1.HostedBridge) []byte {
 	t.Helper()
-	objects, err := desired.Objects(b, plan.Plan{Action: plan.Run, Trust: "trust"}, desired.Settings{
+	objects, err := bridgeobjects.Objects(effective.Of(b), bridgestate.Plan{Action: bridgestate.Run, Trust: "trust"}, bridgeobjects.Settings{
 		BridgeImage: "bridge:test", RuntimeImageNode: "node:test", RuntimeImagePython: "python:test",
 		KeybrokerURL: "https://keybroker:8443", LoginURL: "https://bridges.example.com",
 	})

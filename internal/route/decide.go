@@ -9,9 +9,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -74,7 +77,7 @@ func newer(a, b *corev1.Pod) bool {
 }
 
 // backendOf returns the route to b, which has these pods.
-func backendOf(b *v1alpha1.HostedBridge, pods []*corev1.Pod) Backend {
+func backendOf(b *effective.Bridge, pods []*corev1.Pod) Backend {
 	route := Backend{
 		User: b.User(), BridgeUID: b.UID, Namespace: b.Namespace, Name: b.Name, State: Starting,
 		Tier: b.Spec.Tier, IdleTimeout: b.IdleTimeout(), Grants: GrantsOf(b), Servers: digestOf(b.Spec.Servers),
@@ -100,14 +103,37 @@ func backendOf(b *v1alpha1.HostedBridge, pods []*corev1.Pod) Backend {
 			route.PodName, route.PodUID, route.PodIP = pod.Name, pod.UID, pod.Status.PodIP
 		} else {
 			route.Candidate = candidate(pods)
+			if c := BlockedBy(b.HostedBridge); c != nil {
+				route.Blocked = c.Reason
+			}
 		}
 	}
 	return route
 }
 
+// blockedWords say to users what keeps a bridge's pod from running.
+var blockedWords = map[string]string{
+	v1alpha1.ReasonPodRefused:       "The bridge cannot start: the cluster refuses to run it.",
+	v1alpha1.ReasonPodUnschedulable: "The bridge cannot start now: the cluster has no room for it.",
+	v1alpha1.ReasonImageNotPulled:   "The bridge cannot start now: the cluster cannot fetch its image.",
+}
+
+// BlockedWords says to users what a reason of Backend.Blocked is, empty for none.
+func BlockedWords(reason string) string { return blockedWords[reason] }
+
+// BlockedBy returns the condition that says why the pod of a bridge cannot run, nil if nothing is
+// known to keep it from running.
+func BlockedBy(b *v1alpha1.HostedBridge) *metav1.Condition {
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionWorkloadAvailable)
+	if c == nil || c.Status != metav1.ConditionFalse || !v1alpha1.PodBlocked(c.Reason) {
+		return nil
+	}
+	return c
+}
+
 // digestOf returns a digest of the servers' names. That two lists have one is no harm: their
 // bridge is asked for its health later.
-func digestOf(servers []v1alpha1.Server) uint32 {
+func digestOf(servers []effective.Server) uint32 {
 	if len(servers) == 0 {
 		return 0
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // Grants are which servers of a bridge may use which of its user's secrets:
@@ -18,12 +19,12 @@ import (
 type Grants string
 
 // GrantsOf returns the grants of a bridge.
-func GrantsOf(b *v1alpha1.HostedBridge) Grants { return grantsOf(b.Spec.Servers, b.Status.Recipes) }
+func GrantsOf(b *effective.Bridge) Grants { return grantsOf(b.Spec.Servers, b.Status.Recipes) }
 
 // grantsOf returns what servers are granted, by the spec or by their recipes. The
 // API server's rules let no name with a space in it in; one that has it
 // nevertheless grants nothing.
-func grantsOf(servers []v1alpha1.Server, recipes []v1alpha1.RecipeStatus) Grants {
+func grantsOf(servers []effective.Server, recipes []v1alpha1.RecipeStatus) Grants {
 	var lines strings.Builder
 	for _, server := range servers {
 		secrets := secretsOf(server, recipes)
@@ -43,7 +44,7 @@ func grantsOf(servers []v1alpha1.Server, recipes []v1alpha1.RecipeStatus) Grants
 
 // secretsOf returns the secrets that a server may use. What the spec says of one
 // of a recipe only bounds them.
-func secretsOf(server v1alpha1.Server, recipes []v1alpha1.RecipeStatus) []string {
+func secretsOf(server effective.Server, recipes []v1alpha1.RecipeStatus) []string {
 	if server.Shared != "" {
 		return nil // They are not the user's.
 	}

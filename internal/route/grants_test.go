@@ -9,25 +9,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 func TestGrantsNameTheServersOfASecret(t *testing.T) {
-	server := func(name string, secrets ...v1alpha1.SecretName) v1alpha1.Server {
-		return v1alpha1.Server{Name: name, Secrets: secrets}
+	server := func(name string, secrets ...v1alpha1.SecretName) effective.Server {
+		return effective.Server{Server: v1alpha1.Server{Name: name, Secrets: secrets}}
 	}
 	for _, test := range []struct {
 		name    string
-		servers []v1alpha1.Server
+		servers []effective.Server
 		want    []string
 	}{
 		{"no servers", nil, nil},
-		{"a server without secrets", []v1alpha1.Server{server("a")}, nil},
-		{"a server with another secret", []v1alpha1.Server{server("a", "JIRA_TOKEN")}, nil},
-		{"a secret whose name begins with the name", []v1alpha1.Server{server("a", "TOKEN_2", "MY_TOKEN")}, nil},
-		{"a server that has the secret's name", []v1alpha1.Server{server("TOKEN", "OTHER")}, nil},
-		{"one of several servers and secrets", []v1alpha1.Server{server("a", "X"), server("b", "X", "TOKEN", "Y"), server("c")}, []string{"b"}},
-		{"several servers, in the order of the spec", []v1alpha1.Server{server("z", "TOKEN"), server("a", "TOKEN")}, []string{"z", "a"}},
-		{"names that the API server would not take", []v1alpha1.Server{server("a b", "TOKEN"), server("", "TOKEN"), server("c", "X TOKEN", "", "Y\nTOKEN TOKEN")}, nil},
+		{"a server without secrets", []effective.Server{server("a")}, nil},
+		{"a server with another secret", []effective.Server{server("a", "JIRA_TOKEN")}, nil},
+		{"a secret whose name begins with the name", []effective.Server{server("a", "TOKEN_2", "MY_TOKEN")}, nil},
+		{"a server that has the secret's name", []effective.Server{server("TOKEN", "OTHER")}, nil},
+		{"one of several servers and secrets", []effective.Server{server("a", "X"), server("b", "X", "TOKEN", "Y"), server("c")}, []string{"b"}},
+		{"several servers, in the order of the spec", []effective.Server{server("z", "TOKEN"), server("a", "TOKEN")}, []string{"z", "a"}},
+		{"names that the API server would not take", []effective.Server{server("a b", "TOKEN"), server("", "TOKEN"), server("c", "X TOKEN", "", "Y\nTOKEN TOKEN")}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, grantsOf(test.servers, nil).Servers("TOKEN")); diff != "" {
@@ -38,11 +39,11 @@ func TestGrantsNameTheServersOfASecret(t *testing.T) {
 }
 
 func TestARecipeGrantsWhatItNames(t *testing.T) {
-	servers := []v1alpha1.Server{
-		{Name: "followed", Recipe: &v1alpha1.RecipeReference{Name: "notes"}},
-		{Name: "bounded", Recipe: &v1alpha1.RecipeReference{Name: "notes"}, Secrets: []v1alpha1.SecretName{"TOKEN", "OTHER"}},
-		{Name: "lost", Recipe: &v1alpha1.RecipeReference{Name: "gone"}, Secrets: []v1alpha1.SecretName{"TOKEN"}},
-		{Name: "inline", Secrets: []v1alpha1.SecretName{"OTHER"}},
+	servers := []effective.Server{
+		{Server: v1alpha1.Server{Name: "followed", Recipe: &v1alpha1.RecipeReference{Name: "notes"}}},
+		{Server: v1alpha1.Server{Name: "bounded", Recipe: &v1alpha1.RecipeReference{Name: "notes"}, Secrets: []v1alpha1.SecretName{"TOKEN", "OTHER"}}},
+		{Server: v1alpha1.Server{Name: "lost", Recipe: &v1alpha1.RecipeReference{Name: "gone"}, Secrets: []v1alpha1.SecretName{"TOKEN"}}},
+		{Server: v1alpha1.Server{Name: "inline", Secrets: []v1alpha1.SecretName{"OTHER"}}},
 	}
 	got := grantsOf(servers, []v1alpha1.RecipeStatus{
 		{Server: "bounded", Secrets: []string{"TOKEN"}}, {Server: "followed", Secrets: []string{"TOKEN"}}, {Server: "lost"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -218,7 +219,7 @@ func (x *Index) decide(user v1alpha1.UserID) routed {
 		return routed{}
 	}
 	pods := x.podsOf[bridgeKey{b.Namespace, b.UID}]
-	r := routed{backend: backendOf(b, pods), keys: keysOf(b), subjects: subjectsOf(b)}
+	r := routed{backend: backendOf(effective.Of(b), pods), keys: keysOf(b), subjects: subjectsOf(b)}
 	r.backend.LoginsEnded = x.people.User(user).LoginsEnded()
 	if x.people.Bridge(b) != v1alpha1.AccessAllowed {
 		r.close()
@@ -231,7 +232,7 @@ func (x *Index) decide(user v1alpha1.UserID) routed {
 func (r *routed) close() {
 	r.keys = nil
 	b := &r.backend
-	b.Closed, b.State, b.Candidate = true, Suspended, Candidate{}
+	b.Closed, b.State, b.Absence = true, Suspended, Absence{}
 	b.PodName, b.PodUID, b.PodIP = "", "", ""
 }
 

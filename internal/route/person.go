@@ -16,7 +16,7 @@ import (
 type Person struct {
 	Subject oauth.SubjectKey
 	// Ruled is the user that a rule of the installation derives from the person,
-	// empty if there is none.
+	// empty if it derives none.
 	Ruled v1alpha1.UserID
 	// Since is when the login or token began by which the person comes. It does not count if
 	// logins were ended later. Zero is now.
@@ -67,7 +67,7 @@ func (t *Table) BridgesOf(p Person) iter.Seq[Backend] {
 
 // Unasked returns those of p's bridges that a request may use which names no
 // user, although p never agreed to a bridge: those in the trusted namespaces, or
-// without one the bridge of the rule. Who edits HostedBridges elsewhere can name
+// without one the bridge of the rule. Authors of HostedBridges elsewhere can name
 // every person as a subject, so such a bridge never adds to the result.
 func (t *Table) Unasked(p Person, trusted []string) []Backend {
 	var inTrusted []Backend

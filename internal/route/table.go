@@ -60,8 +60,16 @@ type Backend struct {
 	PodUID  types.UID
 	PodIP   string
 
-	// Candidate is set only while the state is Starting: the pod that will
-	// probably be ready next. It is not known to serve yet.
+	Absence
+}
+
+// Absence is what is known of the pod of a bridge that should run and has no ready one. It is set only
+// while the state is Starting.
+type Absence struct {
+	// Blocked is what keeps the pod from running, if an administrator has to look at it: a reason of
+	// the condition WorkloadAvailable.
+	Blocked string `json:",omitzero"`
+	// Candidate is the pod that will probably be ready next. It is not known to serve yet.
 	Candidate Candidate
 }
 
@@ -86,7 +94,7 @@ type Candidate struct {
 
 // At returns b as it would be if its candidate were ready.
 func (b Backend) At(c Candidate) Backend {
-	b.State, b.Candidate = Ready, Candidate{}
+	b.State, b.Absence = Ready, Absence{}
 	b.PodName, b.PodUID, b.PodIP = c.PodName, c.PodUID, c.PodIP
 	return b
 }

@@ -9,8 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // parseObject reads a body.
@@ -86,7 +86,7 @@ func single(v jsondoc.Value) jsondoc.Value {
 	return v
 }
 
-// textOf reads the value of an attribute that is a text; null is none.
+// textOf reads the value of an attribute that is a text; null counts as missing.
 func textOf(v jsondoc.Value, attribute string, most int) (string, error) {
 	v = single(v)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // Writer writes resources for clients that call the installation at a URL.

@@ -6,7 +6,7 @@ package scim
 import (
 	"slices"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // NewGroup reads the body that creates a group, and returns what of it has no effect.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // maxOperations is how many operations a PATCH may have: one for each member of the largest

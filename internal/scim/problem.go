@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // The statuses of problems, by RFC 7644.

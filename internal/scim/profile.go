@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 const (

@@ -6,7 +6,7 @@ package scim
 import (
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // NewUser reads the body that creates a user, who is active unless it says otherwise.

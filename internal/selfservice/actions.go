@@ -19,8 +19,6 @@ import (
 // Actor notes acts in the audit trail in the name of who makes them. httpapi.Call is one.
 type Actor interface {
 	Audit(httpapi.Act) error
-	// KeyEnds returns when the key of who makes them ends, zero for never and for a login.
-	KeyEnds() time.Time
 }
 
 // ServerActions are what a user may do about servers.
@@ -31,14 +29,6 @@ type ServerActions interface {
 	Choose(ctx context.Context, by Actor, of route.Backend, server string, c Choice) (Server, error)
 	ClearChoice(ctx context.Context, by Actor, of route.Backend, server string) (Server, error)
 	Tools(ctx context.Context, of route.Backend, q ToolQuery) (Tools, error)
-}
-
-// KeyActions are what a user may do about keys.
-type KeyActions interface {
-	Keys(ctx context.Context, of route.Backend) (Keys, error)
-	// CreateKey makes a key, which is in its answer and nowhere else.
-	CreateKey(ctx context.Context, by Actor, of route.Backend, name string, lifetime time.Duration) (CreatedKey, error)
-	RevokeKey(ctx context.Context, by Actor, of route.Backend, id string) error
 }
 
 // SecretActions are what a user may do about secrets and connected accounts.

@@ -13,9 +13,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -23,11 +22,11 @@ import (
 
 func TestEachToolIsListedOrMissingWithAReason(t *testing.T) {
 	v := viewOf("works broken", "Optional may:Off", "")
-	v.Bridge.Spec.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "works", Deny: []string{"unwanted"}}}}
+	v.Bridge.HostedBridge.Spec.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "works", Deny: []string{"unwanted"}}}}
 	v.Report.Servers = map[string]health.Server{
 		"works": {Status: health.Healthy, Tools: 1}, "broken": {Status: health.Unhealthy, Reason: health.ReasonToolsChanged, Error: "other tools"},
 	}
-	list := &toollist.List{Tools: []toollist.Tool{
+	list := &health.ToolList{Tools: []health.Tool{
 		{Name: "works_a", Server: "works", Tool: "a", Title: "A"},
 		{Name: "works_b", Server: "works", Tool: "b", Denied: true},
 		{Name: "works_unwanted", Server: "works", Tool: "unwanted", Denied: true},
@@ -51,6 +50,25 @@ func TestEachToolIsListedOrMissingWithAReason(t *testing.T) {
 	}
 	if asleep := ToolsOf(v, nil, true); asleep.Known || len(asleep.Tools) != 0 || len(asleep.Servers) != 2 || len(asleep.Missing) != 2 {
 		t.Errorf("without the bridge's list: %+v", asleep)
+	}
+}
+
+// TestToolsThatTheUserDeniesAreNotGone reads the names of tools, of which a server that is out of
+// service has none.
+func TestToolsThatTheUserDeniesAreNotGone(t *testing.T) {
+	b := &v1alpha1.HostedBridge{}
+	b.Spec.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "works", Deny: []string{"unwanted"}}}}
+	names, err := ToolNamesOf(b, func(each func(health.Tool)) error {
+		for _, tool := range []health.Tool{
+			{Server: "works", Tool: "a"}, {Server: "works", Tool: "b", Denied: true}, {Server: "works", Tool: "unwanted", Denied: true},
+			{Server: "broken", Tool: "c"}, {Server: "broken", Tool: "d", Hidden: true},
+		} {
+			each(tool)
+		}
+		return nil
+	})
+	if diff := cmp.Diff(ToolNames{"works": {"a", "unwanted"}}, names); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

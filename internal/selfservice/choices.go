@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
 
@@ -72,37 +73,48 @@ type Refusal struct {
 func (r *Refusal) Error() string { return r.Text }
 
 // Permit returns nil if the bridge would follow the choice, and else a *Refusal. The
-// operator decides by the same function.
-func Permit(b *v1alpha1.HostedBridge, server string, c Choice) error {
+// operator decides by the same function. A server that this installation cannot run is not
+// turned on.
+func Permit(b *effective.Bridge, recipes Recipes, server string, c Choice) error {
 	e, offers := entry(b, server)
-	own := slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool { return s.Name == server })
 	if !offers {
-		if own || isLeftOut(b, server) {
+		if b.Has(server) || isLeftOut(b, server) {
 			return &Refusal{Text: "The HostedBridge itself has the server " + server + ". An administrator can change it."}
 		}
 		return &Refusal{NotFound: true, Text: "No profile offers a server of this name."}
 	}
-	switch profile.OfferOf(e).Reason(c.Use) {
-	case v1alpha1.ReasonChoiceIgnored:
-		return &Refusal{Text: "The profile " + e.Profile + " requires the server " + server + ", so it stays on."}
-	case v1alpha1.ReasonNotApproved:
-		return &Refusal{Text: "The profile " + e.Profile + " offers the server " + server + " on request. Ask for it first."}
-	case v1alpha1.ReasonOfferChanged:
-		return &Refusal{Text: "The profile " + e.Profile + " offers another server under the name " + server + " than the one that was approved. Ask for it again."}
-	case v1alpha1.ReasonServerShadowed:
-		return &Refusal{Text: "The HostedBridge has a server " + server + " of its own, which takes the place of the profile's. An administrator can change it."}
+	if c.Use == v1alpha1.ChoiceOn && recipes.Excludes(e) {
+		return &Refusal{Text: "This installation cannot run the server " + server + ". Ask an administrator for another one."}
 	}
-	if wanted := b.Spec.Choices; wanted != nil && len(wanted.Servers) >= maxChoices && ChoiceOf(b, server) == nil {
+	if text := ineffective(e, c.Use); text != "" {
+		return &Refusal{Text: text}
+	}
+	if wanted := b.Spec.Choices; wanted != nil && len(wanted.Servers) >= maxChoices && ChoiceOf(b.HostedBridge, server) == nil {
 		return &Refusal{Text: fmt.Sprintf("There are %d choices already. Clear one that has no effect.", maxChoices)}
 	}
 	return nil
 }
 
-func isLeftOut(b *v1alpha1.HostedBridge, server string) bool {
+// ineffective says why an offer stays as it is whatever the user chooses, empty if it does not.
+func ineffective(e v1alpha1.EffectiveServer, use string) string {
+	switch profile.OfferOf(e).Reason(use) {
+	case v1alpha1.ReasonChoiceIgnored:
+		return "The profile " + e.Profile + " requires the server " + e.Name + ", so it stays on."
+	case v1alpha1.ReasonNotApproved:
+		return "The profile " + e.Profile + " offers the server " + e.Name + " on request. Ask for it first."
+	case v1alpha1.ReasonOfferChanged:
+		return "The profile " + e.Profile + " offers another server under the name " + e.Name + " than the one that was approved. Ask for it again."
+	case v1alpha1.ReasonServerShadowed:
+		return "The HostedBridge has a server " + e.Name + " of its own, which takes the place of the profile's. An administrator can change it."
+	}
+	return ""
+}
+
+func isLeftOut(b *effective.Bridge, server string) bool {
 	return b.Status.Effective != nil && slices.Contains(b.Status.Effective.LeftOut, server)
 }
 
-// ChoiceOf returns the user's choice about a server, nil if there is none.
+// ChoiceOf returns the user's choice about a server, nil without one.
 func ChoiceOf(b *v1alpha1.HostedBridge, server string) *Choice {
 	if b.Spec.Choices == nil {
 		return nil
@@ -152,4 +164,30 @@ func isPending(e v1alpha1.EffectiveServer, c *Choice) bool {
 		return profile.OfferOf(e).Reason(useOf(c)) != ""
 	}
 	return profile.OfferOf(e).Reason(useOf(c)) != e.Reason
+}
+
+// OfferOf returns what the bridge's profiles offer under the name of a server that they offer on
+// request, empty for another server.
+func OfferOf(b *effective.Bridge, server string) string {
+	e, _ := entry(b, server)
+	return e.Offer
+}
+
+// Askable returns those of OnRequest that this installation can run.
+func Askable(b *effective.Bridge, recipes Recipes) []string {
+	return slices.DeleteFunc(OnRequest(b), func(server string) bool {
+		e, _ := entry(b, server)
+		return recipes.Excludes(e)
+	})
+}
+
+// OnRequest returns the servers that the bridge's profiles offer on request.
+func OnRequest(b *effective.Bridge) []string {
+	var servers []string
+	for _, e := range offered(b) {
+		if e.Use == v1alpha1.ServerOnRequest && e.Reason != v1alpha1.ReasonServerShadowed {
+			servers = append(servers, e.Name)
+		}
+	}
+	return servers
 }

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // Connections are the accounts at other services that servers of a bridge use.
@@ -81,7 +82,7 @@ func (c Connections) ConnectionTo(server string) (Connection, bool) {
 }
 
 // loginOf returns how the account of a server is connected, nil if it has none.
-func loginOf(b *v1alpha1.HostedBridge, server string) *v1alpha1.OAuth {
+func loginOf(b *effective.Bridge, server string) *v1alpha1.OAuth {
 	for _, s := range b.Spec.Servers {
 		if s.Name == server && s.Auth != nil && s.Auth.OAuth != nil && s.Auth.OAuth.Grant == v1alpha1.OAuthAuthorizationCode {
 			return s.Auth.OAuth

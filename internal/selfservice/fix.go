@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 )
 
 // FixCode is what makes a server work, for programs. Codes never change their meaning, and
@@ -45,7 +45,7 @@ type Fix struct {
 	Text string `json:"text"`
 	// Secrets are the names of the secrets to set.
 	Secrets []string `json:"secrets,omitempty"`
-	// URL is the page to open.
+	// URL is the page to open: to connect the account, or to get the secrets.
 	URL string `json:"url,omitempty"`
 }
 
@@ -60,10 +60,13 @@ func fixOf(v View, s Server) *Fix {
 	}
 	switch s.State {
 	case ServerOff:
-		return fixOff(s)
+		return fixOff(v, s)
 	case health.Unhealthy:
 		return fixUnhealthy(v, s)
 	case health.Connecting:
+		if fix := fixCredentials(v, s); refuses(s) && fix != nil {
+			return fix
+		}
 		return &Fix{Code: FixWait, Text: "Wait until the bridge has connected to the server."}
 	}
 	if e, offers := entry(v.Bridge, s.Name); offers && e.Reason == v1alpha1.ReasonChoiceIgnored {
@@ -72,7 +75,10 @@ func fixOf(v View, s Server) *Fix {
 	return nil
 }
 
-func fixOff(s Server) *Fix {
+func fixOff(v View, s Server) *Fix {
+	if e, offers := entry(v.Bridge, s.Name); offers && v.Recipe.Excludes(e) {
+		return &Fix{Code: FixRemove, Text: "Remove the choice, because this installation cannot run the server."}
+	}
 	switch s.Reason {
 	case ReasonOff:
 		return &Fix{Code: FixTurnOn, Text: "Turn the server on."}
@@ -96,16 +102,18 @@ var askAdmin = map[string]string{
 	health.ReasonToolsChanged:    "Ask an administrator to audit the server's tools again.",
 	health.ReasonAddressRefused:  "Ask an administrator to allow the server's address.",
 	health.ReasonNameNotResolved: "Ask an administrator to correct the server's address.",
+	health.ReasonPackageNotFound: "Ask an administrator to correct the name or the version of the server's package.",
+	health.ReasonProgramEnded:    "See what the server's program wrote last, on its page. If that names nothing that you can change, such as a secret, ask an administrator.",
 	"not_found":                  "Ask an administrator for another recipe, because the catalog does not have this one.",
 	"not_accepted":               "Ask an administrator for another recipe, because the catalog does not serve this one.",
 	"version_unknown":            "Ask an administrator for another version of the recipe.",
 	"local_only":                 "Run the server on your own machine, because its author does not allow to host it.",
-	"not_hostable":               "Ask an administrator, because this installation cannot run the server.",
+	reasonNotHostable:            "Ask an administrator, because this installation cannot run the server.",
 	"secret_not_granted":         "Ask an administrator to grant the server the secrets of its recipe.",
 }
 
 // unusableRecipes are the reasons after which a server that the user chose is best removed.
-var unusableRecipes = []string{"not_found", "not_accepted", "version_unknown", "local_only", "not_hostable"}
+var unusableRecipes = []string{"not_found", "not_accepted", "version_unknown", "local_only", reasonNotHostable}
 
 func fixUnhealthy(v View, s Server) *Fix {
 	if fix := fixCredentials(v, s); fix != nil {
@@ -120,6 +128,12 @@ func fixUnhealthy(v View, s Server) *Fix {
 		return &Fix{Code: FixAskAdmin, Text: fmt.Sprintf("Ask an administrator, because the server has not worked since %s.", s.Since.UTC().Format("2 January 15:04 MST"))}
 	}
 	return &Fix{Code: FixWait, Text: "Wait: the bridge tries the server again every minute."}
+}
+
+// refuses reports whether a server refuses its secrets or login, also at the first try: to wait does
+// not change that. One refusal of a server that works is no reason to replace them.
+func refuses(s Server) bool {
+	return s.State != health.Healthy && (s.Reason == health.ReasonCredentialsRefused || s.Reason == health.ReasonLoginRequired)
 }
 
 // fixCredentials returns what mends a server that lacks a secret or a login, or whose server

@@ -32,7 +32,7 @@ type Secret struct {
 	Source string `json:"source,omitempty"`
 	// Servers are those that may use the secret.
 	Servers []string `json:"servers"`
-	// Warning says that there is no such server, and which secrets servers use.
+	// Warning says that no server uses the secret, and which secrets servers use.
 	Warning string `json:"warning,omitempty"`
 }
 

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -36,6 +38,7 @@ const (
 	// ReasonOfferChanged: what was approved is not what the profile offers now.
 	ReasonOfferChanged = "offer_changed"
 	reasonOutOfService = "out_of_service"
+	reasonNotHostable  = "not_hostable"
 	// ReasonPending: the operator has not acted on the choice yet.
 	ReasonPending = "pending"
 )
@@ -54,6 +57,10 @@ type Server struct {
 	// Description says what the server is for: its own text, or else that of its recipe in
 	// the catalog. It is empty if there is neither.
 	Description string `json:"description,omitempty"`
+	// Author is who makes the server, as its recipe says. It is empty if that is not known.
+	Author string `json:"author,omitempty"`
+	// Icon is the picture of its recipe, empty for none. Pages show it; the API does not have it.
+	Icon string `json:"-"`
 	// Recipe is the name of the server's recipe, empty if it has none.
 	Recipe string `json:"recipe,omitempty"`
 	// Program is the package of npm that the server is started from, nil for none.
@@ -71,11 +78,21 @@ type Server struct {
 	Message string     `json:"message,omitempty"`
 	Since   *time.Time `json:"since,omitempty"`
 	Tools   int        `json:"tools"`
-	// Secrets are the names of the secrets that the server may use.
+	// LastLines are what a program that failed wrote last, as in the answer of /health.
+	LastLines []string `json:"lastLines,omitempty"`
+	// KnownTools are some of the tools of a server that is offered, as its recipe has them.
+	KnownTools []string `json:"knownTools,omitempty"`
+	// ToolNames says which names clients see of its tools, or would see, in one sentence.
+	ToolNames string `json:"toolNames,omitempty"`
+	// Secrets are the names of the secrets that the server may use, or would use if it were
+	// turned on.
 	Secrets []string `json:"secrets"`
+	// Credentials say where the user gets the secrets and whether these work, nil for a server
+	// of which the user sets none.
+	Credentials *Credentials `json:"credentials,omitempty"`
 	// Fix is what makes the server work, nil if it works.
 	Fix *Fix `json:"fix,omitempty"`
-	// Choice is the user's choice about the server, nil if there is none.
+	// Choice is the user's choice about the server, nil without one.
 	Choice *Choice `json:"choice,omitempty"`
 	// Actions are what the user may do: turn_on, turn_off, clear, which removes the choice,
 	// and ask, which asks an administrator for the server.
@@ -106,22 +123,25 @@ func ServersOf(v View) Servers {
 		if _, known := out.Find(s.Name); known {
 			return
 		}
-		s.Choice, s.Actions = ChoiceOf(v.Bridge, s.Name), []Action{}
+		s.Choice, s.Actions = ChoiceOf(v.Bridge.HostedBridge, s.Name), []Action{}
 		s.Secrets = grants.Of(s.Name)
 		out.Servers = append(out.Servers, complete(v, s))
 	}
 	for _, s := range v.Bridge.Spec.Servers {
-		add(v.reported(s))
+		add(v.reported(s.Server))
 	}
 	for _, e := range offered(v.Bridge) {
-		add(v.withheld(e))
+		// A server that cannot run here is no offer. Users see it only to remove their choice.
+		if !v.Recipe.Excludes(e) || ChoiceOf(v.Bridge.HostedBridge, e.Name) != nil {
+			add(v.withheld(e))
+		}
 	}
 	if e := v.Bridge.Status.Effective; e != nil {
 		for _, name := range e.LeftOut {
 			add(Server{Name: name, State: ServerOff, Reason: ReasonNoRoom})
 		}
 	}
-	for _, i := range plan.IgnoredChoices(v.Bridge) {
+	for _, i := range bridgestate.IgnoredChoices(v.Bridge) {
 		if i.Server != "" {
 			add(Server{Name: i.Server, State: ServerOff, Reason: ReasonChoiceIgnored, Message: sentence(i.Why)})
 		}
@@ -130,7 +150,7 @@ func ServersOf(v View) Servers {
 }
 
 // offered returns what the bridge's profiles say of servers.
-func offered(b *v1alpha1.HostedBridge) []v1alpha1.EffectiveServer {
+func offered(b *effective.Bridge) []v1alpha1.EffectiveServer {
 	if b.Status.Effective == nil {
 		return nil
 	}
@@ -138,10 +158,10 @@ func offered(b *v1alpha1.HostedBridge) []v1alpha1.EffectiveServer {
 }
 
 // given returns the entry of the profile that gives a server which the bridge has.
-func given(b *v1alpha1.HostedBridge, server string) (v1alpha1.EffectiveServer, bool) {
+func given(b *effective.Bridge, server string) (v1alpha1.EffectiveServer, bool) {
 	for _, e := range offered(b) {
 		if e.Name == server {
-			return e, e.Gives()
+			return e, effective.Gives(e)
 		}
 	}
 	return v1alpha1.EffectiveServer{}, false
@@ -153,14 +173,14 @@ func (v View) reported(of v1alpha1.Server) Server {
 	if of.Recipe != nil {
 		s.Recipe = of.Recipe.Name
 	}
-	if p := of.Transport.Stdio; v.Program != nil && p != nil && p.Image == "" {
-		s.Program = v.Program(s.Recipe, p.Install)
+	if p := of.Transport.Stdio; v.Program != nil && p != nil && p.Image == "" && p.Install != nil {
+		s.Program = v.Program(recipe.Recipe{}, p.Install)
 	}
 	if by, ok := given(v.Bridge, of.Name); ok {
 		s.Profile, s.Use = by.Profile, by.Use
 	}
 	if r, ok := v.Report.Servers[of.Name]; ok {
-		s.State, s.Reason, s.Message, s.Since, s.Tools = r.Status, r.Reason, r.Error, r.Since, r.Tools
+		s.State, s.Reason, s.Message, s.Since, s.Tools, s.LastLines = r.Status, r.Reason, r.Error, r.Since, r.Tools, r.LastLines
 	}
 	return s
 }
@@ -189,38 +209,45 @@ func complete(v View, s Server) Server {
 	if s.Recipe != "" {
 		s = ofRecipe(v, s)
 	}
-	e, offers := entry(v.Bridge, s.Name)
-	if offers {
-		s.Actions = actionsOf(e, s.Choice)
-		if isPending(e, s.Choice) {
-			s.Reason, s.Message = ReasonPending, "The choice is being applied."
-			if s.State != ServerOff {
-				s.State = health.Connecting
-			}
-		}
-	} else if s.Choice != nil {
-		s.Actions = []Action{ActionClear}
-	}
+	s = withChoice(v, s)
 	if s.State == health.Unhealthy && s.Reason == "" {
 		s.Reason = reasonOutOfService // As in the status.
 	}
+	if s.Reason == reasonNotHostable {
+		s.Message = "This installation cannot run the server." // The cause is for administrators.
+	}
 	s.Message = cmp.Or(s.Message, offMessage(v, s))
+	s.ToolNames, s.Credentials = toolNames(v, s), credentialsOf(v, s)
 	s.Fix = fixOf(v, s)
-	return s
-}
-
-// ofRecipe adds what the recipe of a server says.
-func ofRecipe(v View, s Server) Server {
-	if s.Description == "" && v.RecipeText != nil {
-		s.Description = v.RecipeText(s.Recipe)
-	}
-	if s.Program == nil && v.Program != nil {
-		s.Program = v.Program(s.Recipe, nil)
+	if s.Fix != nil && s.Fix.Code == FixSetSecret && s.Credentials != nil {
+		s.Fix.URL = s.Credentials.URL
 	}
 	return s
 }
 
-func entry(b *v1alpha1.HostedBridge, server string) (v1alpha1.EffectiveServer, bool) {
+// withChoice adds what a user may do about a server, and whether their choice is pending.
+func withChoice(v View, s Server) Server {
+	e, offers := entry(v.Bridge, s.Name)
+	if !offers {
+		if s.Choice != nil {
+			s.Actions = []Action{ActionClear}
+		}
+		return s
+	}
+	s.Actions = actionsOf(e, s.Choice)
+	if v.Recipe.Excludes(e) {
+		s.Actions = slices.DeleteFunc(s.Actions, func(a Action) bool { return a == ActionTurnOn || a == ActionAsk })
+	}
+	if isPending(e, s.Choice) {
+		s.Reason, s.Message = ReasonPending, "The choice is being applied."
+		if s.State != ServerOff {
+			s.State = health.Connecting
+		}
+	}
+	return s
+}
+
+func entry(b *effective.Bridge, server string) (v1alpha1.EffectiveServer, bool) {
 	for _, e := range offered(b) {
 		if e.Name == server {
 			return e, true

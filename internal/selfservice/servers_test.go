@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
 
@@ -39,7 +41,7 @@ func viewOf(own, entries, choices string) View {
 		}
 		e := v1alpha1.EffectiveServer{Name: name, Profile: "team", Use: v1alpha1.ServerUse(use), Reason: reason}
 		b.Status.Effective.Servers = append(b.Status.Effective.Servers, e)
-		if e.Gives() {
+		if effective.Gives(e) {
 			b.Spec.Servers = append(b.Spec.Servers, v1alpha1.Server{Name: name})
 		}
 	}
@@ -50,7 +52,7 @@ func viewOf(own, entries, choices string) View {
 		}
 		b.Spec.Choices.Servers = append(b.Spec.Choices.Servers, v1alpha1.ServerChoice{Name: name, Use: use})
 	}
-	return View{Bridge: b, Now: now, Report: health.Report{Status: health.Healthy, Servers: map[string]health.Server{}}}
+	return View{Bridge: effective.Of(b), Now: now, Report: health.Report{Status: health.Healthy, Servers: map[string]health.Server{}}}
 }
 
 // short returns a server in one line.
@@ -69,21 +71,24 @@ func TestWhatUsersSeeOfAServerThatTheBridgeHas(t *testing.T) {
 		change func(*View)
 		want   string
 	}{
-		"it works":                            {health.Server{Status: health.Healthy, Tools: 3}, nil, "s healthy/ - []"},
-		"it connects":                         {health.Server{Status: health.Connecting}, nil, "s connecting/ wait []"},
-		"its secret is missing":               {health.Server{Status: health.Unhealthy, Reason: health.ReasonSecretMissing, Error: "secret TOKEN is not set"}, missing("TOKEN"), "s unhealthy/secret_missing set_secretTOKEN []"},
-		"the bridge is of an earlier release": {health.Server{Status: health.Unhealthy, Error: "secret TOKEN is not set"}, missing("TOKEN"), "s unhealthy/out_of_service set_secretTOKEN []"},
-		"the keybroker has not said it yet":   {health.Server{Status: health.Unhealthy, Reason: health.ReasonSecretMissing, Error: "secret TOKEN is not set"}, nil, "s unhealthy/secret_missing set_secretTOKEN []"},
-		"another server's is missing":         {health.Server{Status: health.Unhealthy, Error: "?", Since: &lately}, missing("OTHER"), "s unhealthy/out_of_service wait []"},
-		"its secret is refused":               {health.Server{Status: health.Unhealthy, Reason: health.ReasonCredentialsRefused}, nil, "s unhealthy/credentials_refused set_secretTOKEN []"},
-		"it wants credentials":                {health.Server{Status: health.Unhealthy, Reason: health.ReasonCredentialsRefused}, withoutSecrets, "s unhealthy/credentials_refused ask_admin []"},
-		"its account is not connected":        {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired, ConnectURL: "https://page"}, nil, "s unhealthy/login_required connect_accounthttps://page []"},
-		"the same while it is asleep":         {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, login, "s unhealthy/login_required connect_accounthttps://connect/s []"},
-		"no page to connect it":               {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, nil, "s unhealthy/login_required set_secretTOKEN []"},
-		"its tools changed":                   {health.Server{Status: health.Unhealthy, Reason: health.ReasonToolsChanged}, nil, "s unhealthy/tools_changed ask_admin []"},
-		"its recipe cannot run here":          {health.Server{Status: health.Unhealthy, Reason: "not_hostable"}, nil, "s unhealthy/not_hostable ask_admin []"},
-		"it does not answer, lately":          {health.Server{Status: health.Unhealthy, Reason: health.ReasonTimedOut, Since: &lately}, nil, "s unhealthy/timed_out wait []"},
-		"it does not answer, for hours":       {health.Server{Status: health.Unhealthy, Reason: health.ReasonTimedOut, Since: &long}, nil, "s unhealthy/timed_out ask_admin []"},
+		"it works":                          {health.Server{Status: health.Healthy, Tools: 3}, nil, "s healthy/ - []"},
+		"it connects":                       {health.Server{Status: health.Connecting}, nil, "s connecting/ wait []"},
+		"its secret is missing":             {health.Server{Status: health.Unhealthy, Reason: health.ReasonSecretMissing, Error: "secret TOKEN is not set"}, missing("TOKEN"), "s unhealthy/secret_missing set_secretTOKEN []"},
+		"a cause without a reason":          {health.Server{Status: health.Unhealthy, Error: "secret TOKEN is not set"}, missing("TOKEN"), "s unhealthy/out_of_service set_secretTOKEN []"},
+		"the keybroker has not said it yet": {health.Server{Status: health.Unhealthy, Reason: health.ReasonSecretMissing, Error: "secret TOKEN is not set"}, nil, "s unhealthy/secret_missing set_secretTOKEN []"},
+		"another server's is missing":       {health.Server{Status: health.Unhealthy, Error: "?", Since: &lately}, missing("OTHER"), "s unhealthy/out_of_service wait []"},
+		"its secret is refused":             {health.Server{Status: health.Unhealthy, Reason: health.ReasonCredentialsRefused}, nil, "s unhealthy/credentials_refused set_secretTOKEN []"},
+		"its secret is refused at first":    {health.Server{Status: health.Connecting, Failures: 1, Reason: health.ReasonCredentialsRefused}, nil, "s connecting/credentials_refused set_secretTOKEN []"},
+		"it does not answer at first":       {health.Server{Status: health.Connecting, Failures: 1, Reason: health.ReasonTimedOut}, nil, "s connecting/timed_out wait []"},
+		"its secret is refused once":        {health.Server{Status: health.Healthy, Failures: 1, Reason: health.ReasonCredentialsRefused}, nil, "s healthy/credentials_refused - []"},
+		"it wants credentials":              {health.Server{Status: health.Unhealthy, Reason: health.ReasonCredentialsRefused}, withoutSecrets, "s unhealthy/credentials_refused ask_admin []"},
+		"its account is not connected":      {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired, ConnectURL: "https://page"}, nil, "s unhealthy/login_required connect_accounthttps://page []"},
+		"the same while it is asleep":       {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, login, "s unhealthy/login_required connect_accounthttps://connect/s []"},
+		"no page to connect it":             {health.Server{Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, nil, "s unhealthy/login_required set_secretTOKEN []"},
+		"its tools changed":                 {health.Server{Status: health.Unhealthy, Reason: health.ReasonToolsChanged}, nil, "s unhealthy/tools_changed ask_admin []"},
+		"its recipe cannot run here":        {health.Server{Status: health.Unhealthy, Reason: "not_hostable"}, nil, "s unhealthy/not_hostable ask_admin []"},
+		"it does not answer, lately":        {health.Server{Status: health.Unhealthy, Reason: health.ReasonTimedOut, Since: &lately}, nil, "s unhealthy/timed_out wait []"},
+		"it does not answer, for hours":     {health.Server{Status: health.Unhealthy, Reason: health.ReasonTimedOut, Since: &long}, nil, "s unhealthy/timed_out ask_admin []"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := viewOf("s", "", "")
@@ -179,14 +184,14 @@ func TestAPermittedChoiceIsFollowed(t *testing.T) {
 				p := profile.Profile{Name: "team", Spec: v1alpha1.BridgeProfileSpec{Servers: []v1alpha1.ProfileServer{{
 					Server: v1alpha1.Server{Name: "x", Recipe: &v1alpha1.RecipeReference{Name: "x"}}, Use: of.use,
 				}}}}
-				b.Status.Effective = profile.Effective(b, []profile.Profile{p}, nil, profile.Sharing{}, of.approved)
-				err := Permit(b.WithEffective(), "x", Choice{Use: choice})
+				b.Status.Effective = profile.Effective(b.HostedBridge, []profile.Profile{p}, nil, profile.Sharing{}, of.approved)
+				err := Permit(effective.Of(b.HostedBridge), nil, "x", Choice{Use: choice})
 				if choice != "" {
-					b.Spec.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "x", Use: choice}}}
+					b.HostedBridge.Spec.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "x", Use: choice}}}
 				}
-				b.Status.Effective = profile.Effective(b, []profile.Profile{p}, nil, profile.Sharing{}, of.approved)
+				b.Status.Effective = profile.Effective(b.HostedBridge, []profile.Profile{p}, nil, profile.Sharing{}, of.approved)
 				reason := b.Status.Effective.Servers[0].Reason
-				ignored := len(plan.IgnoredChoices(b)) > 0 || choice == "" && (reason == v1alpha1.ReasonServerShadowed || reason == v1alpha1.ReasonNotApproved || reason == v1alpha1.ReasonOfferChanged)
+				ignored := len(bridgestate.IgnoredChoices(effective.Of(b.HostedBridge))) > 0 || choice == "" && (reason == v1alpha1.ReasonServerShadowed || reason == v1alpha1.ReasonNotApproved || reason == v1alpha1.ReasonOfferChanged)
 				if (err != nil) != ignored {
 					t.Errorf("%v, own %q, choice %q: refused: %v, ignored by the operator: %v", of, own, choice, err, ignored)
 				}
@@ -212,7 +217,7 @@ func TestChoicesThatAreRefused(t *testing.T) {
 		"what the HostedBridge replaces": {"x", "Off", "of its own", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Permit(v.Bridge, tt.server, Choice{Use: tt.use})
+			err := Permit(v.Bridge, nil, tt.server, Choice{Use: tt.use})
 			refused, isRefusal := errors.AsType[*Refusal](err)
 			switch {
 			case tt.want == "" && err != nil:
@@ -226,15 +231,17 @@ func TestChoicesThatAreRefused(t *testing.T) {
 
 func TestThereAreNoMoreChoicesThanASpecTakes(t *testing.T) {
 	v := viewOf("", "Optional may:Off", "")
-	v.Bridge.Spec.Choices = &v1alpha1.Choices{}
+	choices := &v1alpha1.Choices{}
 	for n := range 64 {
-		v.Bridge.Spec.Choices.Servers = append(v.Bridge.Spec.Choices.Servers, v1alpha1.ServerChoice{Name: fmt.Sprint("s", n)})
+		choices.Servers = append(choices.Servers, v1alpha1.ServerChoice{Name: fmt.Sprint("s", n)})
 	}
-	if err := Permit(v.Bridge, "may", Choice{Use: "On"}); err == nil || !strings.Contains(err.Error(), "64 choices") {
+	v.Bridge.HostedBridge.Spec.Choices = choices
+	v.Bridge = effective.Of(v.Bridge.HostedBridge)
+	if err := Permit(v.Bridge, nil, "may", Choice{Use: "On"}); err == nil || !strings.Contains(err.Error(), "64 choices") {
 		t.Errorf("one more is answered %v", err)
 	}
-	v.Bridge.Spec.Choices.Servers[0].Name = "may"
-	if err := Permit(v.Bridge, "may", Choice{Use: "On"}); err != nil {
+	choices.Servers[0].Name = "may"
+	if err := Permit(v.Bridge, nil, "may", Choice{Use: "On"}); err != nil {
 		t.Errorf("another one about the same server: %v", err)
 	}
 }
@@ -272,5 +279,63 @@ func TestTheStateOfABridgeAsAWhole(t *testing.T) {
 		if b.Message == "" || (b.Fix == nil) != (fix == "") || b.Fix != nil && b.Fix.Code != fix {
 			t.Errorf("%s: %+v", status, b)
 		}
+	}
+}
+
+func TestABridgeThatCannotStartSaysWhyAndWhomToAsk(t *testing.T) {
+	for reason, says := range map[string]string{
+		v1alpha1.ReasonPodRefused: "refuses", v1alpha1.ReasonPodUnschedulable: "no room", v1alpha1.ReasonImageNotPulled: "fetch its image", v1alpha1.ReasonProgressing: "",
+	} {
+		for _, reported := range []health.Status{Starting, Blocked} {
+			v := viewOf("own", "", "")
+			v.Report.Status = reported
+			v.Bridge.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionWorkloadAvailable, Status: metav1.ConditionFalse, Reason: reason, Message: "exceeded quota: pods"}}
+			b := BridgeOf(v)
+			if says == "" {
+				if b.Status != Starting || b.Message != "The bridge is starting." || b.Fix.Code != FixWait {
+					t.Errorf("%s: %+v, %+v", reason, b, b.Fix)
+				}
+			} else if b.Status != Blocked || !strings.Contains(b.Message, says) || b.Fix.Code != FixAskAdmin || !strings.HasSuffix(b.Fix.Text, ": exceeded quota: pods") {
+				t.Errorf("%s: %+v, %+v", reason, b, b.Fix)
+			}
+		}
+	}
+}
+
+func TestUsersSeeWhichNamesToolsWillHave(t *testing.T) {
+	const own, begins, will = "the names that the server gives them", "begin with ", "will begin with x_; the tools of your other servers keep"
+	for name, tt := range map[string]struct {
+		own        string
+		unprefixed *string
+		change     func(*v1alpha1.HostedBridgeSpec)
+		want       map[string]string
+	}{
+		"the first server":                {"", nil, nil, map[string]string{"x": own}},
+		"a second one":                    {"a", new("a"), nil, map[string]string{"a": own, "x": will}},
+		"before the operator has said it": {"a", nil, nil, map[string]string{"a": own, "x": will}},
+		"several that came together":      {"a b", new(""), nil, map[string]string{"a": begins + "a_.", "b": begins + "b_.", "x": will}},
+		"one that is left":                {"b", new("a"), nil, map[string]string{"b": begins + "b_.", "x": will}},
+		"the first one again":             {"b", new("x"), nil, map[string]string{"b": begins + "b_.", "x": own}},
+		"prefixes where they are needed":  {"a", new("a"), func(s *v1alpha1.HostedBridgeSpec) { s.ToolPrefix = v1alpha1.ToolPrefixAuto }, map[string]string{"x": "is called x_ and its name"}},
+		"no prefixes":                     {"a", new("a"), func(s *v1alpha1.HostedBridgeSpec) { s.ToolPrefix = v1alpha1.ToolPrefixNever }, map[string]string{"x": "gets a number"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := viewOf(tt.own, "Optional x:Off", "")
+			v.Bridge.Status.UnprefixedServer = tt.unprefixed
+			if tt.change != nil {
+				tt.change(&v.Bridge.Spec.HostedBridgeSpec)
+			}
+			servers := ServersOf(v)
+			for server, want := range tt.want {
+				if s, _ := servers.Find(server); !strings.Contains(s.ToolNames, want) {
+					t.Errorf("%s: %q, want %q", server, s.ToolNames, want)
+				}
+			}
+		})
+	}
+	v := viewOf("a", "Optional x:Off", "")
+	v.Bridge.Spec.Mode = v1alpha1.ModeRouter
+	if got := ServersOf(v).Servers[1].ToolNames; got != "" {
+		t.Errorf("a router: %q", got)
 	}
 }

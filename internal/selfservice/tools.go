@@ -12,8 +12,7 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 )
 
 // Tools are the tools of a bridge.
@@ -44,6 +43,8 @@ const (
 type ToolQuery struct {
 	// Search is a text in the name, title or description, in any case.
 	Search string
+	// Server is the server whose tools are wanted, empty for those of all.
+	Server string
 	// Cursor is Tools.Next of the page before, empty for the first page.
 	Cursor string
 	// Limit is how many tools a page has at most, from 1 to MaxTools; 0 means DefaultTools.
@@ -52,8 +53,8 @@ type ToolQuery struct {
 
 // Page returns the page of a bridge's list, or an error that says what of the query is
 // wrong.
-func (q ToolQuery) Page() (toollist.Page, error) {
-	p := toollist.Page{Limit: cmp.Or(q.Limit, DefaultTools)}
+func (q ToolQuery) Page() (health.ToolPage, error) {
+	p := health.ToolPage{Limit: cmp.Or(q.Limit, DefaultTools)}
 	if q.Cursor != "" {
 		first, err := strconv.ParseUint(q.Cursor, 10, 16)
 		if err != nil {
@@ -65,8 +66,8 @@ func (q ToolQuery) Page() (toollist.Page, error) {
 		return p, fmt.Errorf("limit: it must be a number from 1 to %d", MaxTools)
 	}
 	text := strings.ToLower(strings.TrimSpace(q.Search))
-	p.Keep = func(t toollist.Tool) bool {
-		return !t.Hidden && strings.Contains(strings.ToLower(t.Name+" "+t.Tool+" "+t.Title+" "+t.Description), text)
+	p.Keep = func(t health.Tool) bool {
+		return !t.Hidden && (q.Server == "" || q.Server == t.Server) && strings.Contains(strings.ToLower(t.Name+" "+t.Tool+" "+t.Title+" "+t.Description), text)
 	}
 	return p, nil
 }
@@ -107,7 +108,7 @@ const (
 
 // ToolsOf returns a page of the tools of a bridge. list is what the bridge itself says, nil
 // if it does not run or did not answer. The first page has the servers that do not work.
-func ToolsOf(v View, list *toollist.List, first bool) Tools {
+func ToolsOf(v View, list *health.ToolList, first bool) Tools {
 	servers := ServersOf(v)
 	out := Tools{
 		Bridge: servers.Bridge, Mode: servers.Bridge.Mode, Known: list != nil,
@@ -136,7 +137,7 @@ func ToolsOf(v View, list *toollist.List, first bool) Tools {
 }
 
 // addTool adds a tool of the bridge's list.
-func (o *Tools) addTool(servers Servers, t toollist.Tool) {
+func (o *Tools) addTool(servers Servers, t health.Tool) {
 	s, known := servers.Find(t.Server)
 	switch {
 	case !known || t.Hidden:
@@ -148,7 +149,7 @@ func (o *Tools) addTool(servers Servers, t toollist.Tool) {
 	}
 }
 
-func deniedTool(s Server, t toollist.Tool) MissingTool {
+func deniedTool(s Server, t health.Tool) MissingTool {
 	m := MissingTool{Server: s.Name, Tool: t.Tool, Reason: ReasonDenied, Message: "The configuration of the server does not allow this tool.",
 		Fix: &Fix{Code: FixAskAdmin, Text: "Ask an administrator to allow the tool."}}
 	if s.Choice != nil && slices.Contains(s.Choice.Deny, t.Tool) {
@@ -156,4 +157,27 @@ func deniedTool(s Server, t toollist.Tool) MissingTool {
 		m.Fix = &Fix{Code: FixTurnOn, Text: "Take the tool off the denied tools of the server."}
 	}
 	return m
+}
+
+// ToolNames are the servers' own names of the tools that apps see, by server, or would see if the
+// user's own choice did not deny them. It lacks servers that are out of service, whose tools are
+// not known to be gone.
+type ToolNames map[string][]string
+
+// ToolNamesOf reads the list of a bridge, by calling list with what it has to be called with for
+// each tool.
+func ToolNamesOf(b *v1alpha1.HostedBridge, list func(each func(health.Tool)) error) (ToolNames, error) {
+	names, hidden := ToolNames{}, map[string]bool{}
+	err := list(func(t health.Tool) {
+		hidden[t.Server] = hidden[t.Server] || t.Hidden
+		if c := ChoiceOf(b, t.Server); !t.Denied || c != nil && slices.Contains(c.Deny, t.Tool) {
+			names[t.Server] = append(names[t.Server], t.Tool)
+		}
+	})
+	for server := range hidden {
+		if hidden[server] {
+			delete(names, server)
+		}
+	}
+	return names, err
 }

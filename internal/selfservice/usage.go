@@ -14,6 +14,8 @@ import (
 type Usage struct {
 	Tier  string  `json:"tier"`
 	Quota []Quota `json:"quota"`
+	// ConcurrentCalls is how many calls may run at the same time.
+	ConcurrentCalls int64 `json:"concurrentCalls,omitempty"`
 	// Calls are nil if the installation keeps no index of its audit trail.
 	Calls *CallUsage `json:"calls,omitempty"`
 	// CallsUnknown says why Calls is missing.

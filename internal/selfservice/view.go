@@ -13,8 +13,11 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
 // The states of a bridge that the bridge itself cannot report.
@@ -22,13 +25,15 @@ const (
 	Asleep    health.Status = "asleep"
 	Suspended health.Status = "suspended"
 	Starting  health.Status = "starting"
+	// Blocked: something outside of the bridge keeps its pod from running.
+	Blocked health.Status = "blocked"
 )
 
 // View is what is known of a user's bridge.
 type View struct {
 	// Bridge is the HostedBridge as the ingress keeps it: its spec has the servers in
 	// effect, and the user's choices.
-	Bridge *v1alpha1.HostedBridge
+	Bridge *effective.Bridge
 	// Report is the answer of GET /u/:userId/health.
 	Report health.Report
 	// ServerLimit is how many servers the tier allows, nil for any number.
@@ -36,19 +41,18 @@ type View struct {
 	// ConnectPage returns the page on which the account of a server is connected, empty
 	// for an installation without one.
 	ConnectPage func(server string) string
-	// RecipeText returns what the catalog says that a recipe is for, empty for one that it
-	// does not have. Nil is no catalog.
-	RecipeText func(recipe string) string
+	// Recipe is nil for no catalog.
+	Recipe Recipes
 	// Program returns what is known of the package that a server fetches, and without one of that
 	// of a recipe; nil for none. Nil is an installation that installs none.
-	Program func(recipe string, fetched *v1alpha1.Install) *catalog.Program
+	Program func(of recipe.Recipe, fetched *v1alpha1.Install) *catalog.Program
 	Now     time.Time
 }
 
 // Bridge is the state of a bridge as a whole.
 type Bridge struct {
 	// Status is as in the answer of /health: healthy, degraded, unhealthy, asleep,
-	// suspended or starting.
+	// suspended or starting. A bridge that should start and cannot is blocked.
 	Status  health.Status `json:"status"`
 	Message string        `json:"message"`
 	// Tier and Mode are those in effect.
@@ -80,7 +84,13 @@ func BridgeOf(v View) Bridge {
 	switch b.Status {
 	case Suspended:
 		b.Fix = &Fix{Code: FixAskAdmin, Text: "Ask an administrator to end the suspension."}
-	case Starting:
+	case Starting, Blocked:
+		if c := route.BlockedBy(v.Bridge.HostedBridge); c != nil {
+			b.Status, b.Message = Blocked, route.BlockedWords(c.Reason)
+			b.Fix = &Fix{Code: FixAskAdmin, Text: "Ask an administrator, and give them this text: " + c.Message}
+			break
+		}
+		b.Status, b.Message = Starting, bridgeMessages[Starting]
 		b.Fix = &Fix{Code: FixWait, Text: "Wait until the bridge has started; the first start can take a minute."}
 	}
 	return b

@@ -59,6 +59,49 @@ func TestEveryCommandIsRunOrSaysWhyNot(t *testing.T) {
 	}
 }
 
+// TestCommandsOfTheTextAreThere checks the plugin's commands and make's targets that stand in
+// sentences.
+func TestCommandsOfTheTextAreThere(t *testing.T) {
+	f, checked := learn(t), 0
+	span := regexp.MustCompile("`((?:kubectl bridge|kubectl-bridge|make) [^`\n]+)`")
+	for _, page := range must.Value(Pages(Root))(t) {
+		for _, found := range span.FindAllStringSubmatch(mustRead(t, page.Path), -1) {
+			calls, err := Calls(strings.NewReplacer("<", "", ">", "").Replace(found[1]))
+			if err != nil {
+				t.Errorf("%s: `%s`: %v", page.Path, found[1], err)
+				continue
+			}
+			for _, call := range calls {
+				checked++
+				if err := f.check(call, nil); err != nil {
+					t.Errorf("%s: `%s`: %v", page.Path, found[1], err)
+				}
+			}
+		}
+		for _, ours := range regexp.MustCompile("`go (run|build) \\./cmd/").FindAllString(mustRead(t, page.Path), -1) {
+			if !strings.HasPrefix(page.Path, "docs/adr/") {
+				t.Errorf("%s: %s …` is no command for readers: write a target of make, or a program of a release", page.Path, ours)
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("%d commands are found", checked)
+	}
+}
+
+// TestMakeFetchesTheToolchain has make run in the shell of an official image of Go, whose Go is
+// older than the one that go.mod names.
+func TestMakeFetchesTheToolchain(t *testing.T) {
+	for want, words := range map[string][]string{"auto": nil, "local": {"GOTOOLCHAIN=local"}} {
+		cmd := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "--eval=said: ; @echo $$GOTOOLCHAIN", "said"}, words...)...)
+		cmd.Dir, cmd.Env = Root, append(os.Environ(), "GOTOOLCHAIN=local", "MAKEFLAGS=")
+		out, err := cmd.CombinedOutput()
+		if err != nil || strings.TrimSpace(string(out)) != want {
+			t.Errorf("make %q has GOTOOLCHAIN=%s (%v), want %s", words, out, err, want)
+		}
+	}
+}
+
 // problems returns what is wrong with the commands of a step.
 func (f facts) problems(t *testing.T, step Step, written []string, defined *[]string) (all []error) {
 	script := step.Commands()

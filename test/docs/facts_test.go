@@ -28,9 +28,9 @@ type facts struct {
 
 // foreign are programs of others that readers are told to run. The list is what
 // tells a mistyped name from a program.
-var foreign = strings.Fields(`. [ alias awk base64 bao bash cat cd claude cosign curl cut docker echo exit export false git go grep
-	head helm jq kill kind kubectl kubeadm mkdir npm npx openssl pass printf psql pwd read rm sed seq set sh skopeo sleep sort source ss
-	tail tar tee test trap true tr uniq vault wait wc xargs`)
+var foreign = strings.Fields(`. [ age age-keygen alias awk base64 bao bash cat cd chmod claude cosign curl cut docker echo exit export false git go
+	grep head helm jq kill kind kubectl kubeadm mkdir npm npx openssl pass printf psql pwd read rm sed seq set sh skopeo sleep sort source ss
+	tail tar tee test trap true tr umask uniq vault wait wc xargs`)
 
 func learn(t *testing.T) facts {
 	t.Helper()
@@ -45,7 +45,7 @@ func learn(t *testing.T) facts {
 	for line := range strings.Lines(mustRead(t, "docs/reference/flags.md")) {
 		if heading := regexp.MustCompile("^##+ `(.*)`").FindStringSubmatch(line); heading != nil {
 			command = heading[1]
-			f.flags[command] = []string{"--help", "-h"}
+			f.flags[command] = []string{"--help", "-h", "--version"}
 		}
 		if row := regexp.MustCompile("^\\| `(--[^` ]+)`(?:, `(-.)`)?").FindStringSubmatch(line); row != nil {
 			f.flags[command] = append(f.flags[command], row[1], row[2])
@@ -84,14 +84,18 @@ func (f facts) check(call Call, defined []string) error {
 	switch {
 	case program == "make":
 		return f.make(call)
-	case program == "go" && len(call) > 2 && call[1] == "run":
-		return f.goRun(call)
+	case program == "go" && len(call) > 1 && slices.Contains([]string{"run", "build", "test"}, call[1]):
+		return fmt.Errorf("go %s needs the Go that go.mod names, which readers need not have: write a target of make, or a program of a release", call[1])
 	case program == "kubectl":
 		return f.kubectl(call, defined)
 	case program == "helm":
 		return f.helm(call)
+	case slices.Contains([]string{"ingress", "keybroker", "operator"}, call[0]):
+		return fmt.Errorf("%s is in its image alone: kubectl exec runs it there, as /%s", program, program)
 	case slices.Contains([]string{"bridge", "ingress", "keybroker", "operator"}, program):
 		return f.ours(program, call[1:])
+	case program == "kubectl-bridge":
+		return f.ours("kubectl bridge", call[1:])
 	case strings.HasPrefix(call[0], "hack/"), strings.HasPrefix(call[0], "bin/"):
 		return nil // Files are looked for in any case.
 	case slices.Contains(foreign, program), slices.Contains(defined, program):
@@ -113,16 +117,11 @@ func (f facts) make(call Call) error {
 	return nil
 }
 
-func (f facts) goRun(call Call) error {
-	folder, ours := strings.CutPrefix(call[2], "./cmd/")
-	if !ours {
-		return nil
-	}
-	return f.ours(folder, call[3:])
-}
-
-// kubectl checks what is run in a pod.
+// kubectl checks what is run in a pod, and the plugin.
 func (f facts) kubectl(call Call, defined []string) error {
+	if len(call) > 1 && call[1] == "bridge" {
+		return f.ours("kubectl bridge", call[2:])
+	}
 	if _, words, rest := call.Flags(); slices.Contains(words, "exec") && len(rest) > 0 {
 		return f.check(rest, defined)
 	}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package docs reads the documentation as its readers do: the commands that it
-// has them run, the files that it has them write, and its links. Its tests hold
-// the documentation to what is there; with the tag e2e they run it.
+// has them run, the files that it has them write, and its links. Its tests compare
+// the documentation with the repository; with the tag e2e they run it.
 //
 // A block of sh or console is run, in the order of its page, by one shell for
 // each page. Comments, which nobody sees who reads the page, say what a reader
@@ -171,7 +171,7 @@ func (p *walker) comment(n *ast.HTMLBlock) error {
 	found := comments.FindSubmatch(bytes.TrimSpace(raw))
 	if found == nil {
 		if almost.Match(raw) {
-			return fmt.Errorf("%s:%d: a comment is none of run, file and not run", p.page.Path, line)
+			return fmt.Errorf("%s:%d: a comment must be one of run, file and not run", p.page.Path, line)
 		}
 		return nil
 	}

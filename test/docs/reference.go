@@ -26,15 +26,43 @@ type Command struct {
 }
 
 // ExpectFlags fails the test where the reference has not exactly these commands
-// under the program's heading. make docs-reference, which sets UPDATE_DOCS,
-// has them written there instead.
+// under the program's heading. A flag that the program itself has is explained there
+// alone. make docs-reference, which sets UPDATE_DOCS, has them written there instead.
 func ExpectFlags(t *testing.T, program string, commands []Command) {
 	t.Helper()
 	var b strings.Builder
 	for i, c := range commands {
-		fmt.Fprintf(&b, "%s `%s`\n\n%s\n\n%s\n", strings.Repeat("#", 2+min(i, 1)), c.Name, c.Summary, table(c.Flags))
+		text := table(c.Flags)
+		if i > 0 {
+			text = below(c.Flags, commands[0])
+		}
+		fmt.Fprintf(&b, "%s `%s`\n\n%s\n\n%s\n", strings.Repeat("#", 2+min(i, 1)), c.Name, c.Summary, text)
 	}
 	ExpectPart(t, flagsPage, program, strings.TrimSpace(b.String()))
+}
+
+// below lists the flags that the program has not, and names the others.
+func below(flags *pflag.FlagSet, program Command) string {
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	var names []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		if of := program.Flags.Lookup(f.Name); of != nil && of.Usage == f.Usage && of.DefValue == f.DefValue {
+			names = append(names, "`--"+f.Name+"`")
+			return
+		}
+		own.AddFlag(f)
+	})
+	if len(names) == 0 {
+		return table(own)
+	}
+	shared := "It has these flags of `" + program.Name + "`: " + strings.Join(names, ", ") + ".\n"
+	if !own.HasFlags() {
+		return shared
+	}
+	return table(own) + "\n" + shared
 }
 
 // table lists flags in the order of the alphabet.

@@ -70,7 +70,7 @@ func newPlace(t *testing.T) place {
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
 		p.environment = append(p.environment, name+"="+strings.TrimSpace(output(t, "", "go", "env", name)))
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", p.programs, "./cmd/bridge", "./cmd/ingress", "./cmd/keybroker")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", p.programs, "./cmd/bridge", "./cmd/kubectl-bridge")
 	cmd.Dir, cmd.Env = Root, p.environment
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the programs: %v: %s", err, out)
@@ -135,7 +135,8 @@ func (p place) read(t *testing.T, page Page) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Dir = copied
-	cmd.Env = append(p.environment, "HOME="+home, "PATH="+p.programs+":"+os.Getenv("PATH"), "KUBECONFIG="+p.kubeconfig, "HB_URL="+p.url, "XDG_CONFIG_HOME=")
+	// In the shell of an official image of Go.
+	cmd.Env = append(p.environment, "GOTOOLCHAIN=local", "HOME="+home, "PATH="+p.programs+":"+os.Getenv("PATH"), "KUBECONFIG="+p.kubeconfig, "HB_URL="+p.url, "XDG_CONFIG_HOME=")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second

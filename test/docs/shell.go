@@ -39,7 +39,7 @@ func literal(parts []syntax.WordPart) string {
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			// A line end after a backslash is none.
+			// A line goes on after a backslash at its end.
 			b.WriteString(strings.ReplaceAll(part.Value, "\\\n", ""))
 		case *syntax.SglQuoted:
 			b.WriteString(part.Value)

@@ -41,9 +41,10 @@ type reference struct {
 	text   bytes.Buffer
 }
 
-// below writes what is in a mapping, and reports whether its keys are fixed.
+// below writes what is in a mapping, and reports whether its keys are fixed. A mapping
+// that stands on one line is one value.
 func (v *reference) below(path string, value *yaml.Node, form map[string]any) bool {
-	if value.Kind != yaml.MappingNode || len(value.Content) == 0 || form["additionalProperties"] != false {
+	if value.Kind != yaml.MappingNode || len(value.Content) == 0 || value.Style&yaml.FlowStyle != 0 || form["additionalProperties"] != false {
 		return false
 	}
 	for i := 0; i < len(value.Content); i += 2 {

@@ -70,6 +70,9 @@ func adminConsoleEndsAccess(t *testing.T) {
 	for _, page := range consolePages {
 		p.says(t, p.does(t, "open", installed.url+page))
 	}
+	p.says(t, p.does(t, "open", installed.url+"/console/try-profile"), "Try a new profile")
+	p.does(t, "fill", "Manifest", "apiVersion: hostedbridge.dev/v1alpha1\nkind: BridgeProfile\nmetadata: {name: tried}\nspec:\n  who: {namespaces: [nowhere], everyone: true}\n  tier: pro\n")
+	p.says(t, p.does(t, "type", "See what would change"), "No bridge would change", "kubectl apply --namespace "+systemNamespace)
 	p.says(t, p.does(t, "open", installed.url+"/console/people/"+n.name+"/keys/"+n.key.id+"/revoke"), "Revoke")
 	p.says(t, p.does(t, "open", installed.url+"/console/nothing"), "There is no such page")
 	p.says(t, p.sees(t, "/console/health", " ready"), "operator", "keybroker", "Backups")
@@ -78,6 +81,7 @@ func adminConsoleEndsAccess(t *testing.T) {
 			t.Errorf("cookie %+v, want one that no script and no other site has", c)
 		}
 	}
+	p.does(t, "unfold", "Menu")
 	p.says(t, p.does(t, "type", "Log out"), "You are logged out")
 	p.says(t, p.does(t, "open", installed.url+"/console"), "Log in as an administrator")
 }

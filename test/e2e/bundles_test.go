@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -78,7 +78,7 @@ func TestTheFirstCallAfterASleepHasItsPackage(t *testing.T) {
 		}
 		t.Logf("the first call after a sleep took %v", time.Since(began).Round(time.Millisecond))
 	}
-	if images := desired.MountedImages(bridgePod(t, n.uid).Spec); !strings.Contains(images["memory"], "@sha256:") {
+	if images := bridgeobjects.MountedImages(bridgePod(t, n.uid).Spec); !strings.Contains(images["memory"], "@sha256:") {
 		t.Errorf("the pod mounts %v", images)
 	}
 	if listing := mustKubectl(t, "exec", bridgePod(t, n.uid).Name, "-c", "stdio-memory", "--", "node", "-e", programsOfTheContainer); strings.Contains(listing, "npx") || !strings.Contains(listing, "server-memory") {
@@ -124,7 +124,7 @@ func awaitMount(t testing.TB, n tenant, should func(image string) bool) {
 	wait.UntilWithin(t, wait.Limit, "the bridge's next pod is as it should be", func() bool {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: installed.namespace, Name: v1alpha1.WorkloadName(n.name)}}
 		must.Succeed(t, installed.client.Get(t.Context(), client.ObjectKeyFromObject(d), d))
-		for _, image := range desired.MountedImages(d.Spec.Template.Spec) {
+		for _, image := range bridgeobjects.MountedImages(d.Spec.Template.Spec) {
 			return should(image)
 		}
 		return false
@@ -162,7 +162,7 @@ func TestAProgramWhoseImageIsGoneIsStartedFromTheStore(t *testing.T) {
 		must.Succeed(t, installed.client.Get(t.Context(), client.ObjectKeyFromObject(bundle), bundle))
 		return bundle.Status.Reference == uploaded
 	})
-	if images := desired.MountedImages(bridgePod(t, n.uid).Spec); images["s"] != "" {
+	if images := bridgeobjects.MountedImages(bridgePod(t, n.uid).Spec); images["s"] != "" {
 		t.Errorf("its pod mounts %s", images["s"])
 	}
 }

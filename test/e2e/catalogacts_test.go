@@ -183,7 +183,7 @@ func catalogOfKubectl(t *testing.T) {
 		}
 		change(&r)
 		o := &v1alpha1.CatalogRecipe{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CatalogRecipe"}}
-		o.Name, o.Spec.Recipe = name, catalog.ToObject(r)
+		o.Name, o.Spec.Recipe = name, &v1alpha1.Recipe{Recipe: r}
 		t.Cleanup(func() { forgetCatalog(t, &v1alpha1.CatalogRecipe{}, name) })
 		if out, err := installed.runKubectl(t.Context(), fileOf(t, o), "apply", "--namespace="+systemNamespace, "-f", "-"); err != nil {
 			t.Fatalf("%v: %s", err, out)

@@ -38,6 +38,10 @@ func catalogIsInstalled(t *testing.T) {
 			t.Errorf("the missing secret is not named, or not where it comes from: %s", missing)
 		}
 		awaitOutOfService(t, n, left)
+		where := newCurl(n.key.secret).must(t, http.StatusOK, http.MethodGet, "/u/"+n.name+"/servers", "")
+		if !strings.Contains(string(where.body), `"url":"https://example.com/`+name+`/keys"`) || !strings.Contains(string(where.body), `"state":"not_set"`) {
+			t.Errorf("the user does not see where the secret comes from: %s", where.body)
+		}
 		tokens[n.name] = left.token(t)
 		mustPut(t, n, left.secret, tokens[n.name], http.StatusCreated)
 	}

@@ -6,7 +6,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +13,8 @@ import (
 	"net/url"
 	"os/exec"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,10 @@ const (
 // unscored begins the names of the scenarios of the tasks extension, which the
 // SDK does not implement and the suite does not count.
 const unscored = "tasks-"
+
+// hasty is the scenario that gives the first events of a stream one second, which is too
+// short where many processes start. A suite in which it alone failed runs once more.
+const hasty = "server-stateless"
 
 // failedScenario is how the suite sums up a scenario that failed.
 var failedScenario = regexp.MustCompile(`✗ (\S+): `)
@@ -55,25 +60,39 @@ func TestConformance(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			n := newTenantOf(t, tt.tenant, tt.upstream)
-			ctx, cancel := context.WithTimeout(t.Context(), conformanceTimeout)
-			defer cancel()
 			args := append([]string{module(t, tt.suite), "server", "--url", withKey(t, n)}, tt.args...)
-			cmd := exec.CommandContext(ctx, nodeProgram(t), args...)
-			cmd.Dir = t.TempDir()
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Errorf("%v:\n%s", err, redact(string(out), n.key.secret))
+			failed, out := runSuite(t, args)
+			if slices.Equal(failed, []string{hasty}) {
+				failed, out = runSuite(t, args)
 			}
-			if !bytes.Contains(out, []byte("✓ tools-call-simple-text: ")) {
-				t.Errorf("the suite called no tool:\n%s", redact(string(out), n.key.secret))
+			out = redact(out, n.key.secret)
+			if !strings.Contains(out, "✓ tools-call-simple-text: ") {
+				t.Errorf("the suite called no tool:\n%s", out)
 			}
-			for _, failed := range failedScenario.FindAllSubmatch(out, -1) {
-				if !bytes.HasPrefix(failed[1], []byte(unscored)) {
-					t.Errorf("scenario %s failed", failed[1])
-				}
+			if len(failed) > 0 {
+				t.Errorf("scenarios %q failed:\n%s", failed, out)
 			}
 		})
 	}
+}
+
+// runSuite returns the scored scenarios that failed, and what the suite wrote.
+func runSuite(t *testing.T, args []string) (failed []string, out string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), conformanceTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, nodeProgram(t), args...)
+	cmd.Dir = t.TempDir()
+	wrote, err := cmd.CombinedOutput()
+	for _, match := range failedScenario.FindAllStringSubmatch(string(wrote), -1) {
+		if !strings.HasPrefix(match[1], unscored) {
+			failed = append(failed, match[1])
+		}
+	}
+	if err != nil && len(failed) == 0 {
+		failed = []string{err.Error()}
+	}
+	return failed, string(wrote)
 }
 
 // withKey returns a URL on the loopback that leads to the tenant's with the key:

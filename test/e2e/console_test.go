@@ -79,6 +79,7 @@ func consoleLeadsToATool(t *testing.T) {
 	offerServer(t, n, "wiki", v1alpha1.ServerOnRequest)
 	offerServer(t, n, "notes", v1alpha1.ServerOnRequest)
 	other := newTenant(t, "console-other", "private")
+	offersNothing(t, other)
 	p := newPerson(t, browser{Ours: installed.url, Plain: true})
 	p.says(t, p.does(t, "open", installed.url+"/"), "All your tools behind one address")
 	v := p.does(t, "open", installed.url+"/keys")
@@ -89,7 +90,7 @@ func consoleLeadsToATool(t *testing.T) {
 	p.says(t, p.does(t, "type", "Log in with a key"), "Your keys", "you are logged in with it")
 
 	p.says(t, p.sees(t, "/", "Needs a secret"), "Set the secret", n.url())
-	p.says(t, p.does(t, "type", "Set the secret"), left.secret)
+	p.says(t, p.does(t, "type", "Set the secret"), left.secret, "Nobody has noted where to get it")
 	p.does(t, "fill", left.secret, left.token(t))
 	p.says(t, p.does(t, "type", "Set "+left.secret), "Secret saved")
 	p.says(t, p.sees(t, "/servers/"+left.name, "Works"))
@@ -103,6 +104,8 @@ func consoleLeadsToATool(t *testing.T) {
 	p.says(t, p.sees(t, "/activity", tool), "Your quota")
 	asksForServer(t, p, n, "wiki")
 	isRefused(t, p, n, "notes")
+	// The names of tools are said before a server is turned on.
+	p.says(t, p.does(t, "open", installed.url+"/servers/wiki"), "Names of tools")
 	for _, path := range []string{"/connect", "/secrets", "/servers/team", "/keys"} {
 		p.says(t, p.does(t, "open", installed.url+path))
 	}
@@ -127,6 +130,16 @@ func consoleLeadsToATool(t *testing.T) {
 	}
 	change(t, n.name, func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = b.Spec.APIKeys[1:] })
 	p.says(t, p.sees(t, "/keys", "Your session ended"), "Log in with a key")
+}
+
+// offersNothing has a person of whom no profile knows look for a server to add.
+func offersNothing(t *testing.T, n tenant) {
+	t.Helper()
+	p := newPerson(t, browser{Ours: installed.url, Plain: true})
+	p.does(t, "open", installed.url+"/login")
+	p.does(t, "fill", "API key", n.key.secret)
+	p.does(t, "type", "Log in with a key")
+	p.says(t, p.does(t, "open", installed.url+"/catalog"), "Your profiles offer nothing more", "Only an administrator can change that")
 }
 
 // appCalls has the inspector call a tool, in both versions of the protocol.

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -85,7 +85,7 @@ func TestTheLastUserOfANamespaceTakesItsPolicyWithThem(t *testing.T) {
 	b := bridge(installed.name("last"), nil)
 	b.Namespace = namespace.Name
 	create(t, b)
-	policy := client.ObjectKey{Namespace: namespace.Name, Name: desired.PolicyName}
+	policy := client.ObjectKey{Namespace: namespace.Name, Name: bridgeobjects.PolicyName}
 	wait.NoError(t, wait.Limit, "the policy is there, and a pod that it holds for", func(ctx context.Context) error {
 		pods, err := podsOfTenants(ctx, namespace.Name)
 		if err == nil && pods == 0 {

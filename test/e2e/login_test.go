@@ -70,6 +70,7 @@ func TestLogin(t *testing.T) {
 			"a secret that a group shares":   ownersShare,
 			"the users' console":             consoleLeadsToATool,
 			"the console by a login":         consoleByLogin,
+			"the first days of a person":     peopleWalk,
 			"the administrators' console":    adminConsoleEndsAccess,
 			"a console for auditors":         auditorsSeeTheConsole,
 		} {

@@ -86,6 +86,9 @@ type browser struct {
 	Stops   []string          `json:"stops,omitempty"`
 	// Plain is a narrow browser in which no page runs a script.
 	Plain bool `json:"plain,omitempty"`
+	// Widths are of the window in pixels: the first one is the person's, and each page is
+	// looked at in all of them.
+	Widths []int `json:"widths,omitempty"`
 }
 
 // person sits before a browser of their own, with no cookies.
@@ -144,7 +147,7 @@ func (p *person) does(t *testing.T, act string, with ...string) view {
 
 func (p *person) try(act string, with ...string) (v view, err error) {
 	said := map[string]string{"act": act}
-	keys := map[string][]string{"open": {"url"}, "picture": {"file", "colorScheme"}, "fill": {"name", "value"}}[act]
+	keys := map[string][]string{"open": {"url"}, "picture": {"file", "colorScheme", "width"}, "fill": {"name", "value"}}[act]
 	if keys == nil {
 		keys = []string{"name"}
 	}

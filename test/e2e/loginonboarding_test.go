@@ -20,10 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	logins "github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/bridgestore"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -55,7 +55,7 @@ func newNewcomer(t *testing.T, at place, short string) newcomer {
 	if at == atGitHub {
 		n.subject = v1alpha1.OAuthSubject{Issuer: gitHubIssuer, Subject: gitHubNumber(n.name)}
 	}
-	user := kubestore.BridgeName(logins.KeyOf(n.subject.Issuer, n.subject.Subject))
+	user := bridgestore.BridgeName(logins.KeyOf(n.subject.Issuer, n.subject.Subject))
 	n.of = types.NamespacedName{Namespace: peopleNamespace, Name: string(user)}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
@@ -189,7 +189,7 @@ func (n newcomer) hasWhatFirstLoginsGet(t *testing.T) {
 	if b.Spec.OAuth == nil || !cmp.Equal(b.Spec.OAuth.Subjects, []v1alpha1.OAuthSubject{n.subject}) || b.Spec.Servers != nil {
 		t.Errorf("logins %+v and servers %+v, want %+v and none", b.Spec.OAuth, b.Spec.Servers, n.subject)
 	}
-	if s := b.WithEffective().Spec; s.Tier != peopleTier || len(s.Servers) != 1 || s.Servers[0].Name != peopleServer || s.Servers[0].Recipe == nil || s.Servers[0].Recipe.Name != peopleRecipe {
+	if s := effective.Of(b).Spec; s.Tier != peopleTier || len(s.Servers) != 1 || s.Servers[0].Name != peopleServer || s.Servers[0].Recipe == nil || s.Servers[0].Recipe.Name != peopleRecipe {
 		t.Errorf("tier %s and servers %+v, want %s and %s of the recipe %s", s.Tier, s.Servers, peopleTier, peopleServer, peopleRecipe)
 	}
 	if got := b.Status.Profiles; len(got) != 1 || got[0].Name != v1alpha1.OnboardingProfile {
@@ -207,13 +207,7 @@ func providePeopleRecipe(t *testing.T) {
 		Transports: []recipe.Transport{{Type: recipe.StreamableHTTP, URL: installed.upstreamURL(1)}},
 		Metadata:   recipe.Metadata{SelfHosted: true},
 	}
-	// Of a run that was cut off there is one, with another URL.
-	forgetCatalog(t, &v1alpha1.CatalogRecipe{}, peopleRecipe)
-	t.Cleanup(func() { forgetCatalog(t, &v1alpha1.CatalogRecipe{}, peopleRecipe) })
-	o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: peopleRecipe}}
-	o.Spec.Recipe = catalog.ToObject(r)
-	wait.NoError(t, wait.Limit, "the recipe is made", func(ctx context.Context) error { return installed.client.Create(ctx, o) })
-	awaitVerdict(t, peopleRecipe, metav1.ConditionTrue, v1alpha1.ReasonRecipeValid)
+	provideRecipe(t, r)
 	wait.NoError(t, wait.Limit, "the profile of first logins is accepted", func(ctx context.Context) error {
 		p := &v1alpha1.BridgeProfile{}
 		if err := installed.client.Get(ctx, types.NamespacedName{Namespace: systemNamespace, Name: v1alpha1.OnboardingProfile}, p); err != nil {
@@ -224,4 +218,16 @@ func providePeopleRecipe(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// provideRecipe puts a recipe of nobody into the catalog.
+func provideRecipe(t *testing.T, r recipe.Recipe) {
+	t.Helper()
+	// Of a run that was cut off there is one, with another URL.
+	forgetCatalog(t, &v1alpha1.CatalogRecipe{}, r.ID)
+	t.Cleanup(func() { forgetCatalog(t, &v1alpha1.CatalogRecipe{}, r.ID) })
+	o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: r.ID}}
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: r}
+	wait.NoError(t, wait.Limit, "the recipe is made", func(ctx context.Context) error { return installed.client.Create(ctx, o) })
+	awaitVerdict(t, r.ID, metav1.ConditionTrue, v1alpha1.ReasonRecipeValid)
 }

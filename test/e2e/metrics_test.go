@@ -33,6 +33,7 @@ var optional = map[string]string{
 	"hostedbridge_ingress_catalog_seed_last_timestamp_seconds":      "with a source of recipes",
 	"hostedbridge_envelopes":                                        "with a sealed secret",
 	"hostedbridge_bridge_conditions":                                "with a condition that is not True",
+	"hostedbridge_ingress_backup_last_success_timestamp_seconds":    "with a schedule of backups",
 }
 
 // asked returns the metrics that alerts and dashboard ask for.

@@ -25,7 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -65,7 +66,7 @@ func asleep(ctx context.Context, n tenant) error {
 	if err != nil {
 		return err
 	}
-	if b.Status.Phase != v1alpha1.PhaseAsleep || !b.Asleep() {
+	if b.Status.Phase != v1alpha1.PhaseAsleep || !effective.Of(b).Asleep() {
 		return fmt.Errorf("it is %s, idle since %v, last used %v", b.Status.Phase, b.Status.IdleSince, b.Status.LastActivityTime)
 	}
 	return nil
@@ -100,9 +101,9 @@ func fallAsleep(t testing.TB, n tenant) {
 // endIdleTime writes into b's status that it is idle, and changes its spec so
 // that the operator looks at it.
 func endIdleTime(ctx context.Context, b *v1alpha1.HostedBridge) error {
-	status := bridgeac.HostedBridgeStatus().WithPhase(b.Status.Phase).WithIdleSince(metav1.NewTime(time.Now().Add(time.Second)))
-	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(status)
-	if err := installed.client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership); err != nil {
+	object := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
+	status := apply.Status(v1alpha1.HostedBridgeStatus{Phase: b.Status.Phase, IdleSince: new(metav1.NewTime(time.Now().Add(time.Second)))})
+	if err := installed.client.Status().Patch(ctx, object, status, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership); err != nil {
 		return err
 	}
 	before := b.DeepCopy()

@@ -19,7 +19,8 @@ import (
 
 // TestPictures takes the pictures of the documentation, of an installation with people who
 // have names of people: each page in light and in dark colours. `make pictures` runs it on
-// a cluster of its own.
+// a cluster of its own. With HB_LOOK_IMAGES, a folder, it also takes each page in narrow, usual
+// and wide windows, for those who look at a change of pages.
 func TestPictures(t *testing.T) {
 	folder := os.Getenv("HB_DOCS_IMAGES")
 	if folder == "" {
@@ -34,6 +35,11 @@ func TestPictures(t *testing.T) {
 		t.Helper()
 		for suffix, scheme := range map[string]string{"": "light", "-dark": "dark"} {
 			p.does(t, "picture", filepath.Join(folder, name+suffix+".png"), scheme)
+			if look := os.Getenv("HB_LOOK_IMAGES"); look != "" {
+				for _, width := range []string{"390", "1280", "1920"} {
+					p.does(t, "picture", filepath.Join(look, name+"-"+width+suffix+".png"), scheme, width)
+				}
+			}
 		}
 	}
 	takeOf := func(name, path, words string) {

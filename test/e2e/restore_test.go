@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/test/gobuild"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -52,6 +53,7 @@ type backup struct {
 // The commands of docs/operations/backup.md, in its order.
 const (
 	commandsTake = iota
+	commandsOpen
 	commandsRing
 	commandsPeople
 	commandsBridges
@@ -68,8 +70,60 @@ func backedUp(t *testing.T) (tenant, backup) {
 	mustPut(t, nora, "credentials.json", `{"key":"value"}`, http.StatusCreated)
 	awaitPresented(t, nora, left, token)
 	kept := backup{folder: t.TempDir(), commands: documented(t), listed: listSecrets(t, nora), token: token}
+	must.Succeed(t, gobuild.Age(t.Context(), root, kept.folder))
 	kept.run(t, installed, commandsTake)
+	kept.run(t, installed, commandsOpen)
+	// From here on there is what a Job wrote alone.
+	kept.schedule(t)
+	kept.run(t, installed, commandsOpen)
 	return nora, kept
+}
+
+// reader mounts the claim of backups. Its image has Node.js, and no shell.
+const reader = `{apiVersion: v1, kind: Pod, metadata: {name: backup-reader}, spec: {
+  securityContext: {runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532, seccompProfile: {type: RuntimeDefault}},
+  terminationGracePeriodSeconds: 0,
+  containers: [{name: reader, image: IMAGE, command: [node, -e, "setInterval(() => {}, 1e6)"], volumeMounts: [{name: backups, mountPath: /backups}],
+    securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}],
+  volumes: [{name: backups, persistentVolumeClaim: {claimName: hosted-bridge-backup}}]}}`
+
+// readsBackup writes the one backup of the claim.
+const readsBackup = `const fs = require("fs")
+process.stdout.write(fs.readFileSync("/backups/" + fs.readdirSync("/backups").find((name) => name.endsWith(".tar.gz.age"))))`
+
+const claimOfBackups = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: hosted-bridge-backup}, spec: {
+  accessModes: [ReadWriteOnce], resources: {requests: {storage: 16Mi}}}}`
+
+// schedule has the CronJob of the chart take a backup into a claim, and puts it in the place
+// of the one that was taken by hand.
+func (b backup) schedule(t *testing.T) {
+	t.Helper()
+	const in = "--namespace=" + systemNamespace
+	recipient := must.Value(exec.CommandContext(t.Context(), filepath.Join(b.folder, "age-keygen"), "-y", filepath.Join(b.folder, "backup-key.txt")).Output())(t)
+	job := string(must.Value(os.ReadFile(filepath.Join(root, "test/testdata/backup/backup.yaml")))(t))
+	rights := string(must.Value(os.ReadFile(filepath.Join(root, "test/testdata/backup/rbac-backup.yaml")))(t))
+	job = strings.ReplaceAll(job, "age1recipient", strings.TrimSpace(string(recipient)))
+	all := strings.Join([]string{claimOfBackups, rights, job, strings.ReplaceAll(reader, "IMAGE", installed.servers)}, "\n---\n")
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
+		defer cancel()
+		if out, err := installed.runKubectl(ctx, all, "delete", in, "--ignore-not-found", "--filename=-"); err != nil {
+			t.Errorf("delete what takes backups: %v: %s", err, out)
+		}
+	})
+	if out, err := installed.runKubectl(t.Context(), all, "apply", in, "--filename=-"); err != nil {
+		t.Fatalf("apply what takes backups: %v: %s", err, out)
+	}
+	mustKubectl(t, "create", "job", in, "--from=cronjob/hosted-bridge-backup", "backup-now")
+	mustKubectl(t, "wait", in, "--for=condition=Complete", "--timeout=90s", "job/backup-now")
+	mustKubectl(t, "wait", in, "--for=jsonpath={.status.lastSuccessfulTime}", "--timeout=90s", "cronjob/hosted-bridge-backup")
+	t.Log(mustKubectl(t, "logs", in, "job/backup-now"))
+	mustKubectl(t, "wait", in, "--for=condition=Ready", "--timeout=90s", "pod/backup-reader")
+	content := mustOutput(t, "exec", in, "backup-reader", "--", "node", "-e", readsBackup)
+	must.Succeed(t, os.WriteFile(filepath.Join(b.folder, "backup.tar.gz.age"), content, 0o600))
+	for file := range strings.SplitSeq("people requests recipes bridges envelopes salts ring", " ") {
+		must.Succeed(t, os.Remove(filepath.Join(b.folder, file+".json")))
+	}
 }
 
 // documented returns the shell commands of docs/operations/backup.md, those of
@@ -95,7 +149,7 @@ func (b backup) run(t *testing.T, at *installation, block int) string {
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c",
 		`kubectl() { "$KUBECTL" --kubeconfig="$KUBECONFIG" "$@"; }`+"\n"+b.commands[block])
 	kubeconfig := must.Value(filepath.Abs(at.kubeconfig))(t)
-	cmd.Dir, cmd.Env = b.folder, append(os.Environ(), "KUBECTL="+at.kubectl, "KUBECONFIG="+kubeconfig)
+	cmd.Dir, cmd.Env = b.folder, append(os.Environ(), "KUBECTL="+at.kubectl, "KUBECONFIG="+kubeconfig, "PATH="+b.folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("the document's commands fail: %v\n%s\n%s", err, b.commands[block], out)
@@ -198,6 +252,8 @@ func emptyCluster(t *testing.T, kept backup) *installation {
 	must.Succeed(t, at.connect())
 	kept.run(t, &at, commandsRing)
 	inRoot(ctx, t, []string{"CLUSTER=local", "NAME=" + name, "PORT=" + port}, "hack/up/up.sh")
+	// What make up brings with it is in the backup too.
+	kubectlAt(t, &at, "delete", "--namespace="+systemNamespace, "bridgeprofile/first")
 	kept.run(t, &at, commandsPeople)
 	for _, file := range []string{"people.json", "recipes.json"} {
 		kubectlAt(t, &at, "get", "--namespace="+systemNamespace, "--filename="+filepath.Join(kept.folder, file))

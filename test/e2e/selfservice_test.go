@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -16,10 +17,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -62,6 +65,14 @@ func offering(t *testing.T) (group string) {
 		if err := installed.client.Delete(context.WithoutCancel(t.Context()), p); err != nil {
 			t.Error(err)
 		}
+	})
+	// A bridge that the operator sees before its profile has one server, whose names stay.
+	wait.NoError(t, wait.Limit, "the operator knows the profile", func(ctx context.Context) error {
+		err := installed.client.Get(ctx, client.ObjectKeyFromObject(p), p)
+		if err == nil && len(p.Status.Conditions) == 0 {
+			err = errors.New("its status has no conditions")
+		}
+		return err
 	})
 	return group
 }
@@ -126,6 +137,30 @@ func TestAUserChoosesAServerAndTheirClientHasItsTools(t *testing.T) {
 		t.Errorf("the inspector lists %v, %v", tools, err)
 	}
 	awaitEvent(t, n, "extra", tool)
+}
+
+// TestTheFirstServerKeepsTheNamesOfItsToolsWhenAUserTurnsOnAnother is of the names that prompts and
+// allow-lists of clients have.
+func TestTheFirstServerKeepsTheNamesOfItsToolsWhenAUserTurnsOnAnother(t *testing.T) {
+	t.Parallel()
+	n := newTenant(t, "names", "own")
+	offerServer(t, n, "extra", v1alpha1.ServerOptional)
+	session := must.Value(newSDKClient(n, legacyVersion).connect(t.Context()))(t)
+	defer session.Close()
+	awaitTools(t, session, tool)
+	awaitState(t, n, "extra", "off")
+	if _, s, text := ask[selfservice.Server](t, n, n.key.secret, http.MethodGet, "/servers/extra", ""); !strings.Contains(s.ToolNames, "begin with extra_") {
+		t.Errorf("before it is turned on: %s", text)
+	}
+	if status, _, text := ask[selfservice.Server](t, n, n.key.secret, http.MethodPut, "/servers/extra/choice", `{"use":"On"}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, text)
+	}
+	awaitTools(t, session, tool, "extra_"+tool)
+	for _, name := range []string{tool, "extra_" + tool} {
+		if err := callNamed(t.Context(), n, name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // applyAgain applies a manifest as its author does, twice.
@@ -206,7 +241,7 @@ func awaitEvent(t *testing.T, n tenant, server, name string) {
 func TestUsersManageTheirOwnKeysAndNobodyElses(t *testing.T) {
 	t.Parallel()
 	n, other := newTenant(t, "keymaker", "own"), newTenant(t, "stranger")
-	status, made, text := ask[selfservice.CreatedKey](t, n, n.key.secret, http.MethodPost, "/keys", `{"name":"laptop","expires":"1h"}`)
+	status, made, text := ask[keys.Created](t, n, n.key.secret, http.MethodPost, "/keys", `{"name":"laptop","expires":"1h"}`)
 	if status != http.StatusCreated {
 		t.Fatalf("%d %s", status, text)
 	}
@@ -216,7 +251,7 @@ func TestUsersManageTheirOwnKeysAndNobodyElses(t *testing.T) {
 		}
 		return nil
 	})
-	_, keys, text := ask[selfservice.Keys](t, n, made.Key, http.MethodGet, "/keys", "")
+	_, keys, text := ask[keys.List](t, n, made.Key, http.MethodGet, "/keys", "")
 	if len(keys.Keys) != 2 || strings.Contains(text, made.Key) {
 		t.Errorf("the keys are %s", text)
 	}

@@ -30,6 +30,17 @@ func Build(ctx context.Context, output string, packages []string, flags ...strin
 	return Look(ctx, packages...)
 }
 
+// Age builds age and age-keygen into a folder, by the module of tools in root. With these
+// docs/operations/backup.md has an administrator make keys and open backups.
+func Age(ctx context.Context, root, folder string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-modfile=hack/tools/go.mod", "-o", folder+"/", "filippo.io/age/cmd/age", "filippo.io/age/cmd/age-keygen")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build age: %w: %s", err, out)
+	}
+	return nil
+}
+
 // Look makes the result of the running test depend on the sources of packages and of what they import.
 func Look(ctx context.Context, packages ...string) error {
 	out, err := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-f", sources}, packages...)...).Output()

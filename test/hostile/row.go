@@ -56,8 +56,8 @@ type Sees struct {
 	Error string
 	// Either accepts an error in place of the result, as where calls share a budget.
 	Either bool
-	// Nothing is that there is no answer until the client cancels the call, of which the
-	// server learns. Of a server it is that the bridge waits for an answer of it.
+	// Nothing means that the call has no answer until the client cancels it, and that the
+	// server is told. For a server, it means that the bridge waits for its answer.
 	Nothing bool
 	// Tools is how many tools the server has in the list, 0 where it is out of service.
 	Tools int

@@ -126,7 +126,7 @@ func largeRows() []Row {
 		row(Large, "100000-keys", "answers with 100,000 keys of its own", whole, func(x *Exchange) {
 			x.json(`{"jsonrpc":"2.0","id":<id>,"result":{"structuredContent":{`)
 			for i := range 100_000 {
-				_, _ = io.WriteString(x, `"key`+strconv.Itoa(i)+`":1,`) // Who has gone needs no answer.
+				_, _ = io.WriteString(x, `"key`+strconv.Itoa(i)+`":1,`) // A client that has gone needs no answer.
 			}
 			x.send(`"end":1},` + ok[1:] + `}`)
 		}),

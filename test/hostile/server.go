@@ -145,7 +145,7 @@ type Exchange struct {
 	server *Server
 }
 
-// message is what the bridge sends. There is none in a GET.
+// message is what the bridge sends, empty for a GET.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -168,7 +168,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // The bridge has gone.
 	}
-	_ = json.Unmarshal(body, &x.message) // What is none is no call.
+	_ = json.Unmarshal(body, &x.message) // An invalid body is no call.
 	row := s.rows[strings.TrimPrefix(strings.TrimPrefix(path, Old), "/")]
 	if row.Serve != nil && row.Meets(x) {
 		s.note(r.URL.Path, Met)

@@ -15,8 +15,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -46,10 +46,10 @@ func installed(t *testing.T) cluster {
 		t.Fatalf("%d policies of the chart's, want 6", len(c.policies))
 	}
 	for _, namespace := range []string{tenants, trials} {
-		made, err := desired.NetworkPolicy(namespace, desired.Network{
+		made, err := bridgeobjects.NetworkPolicy(namespace, bridgeobjects.Network{
 			Namespace: system,
-			Egress:    mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32", "203.0.114.10/32"}},
-			DNS: desired.DNS{
+			Egress:    bridgeconfig.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32", "203.0.114.10/32"}},
+			DNS: bridgeobjects.DNS{
 				Namespace: "kube-system", Labels: map[string]string{"k8s-app": "kube-dns"}, CIDRs: []string{"169.254.20.10/32"}, Port: 53,
 			},
 			OTLPEndpoint: "http://collector.observability.svc:4318",

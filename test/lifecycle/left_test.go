@@ -8,6 +8,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,20 +19,13 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 
+	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // left is what the notes of the chart say that an uninstall leaves, beside the
-// users' namespaces.
+// users' namespaces and the CustomResourceDefinitions of the chart.
 var left = []string{
-	"CustomResourceDefinition/bridgegroups.hostedbridge.dev",
-	"CustomResourceDefinition/bridgepersons.hostedbridge.dev",
-	"CustomResourceDefinition/bridgeprofiles.hostedbridge.dev",
-	"CustomResourceDefinition/bridgerequests.hostedbridge.dev",
-	"CustomResourceDefinition/catalogpublishers.hostedbridge.dev",
-	"CustomResourceDefinition/catalogrecipes.hostedbridge.dev",
-	"CustomResourceDefinition/hostedbridges.hostedbridge.dev",
-	"CustomResourceDefinition/sharedservers.hostedbridge.dev",
 	"Lease/hosted-bridge-keybroker",
 	"Lease/hosted-bridge-operator",
 	"Namespace/hosted-bridge-system",
@@ -49,6 +43,7 @@ var left = []string{
 var unnamed = []string{"Event", "PodMetrics", "NodeMetrics", "ComponentStatus", "Endpoints", "APIService"}
 
 func (c *cluster) expectLeftAsTheNotesSay(t *testing.T) {
+	want := append(definitions(t), left...)
 	notes := c.mustHelm(t, "get", "notes", release)
 	c.mustHelm(t, "uninstall", release, "--wait", "--timeout=3m")
 	var found []string
@@ -57,7 +52,7 @@ func (c *cluster) expectLeftAsTheNotesSay(t *testing.T) {
 		if found, err = c.ours(ctx); err != nil {
 			return err
 		}
-		if diff := cmp.Diff(left, found); diff != "" {
+		if diff := cmp.Diff(want, found); diff != "" {
 			return fmt.Errorf("what is left (-the notes +the cluster):\n%s", diff)
 		}
 		return nil
@@ -68,6 +63,17 @@ func (c *cluster) expectLeftAsTheNotesSay(t *testing.T) {
 			t.Errorf("the notes say nothing of %s", word)
 		}
 	}
+}
+
+// definitions are the CustomResourceDefinitions of the chart, which has a file for each:
+// GROUP_PLURAL.yaml.
+func definitions(t *testing.T) []string {
+	var names []string
+	for _, file := range must.Value(filepath.Glob("../../charts/hosted-bridge/files/crds/*.yaml"))(t) {
+		group, plural, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "_")
+		names = append(names, "CustomResourceDefinition/"+plural+"."+group)
+	}
+	return names
 }
 
 // ours lists, of every kind that the cluster has, the objects in the

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -51,7 +52,7 @@ func (i *installation) listen(t *testing.T, u *tenant, host string) {
 // serves another's data, which no bridge can.
 func (i *installation) listenAs(t *testing.T, proves, serves *tenant, host string) {
 	t.Helper()
-	l := must.Value(net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(i.bridgePort))))(t)
+	l := must.Value(net.Listen("tcp", net.JoinHostPort(host, world.BridgePort)))(t)
 	server := &http.Server{Handler: serves, ReadHeaderTimeout: patience, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	ended := make(chan struct{})
 	go func() {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/bench/ways"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
@@ -65,7 +65,7 @@ func chain(name string, p ways.Programs, users, most int) ways.Way {
 		upstream := p.Upstream(t, ways.Sessions)
 		connects := make([]func() mcp.Transport, users)
 		for n := range connects {
-			b := i.newReal(t, n, mcpserver.Server{Name: "everything", URL: upstream})
+			b := i.newReal(t, n, bridgeconfig.Server{Name: "everything", URL: upstream})
 			connects[n] = ways.OverHTTP(t, ingress.base()+"/u/"+b.user+"/mcp", b.key)
 			measured.PIDs = append(measured.PIDs, b.process.Cmd.Process.Pid)
 		}

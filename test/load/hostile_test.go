@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/hostile"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -155,9 +155,9 @@ func (g *ingresses) sendWithin(ctx context.Context, c call) reply {
 func (g *ingresses) suffer(t *testing.T, n int, rows []hostile.Row, server *hostile.Server, base string) {
 	t.Helper()
 	v := &victim{server: server, clients: map[string]*speaker{}, from: g.pick()}
-	var servers []mcpserver.Server
+	var servers []bridgeconfig.Server
 	for name, era := range eras {
-		servers = append(servers, mcpserver.Server{Name: name, URL: hostile.URL(base, era, rows[0])})
+		servers = append(servers, bridgeconfig.Server{Name: name, URL: hostile.URL(base, era, rows[0])})
 	}
 	v.hosted = g.installation.newReal(t, n, servers...)
 	defer v.expectUp(t, rows)

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/hostile"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -164,18 +164,18 @@ type opponent struct {
 func (g *ingresses) newOpponent(t *testing.T, n int, kind hostile.Kind, base string) *opponent {
 	t.Helper()
 	b := &opponent{}
-	var servers []mcpserver.Server
+	var servers []bridgeconfig.Server
 	for _, row := range hostile.Rows() {
 		if row.Kind != kind {
 			continue
 		}
 		if b.rows = append(b.rows, row); row.Serve != nil {
-			servers = append(servers, mcpserver.Server{Name: row.Name, URL: hostile.URL(base, hostile.Old, row)})
+			servers = append(servers, bridgeconfig.Server{Name: row.Name, URL: hostile.URL(base, hostile.Old, row)})
 		}
 	}
 	if len(servers) == 0 {
 		for name, era := range eras {
-			servers = append(servers, mcpserver.Server{Name: name, URL: hostile.URL(base, era, b.rows[0])})
+			servers = append(servers, bridgeconfig.Server{Name: name, URL: hostile.URL(base, era, b.rows[0])})
 		}
 	}
 	b.hosted = g.installation.newReal(t, n, servers...)

@@ -92,7 +92,7 @@ func (g *ingresses) start(t *testing.T, home int) *replica {
 	r := &replica{home: home}
 	args := []string{
 		"--kubeconfig=" + i.kubeconfig, "--namespace=" + i.namespace, "--keybroker-url=" + i.keybroker, "--token-file=" + g.token,
-		"--listen=127.0.0.1:0", "--probe-listen=127.0.0.1:0", fmt.Sprintf("--bridge-port=%d", i.bridgePort),
+		"--listen=127.0.0.1:0", "--probe-listen=127.0.0.1:0",
 		"--drain-delay=" + drainDelay.String(), "--drain-timeout=" + drainTimeout.String(),
 		"--tiers-file=" + filepath.Join(i.dir, "tiers.yaml"), fmt.Sprintf("--replicas=%d", max(1, g.homes)),
 		"--audit-file=" + g.trail(home), fmt.Sprintf("--audit-max-bytes=%d", trailSize),

@@ -46,9 +46,7 @@ type installation struct {
 	// keybroker is its URL, and keybrokerProcess the program behind that.
 	keybroker        string
 	keybrokerProcess *world.Process
-	// bridgePort is where all bridges listen, each on an address of its own.
-	bridgePort int
-	hosts      *hosts
+	hosts            *hosts
 }
 
 // install starts a keybroker, whose master key the test has too.
@@ -61,7 +59,6 @@ func install(t *testing.T, addresses int) *installation {
 	i.namespace = testenv.Namespace(t, i.client)
 	t.Cleanup(i.forget)
 	i.hosts = newHosts(addresses)
-	i.bridgePort = world.UnusedPort(t, i.hosts.all...)
 	i.write("tiers.yaml", tiers)
 	ring := filepath.Join(i.dir, "ring")
 	i.authority = world.Ring(t, ring)
@@ -94,7 +91,7 @@ func (i *installation) startKeybroker(ring string) {
 	address, probes := world.UnusedAddress(i.t), world.UnusedAddress(i.t)
 	i.keybrokerProcess = i.launch(i.t, "keybroker", exec.Command(filepath.Join(programDir, "keybroker"),
 		"--kubeconfig="+i.kubeconfig, "--namespace="+i.namespace, "--master-key-dir="+ring,
-		"--tiers-file="+filepath.Join(i.dir, "tiers.yaml"), "--listen="+address, "--probe-listen="+probes, "--drain-delay=0s"))
+		"--tiers-file="+filepath.Join(i.dir, "tiers.yaml"), "--listen="+address, "--probe-listen="+probes))
 	i.keybroker = world.Front(i.t, i.authority, i.namespace, address)
 	i.keybrokerProcess.AwaitOK(i.t, "http://"+probes+"/readyz")
 }

@@ -15,7 +15,6 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -24,7 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -48,7 +47,7 @@ type hosted struct {
 
 // newReal makes a tenant whose bridge is a process, and runs it. Its servers are the
 // tenant's own and more.
-func (i *installation) newReal(t *testing.T, n int, more ...mcpserver.Server) *hosted {
+func (i *installation) newReal(t *testing.T, n int, more ...bridgeconfig.Server) *hosted {
 	t.Helper()
 	b := &hosted{tenant: i.newTenant(t, n), probes: world.UnusedAddress(t)}
 	b.host = i.hosts.take()
@@ -59,16 +58,16 @@ func (i *installation) newReal(t *testing.T, n int, more ...mcpserver.Server) *h
 	b.pod = i.podOf(b.tenant, b.user+"-real")
 	b.pod.Spec.ServiceAccountName = account.Name
 	testenv.ExpectApplied(t, i.client, account, b.pod)
-	encoded, err := mcpserver.Config{
+	encoded, err := bridgeconfig.Config{
 		UserID: b.user, BridgeUID: string(b.bridge.UID),
-		Egress:  mcpserver.Egress{Allow: []string{"127.0.0.0/8"}},
-		Servers: append([]mcpserver.Server{{Name: "own", URL: b.serve(t)}}, more...),
+		Egress:  bridgeconfig.Egress{Allow: []string{"127.0.0.0/8"}},
+		Servers: append([]bridgeconfig.Server{{Name: "own", URL: b.serve(t)}}, more...),
 	}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.args = []string{
-		"pod", "--listen=" + net.JoinHostPort(b.host, strconv.Itoa(i.bridgePort)), "--probe-listen=" + b.probes,
+		"pod", "--listen=" + net.JoinHostPort(b.host, world.BridgePort), "--probe-listen=" + b.probes,
 		"--keybroker-url=" + i.keybroker, "--token-file=" + i.write("token-"+b.pod.Name, world.TokenOf(t, i.client, b.pod)), "--config-file=" + i.write("config-"+b.user, string(encoded)),
 	}
 	i.startReal(t, b)

@@ -22,14 +22,14 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// Bytes returns a copy of what is there so far.
+// Bytes returns a copy of the log so far.
 func (l *Log) Bytes() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return bytes.Clone(l.b.Bytes())
 }
 
-// String returns what is there so far.
+// String returns the log so far.
 func (l *Log) String() string { return string(l.Bytes()) }
 
 // Reset empties the log.

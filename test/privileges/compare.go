@@ -49,7 +49,7 @@ type Exception struct {
 	Account string
 	Kind    Kind
 	What    string
-	// Why is for who reads it.
+	// Why says to the reader why it is not wrong.
 	Why string
 }
 

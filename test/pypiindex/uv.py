@@ -2,7 +2,7 @@
 # Copyright 2026 The hosted-bridge Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Stands in for uv where a machine has none. It knows the two commands of internal/desired/install.py:
+# Stands in for uv where a machine has none. It knows the two commands of internal/bridgeobjects/install.py:
 #
 #   uv pip compile --no-header --output-file PYLOCK REQUIREMENTS --python PYTHON --no-build|--build
 #   uv pip install --target FOLDER -r PYLOCK --python PYTHON --no-build|--build

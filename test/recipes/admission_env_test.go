@@ -24,13 +24,12 @@ func TestTheAPIServerTakesEachRecipeAsItIs(t *testing.T) {
 	namespace := testenv.Namespace(t, c)
 	each(t, func(t *testing.T, id string, content []byte) {
 		r := mustParse(t, id, content).Recipe
-		o := &v1alpha1.CatalogRecipe{Spec: v1alpha1.CatalogRecipeSpec{Recipe: catalog.ToObject(r)}}
+		o := &v1alpha1.CatalogRecipe{Spec: v1alpha1.CatalogRecipeSpec{Recipe: &v1alpha1.Recipe{Recipe: r}}}
 		o.Namespace, o.Name = namespace, id
 		must.Succeed(t, c.Create(t.Context(), o, client.FieldValidation("Strict")))
 		stored := &v1alpha1.CatalogRecipe{}
 		must.Succeed(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), stored))
-		back := must.Value(catalog.FromObject(stored.Spec.Recipe))(t)
-		if !catalog.Same(r, back) {
+		if !catalog.Same(r, stored.Spec.Recipe.Recipe) {
 			t.Error("the API server gives back another recipe")
 		}
 	})

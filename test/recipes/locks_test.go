@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/internal/laptop/locks"
+	"github.com/hostedbridge/hostedbridge/internal/laptop/programs"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -29,16 +29,16 @@ func TestNoRecipeOfNpmLacksTheLockFileOfItsVersion(t *testing.T) {
 		if i == nil || i.Method != "npx" || slices.Contains(unlocked, id) {
 			return
 		}
-		files[locks.FileOf(i.Package)] = true
-		lock := locks.Find(i.Package, i.Version)
+		files[programs.LockFileOf(i.Package)] = true
+		lock := programs.FindLock(i.Package, i.Version)
 		if lock == nil {
 			t.Fatalf("there is no lock file of %s@%s: run make check-recipes LOCKS=1", i.Package, i.Version)
 		}
 		expectChecksums(t, lock)
 	})
-	for _, e := range must.Value(os.ReadDir("../../internal/laptop/locks"))(t) {
+	for _, e := range must.Value(os.ReadDir("../../internal/laptop/programs/locks"))(t) {
 		if !files[e.Name()] {
-			t.Errorf("internal/laptop/locks/%s is of no recipe: delete it", e.Name())
+			t.Errorf("internal/laptop/programs/locks/%s is of no recipe: delete it", e.Name())
 		}
 	}
 }

@@ -17,12 +17,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -70,7 +70,7 @@ func TestTheCatalogTakesEachRecipeWithoutAWarning(t *testing.T) {
 		}
 		// Age is what make check-recipes looks at: a test that fails on some
 		// day in the future tells nothing about a change.
-		for _, w := range append(d.Warnings, d.Recipe.Warnings(verified)...) {
+		for _, w := range append(d.Warnings, recipe.Warnings(d.Recipe, verified)...) {
 			t.Error(w)
 		}
 	})
@@ -108,7 +108,7 @@ func TestEachTransportMakesAServerThatABridgeTakes(t *testing.T) {
 		for _, transport := range r.Transports {
 			alone := r
 			alone.Transports = []recipe.Transport{transport}
-			c := must.Value(alone.Convert(recipe.Choice{Platform: "linux"}))(t)
+			c := must.Value(recipe.Convert(alone, recipe.Choice{Platform: "linux"}))(t)
 			// As bridge add writes it, and bridge serve reads it.
 			file := laptop.File{Servers: jsondoc.Ordered[laptop.Server]{{Name: id, Value: laptop.FromConfig(c.Server)}}}
 			if _, err := file.Config("b", func(string) (string, bool) { return "", false }); err != nil {
@@ -117,7 +117,7 @@ func TestEachTransportMakesAServerThatABridgeTakes(t *testing.T) {
 			for _, s := range c.Secrets {
 				used[s.Name] = true
 			}
-			login := c.Server.OAuth != nil && c.Server.OAuth.Grant == mcpserver.AuthorizationCode
+			login := c.Server.OAuth != nil && c.Server.OAuth.Grant == bridgeconfig.AuthorizationCode
 			if steps := len(c.Steps); steps > 0 && !login || steps > 1 {
 				t.Errorf("%s: a person would have to: %q", transport.Type, c.Steps)
 			}
@@ -149,7 +149,7 @@ func TestEachRemoteServerSaysFromWhichPagesItsFactsAre(t *testing.T) {
 func TestEachRecipeComesBackFromTheAPIAsItWas(t *testing.T) {
 	each(t, func(t *testing.T, id string, content []byte) {
 		r := mustParse(t, id, content).Recipe
-		back := must.Value(catalog.FromObject(catalog.ToObject(r)))(t)
+		back := catalogtest.Stored(t, r)
 		if diff := cmp.Diff(values(t, r), values(t, back)); diff != "" {
 			t.Errorf("(-file +API):\n%s", diff)
 		}

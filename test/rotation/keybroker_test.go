@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -62,7 +61,7 @@ func (p *program) start(t *testing.T, o *office) *process {
 	k := &process{address: world.UnusedAddress(t), probes: world.UnusedAddress(t), client: &http.Client{Transport: &http.Transport{}}}
 	cmd := exec.Command(filepath.Join(p.dir, "keybroker"),
 		"--kubeconfig="+p.kubeconfig, "--namespace="+p.namespace, "--master-key-dir="+p.ring,
-		"--listen="+k.address, "--probe-listen="+k.probes, "--drain-delay=0s", "--concurrency="+strconv.Itoa(concurrency))
+		"--listen="+k.address, "--probe-listen="+k.probes)
 	k.Process = world.Follow(t, t.TempDir(), "keybroker", cmd, func(line []byte) { k.said(line, o) })
 	t.Cleanup(k.kill)
 	return k

@@ -70,9 +70,9 @@ func TestARotationUnderLoadThatIsKilledAgainAndAgain(t *testing.T) {
 	work := took - waited
 	for _, line := range [][2]string{
 		{"envelopes under another key", strconv.Itoa(all)},
-		{"the rotation took", fmt.Sprintf("%v, of which nobody led for %v (%.0f %%)", rounded(took), rounded(waited), 100*waited.Seconds()/took.Seconds())},
+		{"the rotation took", fmt.Sprintf("%v; nobody led for %v of it (%.0f %%)", rounded(took), rounded(waited), 100*waited.Seconds()/took.Seconds())},
 		{"as many plain merge patches", fmt.Sprintf("%v, %d at a time; the rotation without the waiting took %.1f times as long", rounded(floor), concurrency, work.Seconds()/floor.Seconds())},
-		{"kill -9", fmt.Sprintf("%d, of which %d hit a leader that wrapped anew", kills, leaders)},
+		{"kill -9", fmt.Sprintf("%d; %d of them hit a leader that was rewrapping", kills, leaders)},
 		{"reads through the keybrokers", fmt.Sprintf("%d, %.0f a second, of %d bridges", reads.reads.Load(), reads.rate(), len(pods))},
 		{"failed over", strconv.FormatInt(reads.failedOver.Load(), 10)},
 		{"failed", strconv.FormatInt(reads.failures.Load(), 10)},

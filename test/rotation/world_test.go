@@ -28,14 +28,14 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
 const (
-	// concurrency is the keybroker's own default.
+	// concurrency is the keybroker's own.
 	concurrency = 8
 	// marker begins every value, so that it is found where it must not be, as
 	// it is and, being of 15 bytes, in base64.
@@ -46,17 +46,17 @@ const (
 // keybroker.
 type fleet struct {
 	client    client.Client
-	store     *store.Store
+	store     *secretstore.Store
 	ring      string
 	namespace string
-	bridges   []store.Bridge
+	bridges   []secretstore.Bridge
 	secrets   int
 }
 
 // newFleet makes the ring with version 1, and no bridge yet.
 func newFleet(t *testing.T, bridges, secrets int) *fleet {
 	t.Helper()
-	w := &fleet{client: testenv.Client(t), ring: t.TempDir(), bridges: make([]store.Bridge, bridges), secrets: secrets}
+	w := &fleet{client: testenv.Client(t), ring: t.TempDir(), bridges: make([]secretstore.Bridge, bridges), secrets: secrets}
 	w.namespace = testenv.Namespace(t, w.client)
 	w.key(t, "authority")
 	w.key(t, "1")
@@ -72,11 +72,11 @@ func (w *fleet) populate(t *testing.T, from, to int) {
 }
 
 // open returns the master key as it is in the ring now, and a store under it.
-func (w *fleet) open(t *testing.T) (*masterkey.Source, *store.Store) {
+func (w *fleet) open(t *testing.T) (*masterkey.Source, *secretstore.Store) {
 	t.Helper()
 	keys := must.Value(masterkey.Open(t.Context(), masterkey.Options{Dir: w.ring}))(t)
 	cluster := must.Value(keybroker.NewCluster(testenv.Config()))(t)
-	s, err := store.New(store.Config{
+	s, err := secretstore.New(secretstore.Config{
 		Secrets: cluster, Keys: keys.Keys, Cluster: "hosted-bridge",
 		Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
@@ -118,11 +118,11 @@ func (w *fleet) provision(ctx context.Context, i int) error {
 	if err := w.client.Create(ctx, b); err != nil {
 		return err
 	}
-	w.bridges[i] = store.Bridge{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
-	_, err := w.store.Update(ctx, w.bridges[i], func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
-		changes := make([]store.Change, w.secrets)
+	w.bridges[i] = secretstore.Bridge{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
+	_, err := w.store.Update(ctx, w.bridges[i], func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error) {
+		changes := make([]secretstore.Change, w.secrets)
 		for n := range changes {
-			changes[n] = store.Change{Name: secretName(n), Value: []byte(value(i, n))}
+			changes[n] = secretstore.Change{Name: secretName(n), Value: []byte(value(i, n))}
 		}
 		return changes, nil
 	})
@@ -134,7 +134,7 @@ func secretName(n int) string { return fmt.Sprintf("SECRET_%02d", n) }
 func value(bridge, n int) string { return marker + strconv.Itoa(bridge) + "-" + strconv.Itoa(n) }
 
 // check opens all secrets of a bridge and compares them.
-func (w *fleet) check(ctx context.Context, s *store.Store, i int) error {
+func (w *fleet) check(ctx context.Context, s *secretstore.Store, i int) error {
 	opened, err := s.Open(ctx, w.bridges[i])
 	if err != nil {
 		return err

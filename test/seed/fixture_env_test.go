@@ -27,8 +27,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipestore"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -63,7 +63,7 @@ func (w *writes) total() int {
 
 // replica is one ingress's part of the catalog.
 type replica struct {
-	*kubestore.Store
+	*recipestore.Store
 	*writes
 }
 
@@ -76,7 +76,7 @@ func newReplica(t testing.TB, namespace string) *replica {
 		counted.next = next
 		return counted
 	})
-	store, err := kubestore.New(config, kubestore.Options{
+	store, err := recipestore.New(config, recipestore.Options{
 		Namespace: namespace, Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -105,7 +105,7 @@ func TestASeedTouchesItsOwnRecipesAlone(t *testing.T) {
 	put(t, dir, valid("kept", "1.0.0"), valid("changed", "1.0.0"), valid("gone", "1.0.0"), valid("broken", "1.0.0"))
 	r := newReplica(t, namespace)
 	s := r.seeder(t, "dir:"+dir, seed.Options{})
-	applied := &v1alpha1.CatalogRecipe{Spec: v1alpha1.CatalogRecipeSpec{Recipe: catalog.ToObject(valid("applied", "1.0.0"))}}
+	applied := &v1alpha1.CatalogRecipe{Spec: v1alpha1.CatalogRecipeSpec{Recipe: &v1alpha1.Recipe{Recipe: valid("applied", "1.0.0")}}}
 	applied.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "applied"}
 	must.Succeed(t, c.Create(t.Context(), applied, client.FieldOwner("kubectl")))
 	published := catalog.Draft{Name: "published", Owner: "acme", Recipe: valid("published", "1.0.0")}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -30,16 +30,16 @@ func TestTheOperatorMakesNoJobsButThoseThatInstallPackages(t *testing.T) {
 			Install: v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "server", Version: "1.2.3"}, Architecture: "amd64",
 		},
 	}
-	s := desired.Installing{
+	s := bridgeobjects.Installing{
 		Image: "node:1", PackerImage: "ingress:1", MaxBytes: 1 << 30, Env: []string{"A=b"}, Authorities: "PEM",
 		Repository: "registry.example.com/bundles", RegistryAuthorities: "PEM",
 	}
 	create := func(change func(*batchv1.Job)) error {
-		j := desired.InstallJob(b, s)
+		j := bridgeobjects.InstallJob(b, s)
 		change(j)
 		return f.as(operator).Create(t.Context(), j, client.DryRunAll)
 	}
-	registry := desired.FindJob(b, s)
+	registry := bridgeobjects.FindJob(b, s)
 	const (
 		jobs   = "creates Jobs that install packages, in its own namespace"
 		labels = "the labels by which the network knows it"
@@ -65,7 +65,7 @@ func TestTheOperatorMakesNoJobsButThoseThatInstallPackages(t *testing.T) {
 		"an upload to a registry": {func(j *batchv1.Job) {
 			made := b.DeepCopy()
 			made.Status.Digest = "sha256:" + strings.Repeat("ab", 32)
-			*j = *desired.PushJob(made, s)
+			*j = *bridgeobjects.PushJob(made, s)
 		}, ""},
 		"a search with another Secret": {func(j *batchv1.Job) {
 			*j = *registry.DeepCopy()
@@ -81,7 +81,7 @@ func TestTheOperatorMakesNoJobsButThoseThatInstallPackages(t *testing.T) {
 		"an install of Python": {func(j *batchv1.Job) {
 			python := b.DeepCopy()
 			python.Spec.Method = v1alpha1.InstallUVX
-			*j = *desired.InstallJob(python, desired.Installing{PythonImage: "python:1", PackerImage: "ingress:1", MaxBytes: 1 << 30})
+			*j = *bridgeobjects.InstallJob(python, bridgeobjects.Installing{PythonImage: "python:1", PackerImage: "ingress:1", MaxBytes: 1 << 30})
 		}, ""},
 		"in another namespace": {func(j *batchv1.Job) { j.Namespace = f.namespace }, jobs},
 		"of another owner":     {func(j *batchv1.Job) { j.OwnerReferences[0].Kind = "HostedBridge" }, jobs},

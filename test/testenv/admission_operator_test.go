@@ -19,8 +19,9 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -68,7 +69,7 @@ func (f *tenantPolicies) owned(o client.Object) client.Object {
 
 func (f *tenantPolicies) policy() *networkingv1.NetworkPolicy {
 	f.t.Helper()
-	made, err := desired.NetworkPolicy(f.namespace, desired.Network{Namespace: testenv.System, DNS: desired.DNS{Namespace: "kube-system", Port: 53}})
+	made, err := bridgeobjects.NetworkPolicy(f.namespace, bridgeobjects.Network{Namespace: testenv.System, DNS: bridgeobjects.DNS{Namespace: "kube-system", Port: 53}})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func (f *tenantPolicies) policy() *networkingv1.NetworkPolicy {
 }
 
 func (f *tenantPolicies) probes() (open, denied *corev1.Pod) {
-	return desired.ProbePods(desired.Probe{Namespace: testenv.System, Image: "bridge:1", Address: "http://10.0.0.1:8081/healthz"})
+	return bridgeobjects.ProbePods(bridgeobjects.Probe{Namespace: testenv.System, Image: "bridge:1", Address: "http://10.0.0.1:8081/healthz"})
 }
 
 // stealing is a pod that mounts the master key.
@@ -344,7 +345,7 @@ func TestWhatTheOperatorAppliesPasses(t *testing.T) {
 	by := f.as(operator)
 	writer := &apply.Applier{Client: by, Live: by, FieldOwner: v1alpha1.FieldOwnerOperator}
 	for _, image := range []string{"bridge:1", "bridge:2"} {
-		objects, err := desired.Objects(b, plan.Plan{Action: plan.Run, Trust: "certificate"}, desired.Settings{BridgeImage: image, KeybrokerURL: "https://keys:8443"})
+		objects, err := bridgeobjects.Objects(effective.Of(b), bridgestate.Plan{Action: bridgestate.Run, Trust: "certificate"}, bridgeobjects.Settings{BridgeImage: image, KeybrokerURL: "https://keys:8443"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +354,7 @@ func TestWhatTheOperatorAppliesPasses(t *testing.T) {
 				t.Errorf("%s: %v", image, err)
 			}
 		}
-		shared, err := desired.NetworkPolicy(f.namespace, desired.Network{Namespace: testenv.System, DNS: desired.DNS{Namespace: "kube-system", Port: 53}})
+		shared, err := bridgeobjects.NetworkPolicy(f.namespace, bridgeobjects.Network{Namespace: testenv.System, DNS: bridgeobjects.DNS{Namespace: "kube-system", Port: 53}})
 		if err != nil {
 			t.Fatal(err)
 		}

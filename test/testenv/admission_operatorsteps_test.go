@@ -177,6 +177,7 @@ func TestTheOperatorSaysOfStatusesWhatIsItsOwn(t *testing.T) {
 		"how many tools there are":       func() { s.Tools = new(int32(3)) },
 		"which tools have one name":      func() { s.Collisions = []string{"a"} },
 		"when it was last used":          func() { s.LastActivityTime = &now },
+		"what its user saw":              func() { s.Visits = &v1alpha1.Visits{Last: v1alpha1.Visit{Time: now}} },
 		"when its keys were last used":   func() { s.Keys = []v1alpha1.APIKeyStatus{{ID: "0123456789Ab", LastUsedTime: now}} },
 		"its own part and one of others": func() { s.Phase, s.KeyVersion = v1alpha1.PhaseRunning, new(int32(7)) },
 	} {
@@ -210,7 +211,7 @@ func TestThePoliciesOfTheOperatorNameEveryField(t *testing.T) {
 		own []string
 	}{
 		{reflect.TypeFor[v1alpha1.HostedBridgeStatus](), []string{
-			"observedGeneration", "conditions", "phase", "userID", "defaultToolNameLength", "tier", "profiles", "effective", "access",
+			"observedGeneration", "conditions", "phase", "userID", "defaultToolNameLength", "unprefixedServer", "tier", "profiles", "effective", "access",
 			"url", "podName", "configuration", "recipes", "terminations", "outages", "idleSince",
 		}},
 		{reflect.TypeFor[v1alpha1.BridgePersonStatus](), []string{"observedGeneration", "directory", "bridges", "conditions"}},

@@ -19,8 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeobjects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -79,7 +80,7 @@ func (f *tenantPolicies) deployment() *appsv1.Deployment {
 			Image: "example.com/memory:1", Command: []string{"/memory"}, Storage: &v1alpha1.StdioStorage{Size: "1Gi"},
 		},
 	}})
-	objects, err := desired.Objects(b, plan.Plan{Action: plan.Run, Trust: "certificate"}, desired.Settings{BridgeImage: "bridge:1", KeybrokerURL: "https://keys:8443"})
+	objects, err := bridgeobjects.Objects(effective.Of(b), bridgestate.Plan{Action: bridgestate.Run, Trust: "certificate"}, bridgeobjects.Settings{BridgeImage: "bridge:1", KeybrokerURL: "https://keys:8443"})
 	if err != nil {
 		f.t.Fatal(err)
 	}

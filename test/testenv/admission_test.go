@@ -198,6 +198,7 @@ func TestTheIngressMayChangeItsOwnPartOfAStatusAlone(t *testing.T) {
 		s.Servers, s.Tools, s.Collisions, s.LastActivityTime = "1/1", new(int32(3)), []string{"a"}, new(metav1.Now())
 		s.ServerStates = []v1alpha1.ServerState{{Name: "a", State: v1alpha1.ServerHealthy}}
 		s.Keys = []v1alpha1.APIKeyStatus{{ID: "0123456789Ab", LastUsedTime: metav1.Now()}}
+		s.Visits = &v1alpha1.Visits{Last: v1alpha1.Visit{Time: metav1.Now(), Servers: []v1alpha1.SeenServer{{Name: "a", State: v1alpha1.SeenOn}}}}
 	}); err != nil {
 		t.Errorf("its own part of the status: %v", err)
 	}
@@ -214,7 +215,7 @@ func TestThePoliciesNameEveryField(t *testing.T) {
 	}{
 		{"spec", reflect.TypeFor[v1alpha1.HostedBridgeSpec](), []string{"apiKeys", "choices"}},
 		{"spec.?choices", reflect.TypeFor[v1alpha1.Choices](), []string{"servers"}},
-		{"status", reflect.TypeFor[v1alpha1.HostedBridgeStatus](), []string{"servers", "serverStates", "tools", "collisions", "lastActivityTime", "keys"}},
+		{"status", reflect.TypeFor[v1alpha1.HostedBridgeStatus](), []string{"servers", "serverStates", "tools", "collisions", "lastActivityTime", "keys", "visits"}},
 	} {
 		for field := range part.of.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

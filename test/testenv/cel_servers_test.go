@@ -271,7 +271,7 @@ func TestTheSamplesAreTaken(t *testing.T) {
 	for _, file := range files {
 		data := must.Value(os.ReadFile(file))(t)
 		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(data, &o.Object); err != nil || o.GetKind() != "HostedBridge" {
+		if err := yaml.Unmarshal(data, &o.Object); err != nil || o.GetKind() != "HostedBridge" && o.GetKind() != "BridgeProfile" {
 			continue // A file of several objects has none of ours.
 		}
 		o.SetNamespace(namespace)

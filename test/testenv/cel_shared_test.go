@@ -9,12 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/profile/manifest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -30,6 +33,48 @@ func createKind(t *testing.T, c client.Client, kind, namespace, name, spec strin
 	o.SetNamespace(namespace)
 	o.SetName(name)
 	return c.Create(t.Context(), o, client.DryRunAll, client.FieldValidation("Strict"))
+}
+
+// TestAManifestIsReadAsTheAPIServerReadsIt compares what the console makes of manifests with what
+// the API server does. Of rules in CEL the console says nothing.
+func TestAManifestIsReadAsTheAPIServerReadsIt(t *testing.T) {
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	const everybody = "who: {namespaces: [a], everyone: true}"
+	for spec, want := range map[string]string{
+		everybody: "both", "priority: 5\n" + everybody + "\nrollout: {pace: Immediate}": "both",
+		everybody + "\nservers: [{name: a, recipe: {name: github}}, {name: b, use: Optional, transport: {url: 'https://b.example.com'}}]":                                 "both",
+		everybody + "\nservers: [{name: a, transport: {type: Stdio, stdio: {image: x, command: [z], storage: {size: 1Gi}, resources: {limits: {cpu: 1, memory: 1Gi}}}}}]": "both",
+		everybody + "\npriority: -1": "none", everybody + "\ntiers: x": "none", everybody + "\nmode: X": "none", "who: {}": "none",
+		everybody + "\nvariables: [{name: A, value: 7}]": "none", everybody + "\nservers: [{name: a, use: Never}]": "none",
+		"who: {namespaces: [a]}": "console", // A rule in CEL.
+	} {
+		text := "apiVersion: hostedbridge.dev/v1alpha1\nkind: BridgeProfile\nmetadata: {name: a}\nspec: {" + strings.ReplaceAll(spec, "\n", ", ") + "}\n"
+		read, problems := manifest.Parse([]byte(text), namespace)
+		var stored v1alpha1.BridgeProfile
+		o := &unstructured.Unstructured{}
+		must.Succeed(t, yaml.Unmarshal([]byte(text), &o.Object))
+		o.SetNamespace(namespace)
+		err := c.Create(t.Context(), o, client.DryRunAll, client.FieldValidation("Strict"))
+		if err == nil {
+			must.Succeed(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &stored))
+		}
+		accepted := map[bool]string{true: "none"}[len(problems) > 0 && err != nil]
+		switch {
+		case len(problems) == 0 && err == nil:
+			accepted = "both"
+		case len(problems) == 0:
+			accepted = "console"
+		case err == nil:
+			accepted = "API server"
+		}
+		if accepted != want {
+			t.Errorf("%s\nis accepted by %s, want %s: %v, %v", text, accepted, want, problems, err)
+		}
+		if diff := cmp.Diff(stored.Spec, read.Spec); accepted == "both" && diff != "" {
+			t.Errorf("%s (-API server +console):\n%s", text, diff)
+		}
+	}
 }
 
 func TestSharedServersAreCheckedByTheAPIServer(t *testing.T) {

@@ -66,7 +66,7 @@ func (p *ControlPlane) ConfigOf(namespace, account string) *rest.Config {
 	return c
 }
 
-// Data returns the folder in which etcd has all that there is.
+// Data returns the folder with all of etcd's data.
 func (p *ControlPlane) Data() string { return p.environment.ControlPlane.Etcd.DataDir }
 
 // Client returns a client without a cache.

@@ -37,14 +37,16 @@ func (c *Crash) Client(inner client.WithWatch) client.WithWatch {
 		Patch: func(ctx context.Context, inner client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			return c.write(func() error { return inner.Patch(ctx, o, patch, opts...) })
 		},
+		SubResourcePatch: func(ctx context.Context, inner client.Client, sub string, o client.Object, patch client.Patch,
+			opts ...client.SubResourcePatchOption,
+		) error {
+			return c.write(func() error { return inner.SubResource(sub).Patch(ctx, o, patch, opts...) })
+		},
 		Delete: func(ctx context.Context, inner client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			return c.write(func() error { return inner.Delete(ctx, o, opts...) })
 		},
 		Apply: func(ctx context.Context, inner client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			return c.write(func() error { return inner.Apply(ctx, o, opts...) })
-		},
-		SubResourceApply: func(ctx context.Context, inner client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-			return c.write(func() error { return inner.SubResource(sub).Apply(ctx, o, opts...) })
 		},
 	})
 }

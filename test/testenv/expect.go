@@ -65,7 +65,7 @@ func ExpectReconciled(t testing.TB, r reconcile.Reconciler, object client.Object
 }
 
 // ExpectConditions compares a bridge's conditions, as "True Reason" by type,
-// with what the API server has, and reads the bridge anew into b.
+// with what the API server has, and reads the bridge again into b.
 func ExpectConditions(t testing.TB, c client.Client, b *v1alpha1.HostedBridge, want map[string]string) {
 	t.Helper()
 	ExpectExists(t, c, b)
@@ -80,7 +80,7 @@ func ExpectConditions(t testing.TB, c client.Client, b *v1alpha1.HostedBridge, w
 	}
 }
 
-// ExpectExists reads the object anew.
+// ExpectExists reads the object again.
 func ExpectExists(t testing.TB, c client.Client, object client.Object) {
 	t.Helper()
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {

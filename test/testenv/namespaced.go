@@ -11,8 +11,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// The namespaces of an installation that looks after two, and one that is none of
-// its own.
+// The namespaces of an installation that looks after two, and one that it does not
+// look after.
 const (
 	System    = "hosted-bridge-system"
 	Tenants   = "tenants"

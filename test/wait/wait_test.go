@@ -33,7 +33,7 @@ func TestAWaitEndsWithItsStateOrItsLimit(t *testing.T) {
 		"a state that is there":       {0, ""},
 		"a state that comes soon":     {10 * time.Millisecond, ""},
 		"a state that comes late":     {time.Minute, ""},
-		"a state that comes too late": {2 * Limit, "the state: not within 2m0s: it is not there"},
+		"a state that comes too late": {2 * Limit, "the state: not within 5m0s: it is not there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestAConditionThatStaysFalseFailsTheTest(t *testing.T) {
 			Until(r, "the state", func() bool { return false })
 		}()
 		<-ended
-		if !strings.HasPrefix(r.failure, "the state: not within 2m0s") {
+		if !strings.HasPrefix(r.failure, "the state: not within 5m0s") {
 			t.Errorf("failure %q", r.failure)
 		}
 	})

@@ -15,8 +15,6 @@ https://hosted-bridge-store.$(POD_NAMESPACE).svc:8444
 - --bundles-url={{ include "hosted-bridge.bundles.url" . }}
 - --packer-image=$(PACKER_IMAGE)
 - --bundle-max-bytes={{ .Values.bundles.maxBytes | int64 }}
-- --max-installs={{ .Values.bundles.maxInstalls }}
-- --bundle-retention={{ .Values.bundles.retention }}
 {{- with .Values.bundles.architecture }}
 - --bundle-architecture={{ . }}
 {{- end }}

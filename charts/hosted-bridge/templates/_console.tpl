@@ -13,7 +13,7 @@
 {{- with .contact }}
 - {{ printf "--console-contact=%s" . | quote }}
 {{- end }}
-{{- if .logo.existingConfigMap }}
+{{- if .logoConfigMap }}
 - --console-logo-file=/etc/hosted-bridge/console/logo
 {{- end }}
 {{- end }}
@@ -21,16 +21,21 @@
 {{- end }}
 
 {{- define "hosted-bridge.ingress.console.mounts" -}}
-{{- if and .Values.console.enabled .Values.console.logo.existingConfigMap -}}
+{{- if and .Values.console.enabled .Values.console.logoConfigMap -}}
 - {name: console-logo, mountPath: /etc/hosted-bridge/console, readOnly: true}
 {{- end }}
 {{- end }}
 
 {{- define "hosted-bridge.ingress.console.volumes" -}}
-{{- if and .Values.console.enabled .Values.console.logo.existingConfigMap -}}
+{{- if and .Values.console.enabled .Values.console.logoConfigMap -}}
 - name: console-logo
   configMap:
-    name: {{ .Values.console.logo.existingConfigMap }}
-    items: [{key: {{ .Values.console.logo.key | quote }}, path: logo}]
+    name: {{ .Values.console.logoConfigMap }}
+    items: [{key: logo, path: logo}]
 {{- end }}
+{{- end }}
+
+{{/* Whether administrators have a console, as "true" or nothing. */}}
+{{- define "hosted-bridge.console.administrators" -}}
+{{- if and .Values.console.enabled .Values.console.administrators }}true{{ end -}}
 {{- end }}

@@ -1,9 +1,10 @@
 {{/* How users come to the ingress. */}}
 
 {{/*
-Annotations with which ingress-nginx carries event streams and long calls. It
-goes on collecting requests, which are small: it sends their length with them
-then, and keeps its connections. A body is at most what a tier may allow.
+Annotations with which ingress-nginx carries event streams and long calls; other
+controllers ignore them. It goes on collecting requests, which are small: it sends
+their length with them then, and keeps its connections. A body is at most what a
+tier may allow.
 */}}
 {{- define "hosted-bridge.expose.streaming.nginx" -}}
 nginx.ingress.kubernetes.io/proxy-buffering: "off"
@@ -17,11 +18,5 @@ nginx.ingress.kubernetes.io/backend-protocol: HTTPS
 
 {{/* The annotations of the Ingress: the values' own go before. */}}
 {{- define "hosted-bridge.expose.ingress.annotations" -}}
-{{- $all := dict -}}
-{{- if eq .Values.expose.ingress.streaming "nginx" -}}
-{{- $all = include "hosted-bridge.expose.streaming.nginx" . | fromYaml -}}
-{{- end -}}
-{{- with merge (deepCopy .Values.expose.ingress.annotations) $all -}}
-{{- toYaml . -}}
-{{- end -}}
+{{- toYaml (merge (deepCopy .Values.expose.ingress.annotations) (include "hosted-bridge.expose.streaming.nginx" . | fromYaml)) -}}
 {{- end }}

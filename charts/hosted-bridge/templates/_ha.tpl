@@ -8,7 +8,7 @@ beside each other, each in its namespaces, have names of their own. Call with
 */}}
 {{- define "hosted-bridge.ha.class" -}}
 {{- $classes := .root.Values.priorityClasses -}}
-{{- with (get $classes .of).name -}}
+{{- with get $classes .of -}}
 {{- . -}}
 {{- else -}}
 {{- if $classes.create -}}

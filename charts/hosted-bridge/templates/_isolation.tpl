@@ -8,9 +8,6 @@
 {{- if .require }}
 - --require-network-policy
 {{- end }}
-- --pod-ip=$(POD_IP)
-- --pod-name=$(POD_NAME)
-- --pod-uid=$(POD_UID)
 - --dns-namespace={{ .dns.namespace }}
 - --dns-pod-labels={{ range $i, $name := keys .dns.podLabels | sortAlpha }}{{ if $i }},{{ end }}{{ $name }}={{ get $.Values.isolation.networkPolicy.dns.podLabels $name }}{{ end }}
 - --dns-port={{ .dns.port }}

@@ -18,12 +18,8 @@ their installation's own, and nothing that they are given holds for the cluster.
 {{- include "hosted-bridge.namespaces.args" . }}
 {{- end }}
 
-{{/* A review of tokens can be granted for the whole cluster alone. */}}
 {{- define "hosted-bridge.keybroker.namespaces.args" -}}
 {{- include "hosted-bridge.namespaces.args" . }}
-{{- if .Values.watchNamespaces }}
-- --token-verification=jwks
-{{- end }}
 {{- end }}
 
 {{/* The namespace of the catalog. */}}

@@ -108,7 +108,7 @@ oauth.yaml: |
   persistentVolumeClaim: {claimName: {{ quote .store.sqlite.existingClaim }}}
 {{- else }}
   # Gone with the pod: whoever was logged in logs in again.
-  emptyDir: {sizeLimit: {{ .store.sqlite.sizeLimit }}}
+  emptyDir: {sizeLimit: 1Gi}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -178,9 +178,6 @@ rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
 
 {{- define "hosted-bridge.validate.oauth.store" -}}
 {{- with .Values.oauth.server.store }}
-{{- if or (eq .type "redis") (dig "existingSecret" "" (.redis | default dict)) }}
-{{- fail "oauth.server.store.type is redis, or oauth.server.store.redis is set, but logins are no longer stored in Redis: sqlite and postgres are accepted. Set oauth.server.store.type to postgres and oauth.server.store.postgres.existingSecret to a Secret with the database's URL, and leave oauth.server.store.redis out. No data needs to be moved: people log in again, clients register again, and administrators issue open invitations again" }}
-{{- end }}
 {{- if not (has .type (list "sqlite" "postgres")) }}
 {{- fail (printf "oauth.server.store.type is %s: sqlite and postgres are accepted" .type) }}
 {{- end }}

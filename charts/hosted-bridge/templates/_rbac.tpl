@@ -131,6 +131,6 @@ roleRef:
 {{ include "hosted-bridge.rbac.subjects" . }}
 {{- end }}
 
-{{- define "hosted-bridge.rbac.keybroker.catalog" }}{{ end }}
+{{- define "hosted-bridge.rbac.keybroker.catalog" }}{{ include "hosted-bridge.rbac.backup.catalog" . }}{{ end }}
 {{- define "hosted-bridge.rbac.ingress.home" }}{{ end }}
 {{- define "hosted-bridge.rbac.operator.home" }}{{ end }}

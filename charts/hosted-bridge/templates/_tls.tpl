@@ -3,7 +3,7 @@
 {{/* The Secret with the ingress's certificate, empty without TLS. */}}
 {{- define "hosted-bridge.tls.secret" -}}
 {{- if eq .Values.tls.mode "secret" -}}
-{{- required "tls.mode secret needs tls.secret.name" .Values.tls.secret.name -}}
+{{- required "tls.mode secret needs tls.existingSecret" .Values.tls.existingSecret -}}
 {{- else if eq .Values.tls.mode "certManager" -}}
 hosted-bridge-ingress-tls
 {{- end -}}

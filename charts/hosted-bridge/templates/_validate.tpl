@@ -30,8 +30,11 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- if and (not .quota.redis.url) (or .quota.redis.existingSecret .quota.redis.caConfigMap) }}
 {{- fail "quota.redis.existingSecret and quota.redis.caConfigMap need quota.redis.url" }}
 {{- end }}
-{{- if and .catalog.seed.tokenSecret (not (hasPrefix "git:" .catalog.seed.source)) }}
-{{- fail "catalog.seed.tokenSecret is set, but catalog.seed.source is not a git repository: use git:URL, or leave the Secret out" }}
+{{- if hasPrefix "git:" .catalog.seed.source }}
+{{- fail "catalog.seed.source is git:URL, which is not supported: write archive:URL with the .tar.gz archive of the branch, tag or commit, such as archive:https://github.com/OWNER/REPOSITORY/archive/REF.tar.gz#PATH" }}
+{{- end }}
+{{- if and .catalog.seed.tokenSecret (not (hasPrefix "archive:" .catalog.seed.source)) }}
+{{- fail "catalog.seed.tokenSecret is set, but catalog.seed.source is not an archive: use archive:URL, or leave the Secret out" }}
 {{- end }}
 {{- if and .ingress.service.nodePort (eq .ingress.service.type "ClusterIP") }}
 {{- fail "ingress.service.nodePort needs ingress.service.type NodePort or LoadBalancer" }}
@@ -43,12 +46,12 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- end }}
 {{- end }}
 {{- include "hosted-bridge.validate.store" . }}
+{{- include "hosted-bridge.validate.backup" . }}
 {{- include "hosted-bridge.validate.bundles" . }}
 {{- include "hosted-bridge.validate.oauth" . }}
 {{- include "hosted-bridge.validate.scim" . }}
 {{- include "hosted-bridge.validate.monitoring" . }}
 {{- include "hosted-bridge.validate.drain" . }}
-{{- include "hosted-bridge.validate.classes" . }}
 {{- include "hosted-bridge.validate.secrets" . }}
 {{- include "hosted-bridge.validate.crds" . }}
 {{- end }}
@@ -61,13 +64,14 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- $named := dict
   "masterKey.existingSecret" .Values.masterKey.existingSecret
   "masterKey.vault.tokenSecret" .Values.masterKey.vault.tokenSecret
+  "backup.s3.existingSecret" .Values.backup.s3.existingSecret
   "admin.existingSecret" .Values.admin.existingSecret
   "audit.key.existingSecret" .Values.audit.key.existingSecret
   "audit.index.postgres.existingSecret" .Values.audit.index.postgres.existingSecret
   "catalog.signingKey.existingSecret" .Values.catalog.signingKey.existingSecret
   "ingress.snapshotKey.existingSecret" .Values.ingress.snapshotKey.existingSecret
   "quota.redis.existingSecret" .Values.quota.redis.existingSecret
-  "tls.secret.name" (ternary .Values.tls.secret.name "" (eq .Values.tls.mode "secret"))
+  "tls.existingSecret" (ternary .Values.tls.existingSecret "" (eq .Values.tls.mode "secret"))
   "catalog.seed.tokenSecret" .Values.catalog.seed.tokenSecret }}
 {{- range $key, $name := merge $named (include "hosted-bridge.oauth.secrets" . | fromJson) }}
 {{- if and $name (not (hasKey $present $name)) }}
@@ -133,21 +137,6 @@ where the values say that they need not stay.
 {{- range .Values.ingress.extraArgs }}
 {{- if hasPrefix "--drain-timeout" . }}
 {{- fail "ingress.extraArgs has --drain-timeout: set ingress.drainTimeout in its place, which also sets the pods' grace period" }}
-{{- end }}
-{{- end }}
-{{- end }}
-
-{{- /* The API server's own message names the field and not what to do. */}}
-{{- define "hosted-bridge.validate.classes" -}}
-{{- if .Values.priorityClasses.create }}
-{{- range $of := list "system" "bridges" }}
-{{- $name := include "hosted-bridge.ha.class" (dict "root" $ "of" $of) }}
-{{- $value := (get $.Values.priorityClasses $of).value | int }}
-{{- with lookup "scheduling.k8s.io/v1" "PriorityClass" "" $name }}
-{{- if ne (int .value) $value }}
-{{- fail (printf "priorityClasses.%s.value is %d, but the PriorityClass %s has %d, and Kubernetes does not allow a change: set priorityClasses.%s.name to another name, or restore the value" $of $value $name (int .value) $of) }}
-{{- end }}
-{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

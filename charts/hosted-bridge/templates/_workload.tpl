@@ -34,8 +34,8 @@ runtimes of the tag that the bridge's image has.
 {{- end }}
 
 {{/*
-Annotations of pods, with a checksum of what they read at their start alone. In
-config/ there is none: Kustomize gives such ConfigMaps a name by their content.
+Annotations of pods, with a checksum of what they read only at their start.
+config/ needs no checksum: Kustomize names such ConfigMaps by their content.
 Call with (dict "root" $ "annotations" .Values.operator.podAnnotations "reads" (list "installation" "tiers")).
 */}}
 {{- define "hosted-bridge.podAnnotations" -}}

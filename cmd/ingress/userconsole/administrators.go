@@ -14,17 +14,17 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	catalogs "github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	catalogs "github.com/hostedbridge/hostedbridge/internal/catalog/recipestore"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/console/admin"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/programsapi"
-	tenants "github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
 // AdministratorParts are what the administrators' console stands on, beside the users' one.
@@ -33,27 +33,27 @@ type AdministratorParts struct {
 
 	Users          *console.Console
 	Administration *management.Administration
-	Programs       *programsapi.Programs
+	Programs       *management.Programs
 	// ProgramOf returns the package that bridges start for a recipe, nil for none.
 	ProgramOf func(recipe.Recipe) *catalog.Program
 	Catalog   *catalogs.Store
 	Cluster   client.Client
 	// Namespace is the installation's.
 	Namespace string
-	// NamesGroups is whether anybody names groups: elsewhere the ingress has no right to read
-	// profiles, and does not ask.
-	NamesGroups bool
+	// Watched are the namespaces of bridges, and Tiers what they may have.
+	Watched namespaces.Set
+	Tiers   func() quota.Tiers
 	// Health returns what the replica knows but for the versions of the master key, which
 	// are those of the bridges, and the replicas, which the API server knows.
 	Health  func(context.Context) admin.Health
-	Bridges func(context.Context) ([]*v1alpha1.HostedBridge, error)
+	Bridges func(context.Context) ([]*effective.Bridge, error)
 }
 
 // OpenAdministrators returns the administrators' console.
 func OpenAdministrators(p AdministratorParts) (*admin.Console, error) {
 	made := admin.Options{
-		Look: p.Users.Look(), Namespace: p.Namespace, People: p.Administration, Access: p.Administration, Trail: p.Administration, Requests: p.Requests,
-		Catalog: knownCatalog{p.Catalog, p.ProgramOf}, Profiles: noProfiles, Programs: p.Programs, Health: p.health, Log: p.Log,
+		Look: p.Users.Look(), Namespace: p.Namespace, People: p.Administration, Access: p.Administration, Keys: p.UserKeys, Trail: p.Administration, Requests: p.Requests,
+		Catalog: knownCatalog{p.Catalog, p.ProgramOf}, Profiles: openProfiles(&p), Programs: p.Programs, Health: p.health, Log: p.Log,
 		Sessions: session.NewKeeper(session.Options{
 			Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Of: session.OfAdministrators, Longest: admin.Longest,
 			Signer: p.Signer, Keys: p.Keys, Ends: p.Ends, Random: rand.Reader, Now: time.Now,
@@ -61,9 +61,6 @@ func OpenAdministrators(p AdministratorParts) (*admin.Console, error) {
 	}
 	if p.Server != nil && p.Server.Administers() {
 		made.Login = authserver.AdministratorsPath
-	}
-	if p.NamesGroups {
-		made.Profiles = (&tenants.Profiles{Client: p.Cluster, Namespace: p.Namespace}).List
 	}
 	return admin.New(made)
 }
@@ -105,8 +102,6 @@ func (p *AdministratorParts) health(ctx context.Context) admin.Health {
 	}
 	return h
 }
-
-func noProfiles(context.Context) ([]v1alpha1.BridgeProfile, error) { return nil, admin.ErrMayNotRead }
 
 // knownCatalog is the catalog as it is in memory.
 type knownCatalog struct {

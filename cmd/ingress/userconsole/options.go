@@ -7,21 +7,23 @@ package userconsole
 import (
 	"cmp"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/hostedbridge/hostedbridge/internal/authserver"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/console/session"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
-	"github.com/hostedbridge/hostedbridge/internal/web"
+	"github.com/hostedbridge/hostedbridge/internal/pages"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/setting"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
+	"github.com/hostedbridge/hostedbridge/internal/users/news"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 )
 
 // Options are the flags of the console.
@@ -33,19 +35,23 @@ type Options struct {
 	LogoFile       string
 }
 
-// Defaults returns the options of an installation as it is shipped.
-func Defaults() Options { return Options{Enabled: true, Administrators: true} }
-
 // maxName is how long a name or contact may be: they are on each page.
 const maxName = 120
 
-// RegisterFlags binds the options to flags.
-func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.Enabled, "console", o.Enabled, "serve the users' console at /")
-	fs.BoolVar(&o.Administrators, "console-administrators", o.Administrators, "serve the administrators' console at /console, with --console")
-	fs.StringVar(&o.Name, "console-name", o.Name, "name of the installation on its pages (default: that of the logins, or hosted-bridge)")
-	fs.StringVar(&o.Contact, "console-contact", o.Contact, "whom users are told to ask: a name, an e-mail address or an https URL (default: an administrator)")
-	fs.StringVar(&o.LogoFile, "console-logo-file", o.LogoFile, "logo of the console's pages, PNG or SVG of at most 64 KiB")
+// Declare declares the settings.
+func (o *Options) Declare(s *setting.Set) {
+	s.Bool(&o.Enabled, "console", true, "serve the users' console at /")
+	s.Bool(&o.Administrators, "console-administrators", true, "serve the administrators' console at /console, with --console")
+	s.String(&o.Name, "console-name", "", "name of the installation on its pages (default: that of the logins, or hosted-bridge)", printable)
+	s.String(&o.Contact, "console-contact", "", "whom users are told to ask: a name, an e-mail address or an https URL (default: an administrator)", printable)
+	s.String(&o.LogoFile, "console-logo-file", "", "logo of the console's pages, PNG or SVG of at most 64 KiB")
+}
+
+func printable(value string) error {
+	if pages.Visible(value, maxName) != value {
+		return fmt.Errorf("the value cannot be shown; give at most %d printable characters", maxName)
+	}
+	return nil
 }
 
 // WhereKeysAre says where a person gets a key of the installation at a URL, which may be empty.
@@ -60,21 +66,12 @@ func (o *Options) WhereKeysAre(baseURL string) string {
 // ServesAdministrators reports whether there is a console for administrators.
 func (o *Options) ServesAdministrators() bool { return o.Enabled && o.Administrators }
 
-// Validate returns everything that is wrong with the options, by flag.
-func (o *Options) Validate() error {
-	var errs []error
-	for flag, text := range map[string]string{"console-name": o.Name, "console-contact": o.Contact} {
-		if web.Visible(text, maxName) != text {
-			errs = append(errs, fmt.Errorf("--%s must be at most %d printable characters", flag, maxName))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // Parts are what the console stands on.
 type Parts struct {
 	Self     *management.Self
-	Requests *management.Requests
+	Requests *requests.Requests
+	News     *news.News
+	UserKeys *keys.Keys
 	// Signer signs sessions by keys of which Keys has the public halves.
 	Signer flow.Signer
 	Keys   flow.KeySet
@@ -83,6 +80,8 @@ type Parts struct {
 	// BaseURL is where users reach the installation, and Name what it is called if the
 	// options do not say.
 	BaseURL, Name string
+	// Recipe has what the catalog knows of recipes.
+	Recipe selfservice.Recipes
 	// Server logs people in, nil where there are no logins.
 	Server *authserver.Server
 	Log    *slog.Logger
@@ -120,8 +119,8 @@ func (o *Options) Open(p Parts) (*console.Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := console.Options{Patience: changePatience, Name: cmp.Or(o.Name, p.Name), Contact: o.Contact, Logo: logo, BaseURL: p.BaseURL, Log: p.Log,
-		Servers: p.Self, Keys: p.Self, Secrets: p.Self, History: p.Self, Requests: p.Requests,
+	made := console.Options{Patience: changePatience, Administered: o.Administrators, Name: cmp.Or(o.Name, p.Name), Contact: o.Contact, Logo: logo, BaseURL: p.BaseURL, Log: p.Log,
+		Servers: p.Self, Keys: p.UserKeys, Secrets: p.Self, History: p.Self, Requests: p.Requests, News: p.News, Recipe: p.Recipe,
 		Sessions: session.NewKeeper(session.Options{Issuer: cmp.Or(p.BaseURL, "hosted-bridge"), Signer: p.Signer, Keys: p.Keys, Ends: p.Ends, Random: rand.Reader, Now: time.Now})}
 	if p.Server != nil {
 		made.Login, made.Ended = authserver.ConsolePath, p.Server.LoginEnded

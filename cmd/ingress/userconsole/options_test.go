@@ -9,21 +9,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hostedbridge/hostedbridge/internal/setting"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 func TestWhatAConsoleMayBeCalled(t *testing.T) {
 	for name, tt := range map[string]struct {
-		options Options
-		wrong   string
+		args  []string
+		wrong string
 	}{
-		"as shipped":      {Defaults(), ""},
-		"named":           {Options{Name: "Example bridges", Contact: "help@example.com"}, ""},
-		"a long name":     {Options{Name: strings.Repeat("a", maxName+1)}, "--console-name"},
-		"a line end":      {Options{Contact: "a\x00b"}, "--console-contact"},
-		"a bidi override": {Options{Name: "a\u202eb"}, "--console-name"},
+		"as shipped":      {nil, ""},
+		"named":           {[]string{"--console-name=Example bridges", "--console-contact=help@example.com"}, ""},
+		"a long name":     {[]string{"--console-name=" + strings.Repeat("a", maxName+1)}, "--console-name"},
+		"a line end":      {[]string{"--console-contact=a\x00b"}, "--console-contact"},
+		"a bidi override": {[]string{"--console-name=a\u202eb"}, "--console-name"},
 	} {
-		err := tt.options.Validate()
+		s := setting.New("ingress", "")
+		new(Options).Declare(s)
+		err := s.Parse(tt.args)
 		if (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
 			t.Errorf("%s: %v", name, err)
 		}

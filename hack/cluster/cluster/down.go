@@ -73,7 +73,7 @@ func (c cluster) nodes() ([]int, error) {
 	}
 	var pids []int
 	for _, file := range files {
-		// A process that ended meanwhile is none of ours.
+		// A process that has ended needs no signal.
 		content, _ := os.ReadFile(file)
 		args := strings.Split(string(content), "\x00")
 		if len(args) < 3 || args[1] != nodeVerb || args[2] != c.folder {

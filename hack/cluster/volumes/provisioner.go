@@ -28,7 +28,7 @@ const (
 	Class       = "local"
 	Provisioner = "hostedbridge.dev/local"
 
-	// provisionedBy is Kubernetes' annotation for who made a volume.
+	// provisionedBy is Kubernetes' annotation for the provisioner of a volume.
 	provisionedBy = "pv.kubernetes.io/provisioned-by"
 	// retry is after a failure.
 	retry = time.Second

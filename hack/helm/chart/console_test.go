@@ -18,11 +18,11 @@ func TestTheConsoleHasItsNameContactAndLogo(t *testing.T) {
 		logo   bool
 	}{
 		"as shipped": {"", nil, false},
-		"off":        {"console: {enabled: false, name: Unused, logo: {existingConfigMap: unused}}", []string{"--console=false"}, false},
+		"off":        {"console: {enabled: false, name: Unused, logoConfigMap: unused}", []string{"--console=false"}, false},
 		"for users":  {"console: {administrators: false}", []string{"--console-administrators=false"}, false},
 		"named":      {`console: {name: "Example: bridges", contact: help@example.com}`, []string{"--console-name=Example: bridges", "--console-contact=help@example.com"}, false},
 		"with a logo": {
-			"console: {logo: {existingConfigMap: look, key: logo.png}}", []string{"--console-logo-file=/etc/hosted-bridge/console/logo"}, true,
+			"console: {logoConfigMap: look}", []string{"--console-logo-file=/etc/hosted-bridge/console/logo"}, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestTheConsoleHasItsNameContactAndLogo(t *testing.T) {
 			mounted := false
 			for _, v := range pod.Volumes {
 				if v.Name == "console-logo" {
-					mounted = v.ConfigMap.Name == "look" && v.ConfigMap.Items[0].Key == "logo.png" && v.ConfigMap.Items[0].Path == "logo"
+					mounted = v.ConfigMap.Name == "look" && v.ConfigMap.Items[0].Key == "logo" && v.ConfigMap.Items[0].Path == "logo"
 				}
 			}
 			if mounted != tt.logo {

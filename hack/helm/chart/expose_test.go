@@ -21,7 +21,7 @@ import (
 const exposed = `
 baseURL: https://mcp.example.com
 masterKey: {existingSecret: kept}
-tls: {mode: certManager, certManager: {issuerRef: {name: letsencrypt}, duration: 2160h, renewBefore: 720h}}
+tls: {mode: certManager, certManager: {issuerRef: {name: letsencrypt}}}
 expose:
   ingress:
     enabled: true
@@ -71,7 +71,7 @@ func TestWhatExposesTheIngressIsWhatOthersRead(t *testing.T) {
 	}
 
 	c := strict[certmanagerv1.Certificate](t, files["certificate.yaml"])
-	if c.Spec.SecretName != "hosted-bridge-ingress-tls" || c.Spec.DNSNames[0] != "mcp.example.com" || c.Spec.IssuerRef.Kind != "ClusterIssuer" || c.Spec.Duration.Hours() != 2160 || c.Spec.RenewBefore.Hours() != 720 {
+	if c.Spec.SecretName != "hosted-bridge-ingress-tls" || c.Spec.DNSNames[0] != "mcp.example.com" || c.Spec.IssuerRef.Kind != "ClusterIssuer" {
 		t.Errorf("the certificate is %+v", c.Spec)
 	}
 	if c.Spec.PrivateKey.Algorithm != certmanagerv1.ECDSAKeyAlgorithm || c.Spec.PrivateKey.RotationPolicy != certmanagerv1.RotationPolicyAlways {
@@ -152,7 +152,7 @@ func TestTenantsPodsComeAfterWhatAllOfThemNeed(t *testing.T) {
 			}
 		})
 	}
-	none := render(t, "masterKey: {existingSecret: kept}\npriorityClasses: {create: false, bridges: {name: batch}}")
+	none := render(t, "masterKey: {existingSecret: kept}\npriorityClasses: {create: false, bridges: batch}")
 	if none["priorityclass.yaml"] != "" || strings.Contains(none["ingress.yaml"], "priorityClassName") || !strings.Contains(none["operator.yaml"], "--bridge-priority-class=batch\n") {
 		t.Error("classes are made unasked, or one that is named is not used")
 	}

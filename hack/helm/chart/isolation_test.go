@@ -145,14 +145,14 @@ func TestTheOperatorIsToldOfIsolation(t *testing.T) {
 		has, not []string
 	}{
 		"by default": {
-			"", []string{"--network-policy=true", "--network-policy-probe=true", "--pod-ip=$(POD_IP)", "--dns-namespace=kube-system", "--dns-pod-labels=k8s-app=kube-dns", "--dns-port=53"},
+			"", []string{"--network-policy=true", "--network-policy-probe=true", "name: POD_IP", "--dns-namespace=kube-system", "--dns-pod-labels=k8s-app=kube-dns", "--dns-port=53"},
 			[]string{"--require-network-policy", "--scrape-namespace", "--dns-cidr"},
 		},
 		"where policies are required": {"isolation: {networkPolicy: {require: true}}", []string{"--require-network-policy", "--network-policy-probe=true"}, nil},
 		"without a probe":             {"isolation: {networkPolicy: {probe: false}}", []string{"--network-policy-probe=false"}, []string{"--require-network-policy"}},
 		"without policies": {
 			"isolation: {networkPolicy: {enabled: false}}", []string{"--network-policy=false"},
-			[]string{"--network-policy-probe", "--pod-ip", "POD_IP", "--dns-namespace", "--require-network-policy"},
+			[]string{"--network-policy-probe", "POD_IP", "--dns-namespace", "--require-network-policy"},
 		},
 		"with who reads metrics": {"isolation: {networkPolicy: {monitoringNamespaces: [monitoring, traces]}}", []string{"--scrape-namespace=monitoring", "--scrape-namespace=traces"}, nil},
 		"with other resolvers": {

@@ -38,8 +38,6 @@ func TestLoginsThatCannotBeAreRefusedWithTheKey(t *testing.T) {
 		{"PostgreSQL without its URL", nil, withLogin("store: {type: postgres}"), []string{"set oauth.server.store.postgres.existingSecret"}},
 		{"a database beside a file", nil, withLogin("store: {postgres: {existingSecret: a}}"), []string{"oauth.server.store.postgres.existingSecret is set, but oauth.server.store.type is sqlite"}},
 		{"a claim beside a database", nil, withLogin("store: {type: postgres, postgres: {existingSecret: a}, sqlite: {existingClaim: b}}"), []string{"oauth.server.store.sqlite.existingClaim is set"}},
-		{"a Redis, which is no longer one", nil, withLogin("store: {type: redis, redis: {existingSecret: a, key: url}}"), []string{"oauth.server.store.type is redis", "sqlite and postgres are accepted", "oauth.server.store.postgres.existingSecret", "log in again"}},
-		{"what is left of a Redis", nil, withLogin("store: {redis: {existingSecret: a}}"), []string{"leave oauth.server.store.redis out"}},
 		{"a store that is none", nil, withLogin("store: {type: mysql}"), []string{"oauth.server.store.type is mysql", "sqlite and postgres are accepted"}},
 		{"two of one id", nil, provider("{id: a, type: github, clientID: x, existingSecret: a}, {id: a, type: github, clientID: z, existingSecret: b}"), []string{"two with the id a"}},
 		{"a provider without a Secret", nil, provider("{id: a, type: github, clientID: x}"), []string{"/oauth/server/providers/0", "existingSecret"}},
@@ -85,8 +83,6 @@ func TestLoginsAreTakenThatCanBe(t *testing.T) {
 		"tokens of others at many ingresses": "{ingress: {replicas: 5}, oauth: {issuers: [{issuer: 'https://login.example.com/'}]}}",
 		"a server that is off says nothing":  "{baseURL: 'http://bridges.example.com/a', oauth: {server: {enabled: false, store: {type: postgres}}}}",
 		"a mode that YAML takes for false":   withLogin("onboarding: {mode: off}"),
-		// As --reuse-values has them.
-		"defaults of a chart that had Redis": withLogin("store: {redis: {existingSecret: '', key: url}}"),
 	}
 	for name, values := range tests {
 		t.Run(name, func(t *testing.T) {

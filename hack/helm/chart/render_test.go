@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // workloads are the templates whose golden files are kept, and what they read.
-var workloads = []string{"config.yaml", "operator.yaml", "keybroker.yaml", "ingress.yaml", "store.yaml"}
+var workloads = []string{"config.yaml", "operator.yaml", "keybroker.yaml", "ingress.yaml", "store.yaml", "backup.yaml"}
 
 func TestValuesMakeTheProcessesWhatTheGoldenFilesSay(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.values.yaml")
@@ -96,54 +96,6 @@ func TestEveryTemplateIsYAMLThatNamesNoOtherNamespaceAndNoRelease(t *testing.T) 
 			}
 		}
 	}
-}
-
-func TestEveryFlagIsOneThatTheProcessHas(t *testing.T) {
-	flags := regexp.MustCompile(`(?m)^\s*- "?--([a-z-]+)`)
-	for _, file := range []string{"defaults", "external", "small", "login-file"} {
-		values, err := os.ReadFile("testdata/" + file + ".values.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		rendered := render(t, string(values)+"\nwatchNamespaces: [tenants]\n")
-		for _, component := range []string{"operator", "keybroker", "ingress", "store"} {
-			if rendered[component+".yaml"] == "" && component == "store" {
-				continue // Nobody uses it.
-			}
-			program := component
-			if component == "store" {
-				program = "ingress/store"
-			}
-			known := sources(t, filepath.Join(root, "cmd", program)) + sources(t, filepath.Join(root, "internal", "scope"))
-			found := flags.FindAllStringSubmatch(rendered[component+".yaml"], -1)
-			if len(found) < 3 {
-				t.Fatalf("%s has %d flags", component, len(found))
-			}
-			for _, f := range found {
-				if !strings.Contains(known, `"`+f[1]+`"`) {
-					t.Errorf("%s: %s has no flag --%s", file, component, f[1])
-				}
-			}
-		}
-	}
-}
-
-// sources returns all Go files of a folder.
-func sources(t *testing.T, folder string) string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no sources in %s: %v", folder, err)
-	}
-	var all strings.Builder
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Write(text)
-	}
-	return all.String()
 }
 
 func TestAPodIsReplacedWhenWhatItReadsAtItsStartAloneChanges(t *testing.T) {

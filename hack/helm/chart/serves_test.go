@@ -91,25 +91,3 @@ func TestADrainThatLeavesTheGracePeriodBehindIsRefused(t *testing.T) {
 	_, err := renderAt(t, nil, "ingress: {extraArgs: [--drain-timeout=10m]}")
 	expectRefusal(t, err, []string{"set ingress.drainTimeout"})
 }
-
-func TestAPriorityThatCannotBeChangedIsRefused(t *testing.T) {
-	class := func(name string, value int64) object {
-		return object{kind: "PriorityClass", name: name, fields: map[string]any{"value": value}}
-	}
-	there := secrets{}.and(class("hosted-bridge-system", 1000000), class("hosted-bridge-bridges", 1000))
-	for _, tt := range []struct {
-		name, values string
-		says         []string
-	}{
-		{"the tenants' pods' own", "priorityClasses: {bridges: {value: 2000}}", []string{"priorityClasses.bridges.value is 2000", "hosted-bridge-bridges has 1000", "priorityClasses.bridges.name"}},
-		{"the processes'", "priorityClasses: {system: {value: 5}}", []string{"priorityClasses.system.value is 5"}},
-		{"none that is changed", "", nil},
-		{"one of another name", "priorityClasses: {bridges: {name: batch, value: 2000}}", nil},
-		{"none that the chart makes", "priorityClasses: {create: false, bridges: {value: 2000}}", nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := renderAt(t, there, tt.values)
-			expectRefusal(t, err, tt.says)
-		})
-	}
-}

@@ -38,6 +38,8 @@ var manifests = map[string]string{
 	"admission-tenants.yaml":  "rbac/tenants-admission.yaml",
 	"admission-operator.yaml": "rbac/operator-admission.yaml",
 	"isolation-policies.yaml": "isolation/policies.yaml",
+	// Backups have a target only in values.
+	"backup.yaml": "", "rbac-backup.yaml": "",
 	// A namespace of tenants is one in config/samples for Kustomize.
 	"isolation-namespaces.yaml": "",
 	// Kustomize makes the ConfigMaps from config/default/installation.env and
@@ -85,7 +87,7 @@ func generate(root string) error {
 			return err
 		}
 	}
-	return errors.Join(generateNamespaced(c, tree), generateOnboarding(c, tree))
+	return errors.Join(generateNamespaced(c, tree), generateOnboarding(c, tree), generateBackup(c, tree))
 }
 
 // render returns the files of config/ by their path there. They have the images

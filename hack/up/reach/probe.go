@@ -67,7 +67,7 @@ func (p probe) try(ctx context.Context) (found, error) {
 	return f, nil
 }
 
-// netResolver asks the probe's resolver, and the machine's where there is none.
+// netResolver asks the probe's resolver, or without one the machine's.
 func (p probe) netResolver() *net.Resolver {
 	if p.resolver == "" {
 		return net.DefaultResolver

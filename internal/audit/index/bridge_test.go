@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
-	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // callOf returns a call of alice's HostedBridge of that UID, at the same time as all others.
@@ -28,7 +27,7 @@ func historyOf(t *testing.T, s *Store, uid string) (entries, servers []string) {
 	for _, u := range f.Uses {
 		servers = append(servers, u.Server)
 	}
-	if calls := f.Total.Count(); calls != int64(len(entries)) || len(f.Tools) != len(entries) || f.BridgeUID != uid {
+	if calls := f.Total.Count(); calls != int64(len(entries)) || len(f.Tools) != len(entries) {
 		t.Errorf("of %d entries the figures are %+v", len(entries), f)
 	}
 	slices.Sort(entries)
@@ -44,33 +43,6 @@ func TestABridgeHasNothingOfAnotherWithItsUserID(t *testing.T) {
 			if entries, servers := historyOf(t, s, uid); !slices.Equal(entries, want) || len(servers) != len(want) {
 				t.Errorf("of the bridge %q: %v %v, want %v", uid, entries, servers, want)
 			}
-		}
-	})
-}
-
-// TestTheTablesOfAReleaseWithoutBridges begins with the tables of a release that wrote no
-// UIDs, and another replica of it still writes.
-func TestTheTablesOfAReleaseWithoutBridges(t *testing.T) {
-	everywhere(t, func(t *testing.T, open func() *Store) {
-		old := open()
-		must.Succeed(t, old.prepare(t.Context()))
-		write := func(seq int) {
-			t.Helper()
-			must.Value(old.db.ExecContext(t.Context(), old.db.Bind(`INSERT INTO audit_entries
-				(writer, seq, time_ms, user_id, server, tool, method, status, latency_ms, entry)
-				VALUES ('old', ?, ?, 'alice', 's', 't', 'tools/call', 'success', 1, '{"id":"old"}')`), seq, start.UnixMilli()))(t)
-		}
-		must.Value(old.db.ExecContext(t.Context(), `ALTER TABLE audit_entries DROP COLUMN bridge_uid`))(t)
-		write(1)
-		s := open()
-		must.Succeed(t, s.prepare(t.Context()))
-		write(2)
-		addEntries(t, s, callOf("new"))
-		if entries, _ := historyOf(t, s, "new"); !slices.Equal(entries, []string{"of new"}) {
-			t.Errorf("the bridge has %v", entries)
-		}
-		if entries, _ := ids(t, s, audit.Query{UserID: "alice", Limit: 10}); len(entries) != 3 {
-			t.Errorf("all bridges of the user have %v", entries)
 		}
 	})
 }

@@ -25,8 +25,8 @@ const (
 	ofBridge = ofUser + ` AND bridge_uid = ?`
 )
 
-// shortened is a latency to two digits, so that there are as many different
-// ones as a screen has lines, and not as many as there are calls.
+// shortened is a latency to two digits, so that a graph has as many different
+// ones as a screen has lines, and not as many as calls.
 const shortened = `CASE WHEN latency_ms < 100 THEN latency_ms
 	WHEN latency_ms < 1000 THEN latency_ms / 10 * 10
 	WHEN latency_ms < 10000 THEN latency_ms / 100 * 100
@@ -81,7 +81,7 @@ func (s *Store) Figures(ctx context.Context, q audit.FiguresQuery) (audit.Figure
 	if err != nil {
 		return f, err
 	}
-	f.Shared, f.UserID, f.BridgeUID = s.db.Shared, q.UserID, q.BridgeUID
+	f.Shared = s.db.Shared
 	statements, args := meant(q)
 	count := func(rows *sql.Rows) error {
 		var c audit.ToolCalls

@@ -6,7 +6,6 @@ package index
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,7 +194,7 @@ func TestFiguresOfOneUserAreOfNobodyElse(t *testing.T) {
 		)...)
 		q := audit.FiguresQuery{UserID: "alice", From: start, To: start.Add(2 * time.Hour), Step: time.Hour, Top: 10}
 		want := audit.Figures{
-			UserID: "alice", Shared: s.db.Shared, Total: calls(10, 20, 20, map[audit.Status]int64{audit.Success: 2, audit.Timeout: 1}),
+			Shared: s.db.Shared, Total: calls(10, 20, 20, map[audit.Status]int64{audit.Success: 2, audit.Timeout: 1}),
 			Steps: []audit.Step{
 				{Start: start, Calls: calls(10, 20, 20, map[audit.Status]int64{audit.Success: 1, audit.Timeout: 1}), Users: 1},
 				{Start: start.Add(time.Hour), Calls: calls(10, 10, 10, map[audit.Status]int64{audit.Success: 1}), Users: 1},
@@ -232,41 +231,6 @@ func planOf(t *testing.T, s *Store, statement string, args []any) string {
 		fmt.Fprintln(&plan, values...)
 	}
 	return plan.String()
-}
-
-// TestTheTablesOfAnotherReleaseGetTheirIndex begins with those of the one that
-// counted nothing.
-func TestTheTablesOfAnotherReleaseGetTheirIndex(t *testing.T) {
-	everywhere(t, func(t *testing.T, open func() *Store) {
-		first := open()
-		addEntries(t, first, called(0, "a", "s", "t", audit.Success, 1))
-		for _, statement := range []string{`DROP INDEX audit_entries_of_time`, `CREATE INDEX audit_entries_by_time ON audit_entries (time_ms, writer, seq)`} {
-			must.Value(first.db.ExecContext(t.Context(), statement))(t)
-		}
-		s := open()
-		if got := figures(t, s, audit.FiguresQuery{From: start, To: start.Add(time.Hour), Step: time.Hour, Top: 1}); got.Total.Count() != 1 {
-			t.Errorf("%+v", got)
-		}
-		if names := indexesOf(t, s); !slices.Contains(names, "audit_entries_of_time") || slices.Contains(names, "audit_entries_by_time") {
-			t.Errorf("the indexes are %v", names)
-		}
-	})
-}
-
-func indexesOf(t *testing.T, s *Store) (names []string) {
-	t.Helper()
-	statement := `SELECT name FROM sqlite_master WHERE type = 'index'`
-	if s.db.Shared {
-		statement = `SELECT indexname FROM pg_indexes WHERE tablename = 'audit_entries'`
-	}
-	rows := must.Value(s.db.QueryContext(t.Context(), statement))(t)
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		must.Succeed(t, rows.Scan(&name))
-		names = append(names, name)
-	}
-	return names
 }
 
 func TestCountingEndsWithItsContext(t *testing.T) {

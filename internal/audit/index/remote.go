@@ -5,7 +5,6 @@ package index
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -16,9 +15,6 @@ import (
 
 // queryTimeout bounds a question that reads much, and the removal of entries.
 const queryTimeout = 50 * time.Second
-
-// errOldStore says that an answer is of other users or HostedBridges too.
-var errOldStore = errors.New("the audit index is of an earlier release, which cannot answer for one user or one HostedBridge")
 
 // Remote is the index that another process keeps in a Store, for all replicas of
 // the ingress.
@@ -67,9 +63,6 @@ func (r *Remote) purge(ctx context.Context, before map[string]time.Time) (remove
 // Search returns a page of entries. Its Lag is left to the follower.
 func (r *Remote) Search(ctx context.Context, q audit.Query) (page audit.Page, err error) {
 	err = r.call(ctx, queryTimeout, pathSearch, q, &page)
-	if err == nil && page.BridgeUID != q.BridgeUID {
-		return audit.Page{}, errOldStore
-	}
 	page.Shared = true
 	return page, err
 }
@@ -77,9 +70,6 @@ func (r *Remote) Search(ctx context.Context, q audit.Query) (page audit.Page, er
 // Figures returns how much was called. Its Lag is left to the follower.
 func (r *Remote) Figures(ctx context.Context, q audit.FiguresQuery) (f audit.Figures, err error) {
 	err = r.call(ctx, queryTimeout, pathFigures, q, &f)
-	if err == nil && (f.UserID != q.UserID || f.BridgeUID != q.BridgeUID) {
-		return audit.Figures{}, errOldStore
-	}
 	f.Shared = true
 	return f, err
 }

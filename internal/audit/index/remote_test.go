@@ -5,7 +5,6 @@ package index
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -186,34 +185,5 @@ func TestNobodyWaitsForAnIndexThatIsBeingPrepared(t *testing.T) {
 	e.now.Store(mux)
 	if _, err := e.remote(t).Search(t.Context(), audit.Query{Limit: 1}); err == nil || !strings.Contains(err.Error(), "not prepared yet") {
 		t.Error(err)
-	}
-}
-
-// TestAnIndexOfAnEarlierReleaseTellsNothingOfOthers has a store that does not know that one
-// user or one HostedBridge is meant.
-func TestAnIndexOfAnEarlierReleaseTellsNothingOfOthers(t *testing.T) {
-	mux := http.NewServeMux()
-	mux.Handle("POST "+pathFigures, jsoncall.Handle(maxQuestion, func(context.Context, struct{ From time.Time }) (audit.Figures, error) {
-		return audit.Figures{Uses: []audit.Use{{UserID: "bob", Server: "secret"}}}, nil
-	}))
-	mux.Handle("POST "+pathSearch, jsoncall.Handle(maxQuestion, func(context.Context, struct{ UserID string }) (audit.Page, error) {
-		return audit.Page{Entries: []audit.Entry{{UserID: "alice", Call: audit.Call{Server: "secret"}}}}, nil
-	}))
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	c := must.Value(jsoncall.New(server.URL, nil))(t)
-	r := NewRemote(c)
-	t.Cleanup(func() { _ = r.Close() })
-	if page, err := r.Search(t.Context(), audit.Query{UserID: "alice", BridgeUID: "new"}); !errors.Is(err, errOldStore) || page.Entries != nil {
-		t.Errorf("%+v, %v", page, err)
-	}
-	if page, err := r.Search(t.Context(), audit.Query{UserID: "alice"}); err != nil || len(page.Entries) != 1 {
-		t.Errorf("of all bridges: %+v, %v", page, err)
-	}
-	if f, err := r.Figures(t.Context(), audit.FiguresQuery{UserID: "alice"}); !errors.Is(err, errOldStore) || f.Uses != nil {
-		t.Errorf("%+v, %v", f, err)
-	}
-	if f, err := r.Figures(t.Context(), audit.FiguresQuery{}); err != nil || len(f.Uses) != 1 {
-		t.Errorf("of all users: %+v, %v", f, err)
 	}
 }

@@ -26,6 +26,7 @@ var schema = []string{
 		seq BIGINT NOT NULL,
 		time_ms BIGINT NOT NULL,
 		user_id TEXT NOT NULL,
+		bridge_uid TEXT NOT NULL,
 		server TEXT NOT NULL,
 		tool TEXT NOT NULL,
 		method TEXT NOT NULL,
@@ -37,16 +38,10 @@ var schema = []string{
 	// The columns behind the line are there for figures, which are counted in the
 	// index alone.
 	`CREATE INDEX IF NOT EXISTS audit_entries_of_time ON audit_entries (time_ms, writer, seq, method, status, latency_ms, user_id, server, tool)`,
-	// Another release had this one in its place.
-	`DROP INDEX IF EXISTS audit_entries_by_time`,
 	`CREATE INDEX IF NOT EXISTS audit_entries_by_user ON audit_entries (user_id, time_ms, writer, seq)`,
 	// Up to which line each chain has been read.
 	`CREATE TABLE IF NOT EXISTS audit_progress (writer TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL)`,
 }
-
-// columns are those that earlier releases did not have. Their entries, and those that a
-// replica of such a release still writes, are of no HostedBridge.
-var columns = []database.Column{{Table: "audit_entries", Name: "bridge_uid", Type: "TEXT NOT NULL DEFAULT ''"}}
 
 // prepared implements storage.
 func (s *Store) prepared() bool { return s.made.Load() }
@@ -61,7 +56,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	}
 	err := s.db.Prepare(ctx, database.Schema{
-		Table: "audit_schema", Version: schemaVersion, Statements: schema, Columns: columns, Lock: prepareLock,
+		Table: "audit_schema", Version: schemaVersion, Statements: schema, Lock: prepareLock,
 	})
 	if err != nil {
 		return fmt.Errorf("prepare the audit index: %w", err)

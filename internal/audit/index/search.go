@@ -26,7 +26,7 @@ func (s *Store) Search(ctx context.Context, q audit.Query) (audit.Page, error) {
 		return audit.Page{}, fmt.Errorf("ask the audit index: %w", err)
 	}
 	defer rows.Close() //nolint:errcheck // Err has what went wrong.
-	page, chains := audit.Page{Shared: s.db.Shared, BridgeUID: q.BridgeUID}, chains{}
+	page, chains := audit.Page{Shared: s.db.Shared}, chains{}
 	var last audit.Position
 	for rows.Next() {
 		if len(page.Entries) == limit {
@@ -101,6 +101,9 @@ func conditions(q audit.Query) (where string, args []any) {
 		if c.value != "" {
 			add(c.column+" = ?", c.value)
 		}
+	}
+	if q.NoViews {
+		add("NOT (method LIKE ? AND (method LIKE '%.list' OR method LIKE '%.get' OR method LIKE '%.query'))", audit.AdminPrefix+"%")
 	}
 	if !q.From.IsZero() {
 		add("time_ms >= ?", q.From.UnixMilli())

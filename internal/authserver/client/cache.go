@@ -22,7 +22,7 @@ const (
 	sites = 4
 )
 
-// result is a client, or why there is none.
+// result is a client, or the error of looking it up.
 type result struct {
 	client flow.Client
 	err    error

@@ -90,7 +90,7 @@ func (d document) client(id string) (flow.Client, error) {
 	case !d.isPublic():
 		return flow.Client{}, faulty("its token_endpoint_auth_method is not none, and its token_endpoint_auth_methods_supported do not have it")
 	case d.Secret != nil || d.SecretExpires != nil:
-		return flow.Client{}, faulty("its document has a secret, which is none")
+		return flow.Client{}, faulty("the client document must not contain a client secret")
 	}
 	if err := checkRedirects(d.RedirectURIs); err != nil {
 		return flow.Client{}, err

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // registeredPrefix begins the ids of clients that registered themselves.
@@ -107,7 +107,7 @@ func (r *Registry) addConfigured(c flow.Client) error {
 	return nil
 }
 
-// LookUp returns the client with an id. It returns ErrNotFound if there is none,
+// LookUp returns the client with an id. It returns ErrNotFound if it does not exist,
 // flow.ErrClient if the client's document is at fault, and another error if the
 // store or the fetching of documents is unavailable.
 func (r *Registry) LookUp(ctx context.Context, id string) (Client, error) {
@@ -170,7 +170,7 @@ func (r *Registry) loadRegistered(ctx context.Context, id string) (c registeredC
 
 // Check returns ErrNotFound for a client that no longer exists. It does not read
 // documents again: while one is unavailable for a moment, the client's users would
-// have to log in anew.
+// have to log in again.
 func (r *Registry) Check(ctx context.Context, id string) error {
 	if isDocument(id) && r.Documents != nil {
 		return nil

@@ -19,10 +19,10 @@ import (
 
 // Errors that the parts return, wrapped or not.
 var (
-	// ErrExists says that there is an entry of the key already.
+	// ErrExists says that the key has an entry already.
 	ErrExists = errors.New("the entry exists")
-	// ErrNotFound says that there is no such entry, any more or any yet, or that
-	// it has another value than the one to be replaced.
+	// ErrNotFound says that the entry does not exist, or that it has another value
+	// than the one to be replaced.
 	ErrNotFound = errors.New("no such entry")
 	// ErrNotInvited says that a person has no bridge and is to get none.
 	ErrNotInvited = errors.New("not invited")
@@ -98,7 +98,7 @@ type Provider interface {
 
 // Renewer is a Provider that can be asked again who a person is, without their browser.
 type Renewer interface {
-	// Renew returns who the person is now, by who.RefreshToken, with the refresh token
+	// Renew uses who.RefreshToken to return who the person is now, with the refresh token
 	// for the next time. Its error wraps ErrLogin where the provider lets them in no
 	// more; others say nothing of the person: the provider is away, or refuses us.
 	Renew(ctx context.Context, who Identity) (Identity, error)

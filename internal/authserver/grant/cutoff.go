@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // cutoffLife is how long a cutoff is kept: longer than a grant can last, for which at

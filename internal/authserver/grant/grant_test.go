@@ -20,7 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/loginstore"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -39,7 +39,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
-	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "logins"), store.Options{
+	s, err := loginstore.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "logins"), loginstore.Options{
 		Now: f.clock, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

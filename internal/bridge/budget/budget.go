@@ -85,7 +85,7 @@ func New(memory int64, patience time.Duration) *Budget {
 }
 
 // fits reports whether n more bytes of a share fit. A message always fits when the bridge has no
-// other. Requests get half of the memory, so that there is some for answers.
+// other. Requests get half of the memory, so that answers have the rest.
 func (b *Budget) fits(s *Share, n int64, kind int) bool {
 	if b.used == s.held() {
 		return true

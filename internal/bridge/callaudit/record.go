@@ -24,8 +24,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // HeaderRecord names the recorder of a request to the request's handlers, which outlast the HTTP
@@ -97,7 +97,7 @@ type Recorder struct {
 	closed bool
 	calls  []audit.Call
 	// kept is what the ingress is told of an answer that it may keep.
-	kept mcpserver.KeptMark
+	kept bridgeconfig.KeptMark
 }
 
 // begin returns a new recorder and its name.
@@ -232,7 +232,7 @@ func (a *Trail) Handler(next http.Handler) http.Handler {
 			rec.memory.Close()
 		}()
 		r.Header.Set(HeaderRecord, name)
-		keeps := r.Header.Get(mcpserver.HeaderLists) != ""
+		keeps := r.Header.Get(bridgeconfig.HeaderLists) != ""
 		next.ServeHTTP(w, r)
 		calls := rec.Close()
 		if r.Context().Err() != nil { // nobody reads the trailer any more
@@ -245,7 +245,7 @@ func (a *Trail) Handler(next http.Handler) http.Handler {
 		}
 		setTrailer(w, audit.TrailerName, audit.EncodeTrailer(calls))
 		if keeps {
-			setTrailer(w, mcpserver.HeaderLists, rec.keptMark().String())
+			setTrailer(w, bridgeconfig.HeaderLists, rec.keptMark().String())
 		}
 	})
 }
@@ -259,14 +259,14 @@ func setTrailer(w http.ResponseWriter, name, value string) {
 	}
 }
 
-func (r *Recorder) keptMark() mcpserver.KeptMark {
+func (r *Recorder) keptMark() bridgeconfig.KeptMark {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.kept
 }
 
 // MayBeKept notes that the ingress may keep the answer of the request.
-func (o *Operation) MayBeKept(mark mcpserver.KeptMark) {
+func (o *Operation) MayBeKept(mark bridgeconfig.KeptMark) {
 	if o == nil || o.recorder == nil {
 		return
 	}

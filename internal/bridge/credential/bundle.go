@@ -8,17 +8,17 @@ import (
 	"log/slog"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // FetchBundle returns when the pod has the files of a program. Its errors are for users, and
 // complete a sentence that starts with the program.
-type FetchBundle func(ctx context.Context, b mcpserver.Bundle) error
+type FetchBundle func(ctx context.Context, b bridgeconfig.Bundle) error
 
 // AfterFetch returns a runner that starts a program once the pod has its files.
 func (r Runner) AfterFetch(fetch FetchBundle) Runner {
-	return func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
+	return func(p *bridgeconfig.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
 		next := r(p, l, log)
 		if p.Bundle == nil {
 			return next

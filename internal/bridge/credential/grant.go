@@ -17,13 +17,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/template"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
 
 // unconnected reports whether s uses a login and the user has not logged in yet.
-func unconnected(s mcpserver.Server, v secret.View) bool {
+func unconnected(s bridgeconfig.Server, v secret.View) bool {
 	if s.OAuth == nil || s.OAuth.Token == "" || v.Unreadable(s.OAuth.Token) {
 		return false
 	}
@@ -73,7 +73,7 @@ func Removed(ctx context.Context) *Grant {
 
 // New returns the grant of s. A nil set means that the secrets have not arrived yet; this matters
 // only to servers that use secrets.
-func New(ctx context.Context, s mcpserver.Server, set *secret.Set, next http.RoundTripper) *Grant {
+func New(ctx context.Context, s bridgeconfig.Server, set *secret.Set, next http.RoundTripper) *Grant {
 	g := &Grant{Generation: generations.Add(1), View: set.GrantHeld(s.Secrets, s.Held), Fault: s.Fault}
 	g.Waiting = set == nil && len(s.Secrets) > 0 && g.Fault == ""
 	g.Grace, g.Cut = context.WithCancelCause(ctx)
@@ -116,7 +116,7 @@ func (g *Grant) Expire(grace time.Duration) {
 func (g *Grant) Over() bool { return g.Life.Err() != nil }
 
 // faultOf returns the problem with the secrets of s, or an empty string.
-func faultOf(s mcpserver.Server, v secret.View) string {
+func faultOf(s bridgeconfig.Server, v secret.View) string {
 	var wrong []string
 	for _, name := range s.Secrets {
 		if v.Unreadable(name) {
@@ -132,7 +132,7 @@ func faultOf(s mcpserver.Server, v secret.View) string {
 }
 
 // named is the name of a secret of s in words for users, who can set only their own.
-func named(s mcpserver.Server, secret string) string {
+func named(s bridgeconfig.Server, secret string) string {
 	if s.Shared == "" {
 		return secret
 	}
@@ -140,7 +140,7 @@ func named(s mcpserver.Server, secret string) string {
 }
 
 // expand returns the headers of s with their secrets, or the problem with them.
-func expand(s mcpserver.Server, v secret.View) (http.Header, string) {
+func expand(s bridgeconfig.Server, v secret.View) (http.Header, string) {
 	headers := http.Header{}
 	for _, h := range s.Headers {
 		t, err := template.Parse(h.Value)

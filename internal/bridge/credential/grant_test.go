@@ -18,8 +18,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/programs"
 )
 
@@ -28,15 +28,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestAGrantSaysWhyItsServerIsOutOfService, without the secret.
 func TestAGrantSaysWhyItsServerIsOutOfService(t *testing.T) {
 	t.Parallel()
-	header := mcpserver.Server{URL: "https://a.example", Headers: []mcpserver.Header{{Name: "X-Key", Value: "${TOKEN}"}}}
-	program := func(p mcpserver.Program) mcpserver.Server {
+	header := bridgeconfig.Server{URL: "https://a.example", Headers: []bridgeconfig.Header{{Name: "X-Key", Value: "${TOKEN}"}}}
+	program := func(p bridgeconfig.Program) bridgeconfig.Server {
 		p.Command = append([]string{"one"}, p.Command...)
-		return mcpserver.Server{Program: &p}
+		return bridgeconfig.Server{Program: &p}
 	}
-	argument := program(mcpserver.Program{Command: []string{"${TOKEN}"}})
-	variable := program(mcpserver.Program{Env: []mcpserver.Variable{{Name: "X", Value: "a${TOKEN}"}}})
-	file := program(mcpserver.Program{Files: []mcpserver.File{{Name: "x", Content: "${TOKEN}"}}})
-	login := mcpserver.Server{OAuth: &mcpserver.OAuth{Token: "TOKEN"}}
+	argument := program(bridgeconfig.Program{Command: []string{"${TOKEN}"}})
+	variable := program(bridgeconfig.Program{Env: []bridgeconfig.Variable{{Name: "X", Value: "a${TOKEN}"}}})
+	file := program(bridgeconfig.Program{Files: []bridgeconfig.File{{Name: "x", Content: "${TOKEN}"}}})
+	login := bridgeconfig.Server{OAuth: &bridgeconfig.OAuth{Token: "TOKEN"}}
 	set := func(pairs ...string) *secret.Set {
 		values := map[string][]byte{"OTHER": []byte("x")}
 		for i := 0; i < len(pairs); i += 2 {
@@ -51,7 +51,7 @@ func TestAGrantSaysWhyItsServerIsOutOfService(t *testing.T) {
 		Waiting, Lacking, Unconnected bool
 	}
 	for name, tt := range map[string]struct {
-		server mcpserver.Server
+		server bridgeconfig.Server
 		set    *secret.Set
 		want   state
 	}{
@@ -60,8 +60,8 @@ func TestAGrantSaysWhyItsServerIsOutOfService(t *testing.T) {
 		"a header, not opened":          {header, unreadable, state{Fault: notOpened}},
 		"a header, a line break":        {header, set("TOKEN", "c4n4ry\nX: y"), state{Fault: "secret TOKEN holds a line break or another control character, which header X-Key cannot"}},
 		"a header, before the secrets":  {header, nil, state{Waiting: true}},
-		"no secret, before the secrets": {program(mcpserver.Program{}), nil, state{}},
-		"a fault, before the secrets":   {mcpserver.Server{Fault: "withdrawn", Secrets: []string{"TOKEN"}}, nil, state{Fault: "withdrawn"}},
+		"no secret, before the secrets": {program(bridgeconfig.Program{}), nil, state{}},
+		"a fault, before the secrets":   {bridgeconfig.Server{Fault: "withdrawn", Secrets: []string{"TOKEN"}}, nil, state{Fault: "withdrawn"}},
 		"an argument":                   {argument, set("TOKEN", "c4n4ry"), state{}},
 		"an argument, not set":          {argument, set(), state{Fault: notSet, Lacking: true}},
 		"an argument, not opened":       {argument, unreadable, state{Fault: notOpened}},
@@ -75,9 +75,9 @@ func TestAGrantSaysWhyItsServerIsOutOfService(t *testing.T) {
 		"a login":                       {login, set("TOKEN", "c4n4ry"), state{}},
 		"a login, not logged in":        {login, set(), state{Fault: notSet, Lacking: true, Unconnected: true}},
 		"a login, not opened":           {login, unreadable, state{Fault: notOpened}},
-		"a variable's default":          {program(mcpserver.Program{Env: []mcpserver.Variable{{Name: "X", Value: "${TOKEN:-none}"}}}), set(), state{}},
-		"a header's default":            {mcpserver.Server{Headers: []mcpserver.Header{{Name: "X-Key", Value: "${TOKEN:-none}"}}}, set(), state{}},
-		"a default, before the secrets": {mcpserver.Server{Headers: []mcpserver.Header{{Name: "X-Key", Value: "${TOKEN:-none}"}}}, nil, state{Waiting: true}},
+		"a variable's default":          {program(bridgeconfig.Program{Env: []bridgeconfig.Variable{{Name: "X", Value: "${TOKEN:-none}"}}}), set(), state{}},
+		"a header's default":            {bridgeconfig.Server{Headers: []bridgeconfig.Header{{Name: "X-Key", Value: "${TOKEN:-none}"}}}, set(), state{}},
+		"a default, before the secrets": {bridgeconfig.Server{Headers: []bridgeconfig.Header{{Name: "X-Key", Value: "${TOKEN:-none}"}}}, nil, state{Waiting: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,21 +99,21 @@ func TestAGrantSaysWhyItsServerIsOutOfService(t *testing.T) {
 // TestAProgramStartsWithItsSecretsOnceItsFilesAreThere and all connections of a grant share it.
 func TestAProgramStartsWithItsSecretsOnceItsFilesAreThere(t *testing.T) {
 	t.Parallel()
-	program := &mcpserver.Program{
-		Command: []string{"one", "--token=${TOKEN}", "--config", "${CONFIG_DIR}/settings.json"}, Dir: "/work", Bundle: &mcpserver.Bundle{},
-		Env:   []mcpserver.Variable{{Name: "X", Value: "$$${MISSING:-none} ${TOKEN}"}},
-		Files: []mcpserver.File{{Name: "settings.json", Content: `{"token":"${TOKEN}","more":${config.json}}`}},
+	program := &bridgeconfig.Program{
+		Command: []string{"one", "--token=${TOKEN}", "--config", "${CONFIG_DIR}/settings.json"}, Dir: "/work", Bundle: &bridgeconfig.Bundle{},
+		Env:   []bridgeconfig.Variable{{Name: "X", Value: "$$${MISSING:-none} ${TOKEN}"}},
+		Files: []bridgeconfig.File{{Name: "settings.json", Content: `{"token":"${TOKEN}","more":${config.json}}`}},
 	}
-	s := mcpserver.Server{Name: "one", Program: program, Secrets: []string{"TOKEN", "MISSING", "config.json"}}
+	s := bridgeconfig.Server{Name: "one", Program: program, Secrets: []string{"TOKEN", "MISSING", "config.json"}}
 	g := New(t.Context(), s, secret.NewSet("1", map[string][]byte{"TOKEN": []byte("a-token"), "config.json": []byte(`{"a":"line\n"}`), "OTHER": nil}, nil), nil)
 	defer g.end()
 	var launches []stdio.Launch
 	near, _ := mcp.NewInMemoryTransports()
 	var fetched error
-	run := Runner(func(_ *mcpserver.Program, l stdio.Launch, _ *slog.Logger) client.Dialer {
+	run := Runner(func(_ *bridgeconfig.Program, l stdio.Launch, _ *slog.Logger) client.Dialer {
 		launches = append(launches, l)
 		return programs.Over(near)
-	}).AfterFetch(func(context.Context, mcpserver.Bundle) error { return fetched })
+	}).AfterFetch(func(context.Context, bridgeconfig.Bundle) error { return fetched })
 	first, again := g.Program(run, program, nil), g.Program(run, program, nil)
 	want := []stdio.Launch{{
 		Server: "one", Command: []string{"one", "--token=a-token", "--config", "${CONFIG_DIR}/settings.json"}, Env: []string{"X=$none a-token"}, Dir: "/work",
@@ -131,7 +131,7 @@ func TestAProgramStartsWithItsSecretsOnceItsFilesAreThere(t *testing.T) {
 		t.Errorf("with its files: %v", err)
 	}
 	fetched = errors.New("no room")
-	if conn, err := run(&mcpserver.Program{}, stdio.Launch{}, nil)(t.Context()); err != nil || conn.Close() != nil {
+	if conn, err := run(&bridgeconfig.Program{}, stdio.Launch{}, nil)(t.Context()); err != nil || conn.Close() != nil {
 		t.Errorf("a program without a bundle waits for files: %v", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // maxSent limits how many of the last tokens are redacted from errors, access and refresh tokens
@@ -43,7 +43,7 @@ func NewLogins(save func(context.Context, string, []byte) error, turn oauth.Turn
 }
 
 // For returns the login of a server, nil for one without OAuth.
-func (a *Logins) For(c *mcpserver.OAuth) *Login {
+func (a *Logins) For(c *bridgeconfig.OAuth) *Login {
 	if c == nil {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (a *Logins) Wipe() {
 // Login is the state of one OAuth login. It outlives grants, because a refreshed token changes
 // nothing for the login's users.
 type Login struct {
-	config mcpserver.OAuth
+	config bridgeconfig.OAuth
 	logins *Logins
 	Source *oauth.Source
 
@@ -98,14 +98,14 @@ type Login struct {
 	seed  maphash.Seed
 }
 
-func newLogin(c mcpserver.OAuth, all *Logins) *Login {
+func newLogin(c bridgeconfig.OAuth, all *Logins) *Login {
 	g := &Login{config: c, logins: all, saved: map[uint64]bool{}, seed: maphash.MakeSeed()}
 	g.Source = oauth.NewSource(c, g.secret, g.save, &http.Client{Transport: all.network}, clock.System{})
 	g.Source.TakeTurns(g.turn)
 	return g
 }
 
-// secret returns the user's secret of this name. mcpserver.Validate requires that every server
+// secret returns the user's secret of this name. bridgeconfig.Validate requires that every server
 // with this login may use it.
 func (g *Login) secret(name string) (string, bool) {
 	g.logins.mu.Lock()

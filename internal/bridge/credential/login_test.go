@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -38,7 +38,7 @@ func (a *authority) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestALoginIsUsedWithItsNewestTokens by all servers that have it, and no text shows a token.
 func TestALoginIsUsedWithItsNewestTokens(t *testing.T) {
 	t.Parallel()
-	c := mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: "https://auth.example/token", ClientID: "me", Token: "LOGIN"}
+	c := bridgeconfig.OAuth{Grant: bridgeconfig.AuthorizationCode, TokenURL: "https://auth.example/token", ClientID: "me", Token: "LOGIN"}
 	other := c
 	other.ClientID = "you"
 	network, saved := &authority{}, make(chan string, 9)
@@ -107,7 +107,7 @@ func TestALoginIsUsedWithItsNewestTokens(t *testing.T) {
 // TestTokensWithinSecretsAreTakenOutOfErrors, since a server gets them without the JSON around them.
 func TestTokensWithinSecretsAreTakenOutOfErrors(t *testing.T) {
 	t.Parallel()
-	s := mcpserver.Server{OAuth: &mcpserver.OAuth{ClientSecret: "CLIENT"}, Secrets: []string{"CLIENT", "LOGIN", "BARE"}}
+	s := bridgeconfig.Server{OAuth: &bridgeconfig.OAuth{ClientSecret: "CLIENT"}, Secrets: []string{"CLIENT", "LOGIN", "BARE"}}
 	g := New(t.Context(), s, secret.NewSet("1", map[string][]byte{
 		"CLIENT": []byte("c4n4ry-client"), "BARE": []byte("c4n4ry-bare"), "OTHER": []byte("not-granted"),
 		"LOGIN": []byte(`{"access_token":"c4n4ry-a","refresh_token":"c4n4ry-r","authorization_code":"c4n4ry-c","code_verifier":"c4n4ry-v","scope":"a-scope"}`),

@@ -11,16 +11,16 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/template"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
 
 // Runner returns the transport to a program. The program starts when the transport connects.
-type Runner func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) client.Dialer
+type Runner func(p *bridgeconfig.Program, l stdio.Launch, log *slog.Logger) client.Dialer
 
 // RunProgram runs a real program.
-func RunProgram(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
+func RunProgram(p *bridgeconfig.Program, l stdio.Launch, log *slog.Logger) client.Dialer {
 	if p.Socket != "" {
 		return programio.Dialer(stdio.Shim(p.Socket, l), l, log)
 	}
@@ -29,13 +29,13 @@ func RunProgram(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) client.D
 
 // Program returns the transport to the server's program. All connections of the grant share it,
 // because it remembers in which format the program writes.
-func (g *Grant) Program(run Runner, p *mcpserver.Program, log *slog.Logger) client.Dialer {
+func (g *Grant) Program(run Runner, p *bridgeconfig.Program, log *slog.Logger) client.Dialer {
 	g.once.Do(func() { g.running = run(p, g.launch, log) })
 	return g.running
 }
 
 // launchOf returns the program of s with its secrets, or the problem with them.
-func launchOf(s mcpserver.Server, v secret.View) (l stdio.Launch, fault string) {
+func launchOf(s bridgeconfig.Server, v secret.View) (l stdio.Launch, fault string) {
 	if s.Program == nil {
 		return stdio.Launch{}, ""
 	}
@@ -70,8 +70,8 @@ func expandProgram(where, text string, binary bool, v secret.View) (value, fault
 		return "", fmt.Sprintf("%s: %v", where, err)
 	}
 	value, missing := t.Expand(func(name string) (string, bool) {
-		if name == mcpserver.ConfigDir {
-			return "${" + mcpserver.ConfigDir + "}", true
+		if name == bridgeconfig.ConfigDir {
+			return "${" + bridgeconfig.ConfigDir + "}", true
 		}
 		return v.Lookup(name)
 	})
@@ -90,7 +90,7 @@ func expandProgram(where, text string, binary bool, v secret.View) (value, fault
 }
 
 // revealed returns the values of the secrets that s may use. It is never nil.
-func revealed(s mcpserver.Server, v secret.View) []string {
+func revealed(s bridgeconfig.Server, v secret.View) []string {
 	values := []string{}
 	for _, name := range s.Secrets {
 		if value, ok := v.Lookup(name); ok {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -24,11 +24,11 @@ func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestASharedSecretGoesToItsServerAndItsOriginAlone(t *testing.T) {
 	const canary, origin = "hb-canary-shared", "https://pay.example.com"
-	held := mcpserver.SharedSecret("payments", "PAY_TOKEN", origin)
-	server := func(change ...func(*mcpserver.Server)) mcpserver.Server {
-		s := mcpserver.Server{
+	held := bridgeconfig.SharedSecret("payments", "PAY_TOKEN", origin)
+	server := func(change ...func(*bridgeconfig.Server)) bridgeconfig.Server {
+		s := bridgeconfig.Server{
 			Name: "pay", Shared: "payments", URL: origin + "/mcp", Secrets: []string{"PAY_TOKEN"},
-			Headers: []mcpserver.Header{{Name: "Authorization", Value: "Bearer ${PAY_TOKEN}"}},
+			Headers: []bridgeconfig.Header{{Name: "Authorization", Value: "Bearer ${PAY_TOKEN}"}},
 		}
 		for _, c := range change {
 			c(&s)
@@ -36,19 +36,19 @@ func TestASharedSecretGoesToItsServerAndItsOriginAlone(t *testing.T) {
 		return s
 	}
 	for name, tt := range map[string]struct {
-		server     mcpserver.Server
+		server     bridgeconfig.Server
 		unreadable []string
 		want       string
 		fault      string
 	}{
 		"its server":                {server(), nil, "Bearer " + canary, ""},
-		"another origin":            {server(func(s *mcpserver.Server) { s.URL = "https://evil.test/mcp" }), nil, "", "secret shared/payments/PAY_TOKEN is not set"},
-		"another scheme":            {server(func(s *mcpserver.Server) { s.URL = "http://pay.example.com/mcp" }), nil, "", "secret shared/payments/PAY_TOKEN is not set"},
-		"another SharedServer":      {server(func(s *mcpserver.Server) { s.Shared = "other" }), nil, "", "secret shared/other/PAY_TOKEN is not set"},
-		"a default":                 {server(func(s *mcpserver.Server) { s.Secrets, s.Headers[0].Value = []string{"SECOND"}, "${SECOND:-none}/$$" }), nil, "none/$", ""},
-		"a server of the user":      {server(func(s *mcpserver.Server) { s.Shared = "" }), nil, "Bearer the-users-own", ""},
+		"another origin":            {server(func(s *bridgeconfig.Server) { s.URL = "https://evil.test/mcp" }), nil, "", "secret shared/payments/PAY_TOKEN is not set"},
+		"another scheme":            {server(func(s *bridgeconfig.Server) { s.URL = "http://pay.example.com/mcp" }), nil, "", "secret shared/payments/PAY_TOKEN is not set"},
+		"another SharedServer":      {server(func(s *bridgeconfig.Server) { s.Shared = "other" }), nil, "", "secret shared/other/PAY_TOKEN is not set"},
+		"a default":                 {server(func(s *bridgeconfig.Server) { s.Secrets, s.Headers[0].Value = []string{"SECOND"}, "${SECOND:-none}/$$" }), nil, "none/$", ""},
+		"a server of the user":      {server(func(s *bridgeconfig.Server) { s.Shared = "" }), nil, "Bearer the-users-own", ""},
 		"one that does not open":    {server(), []string{held}, "", "secret shared/payments/PAY_TOKEN cannot be opened"},
-		"another secret of the one": {server(func(s *mcpserver.Server) { s.Secrets, s.Headers[0].Value = []string{"SECOND"}, "${SECOND}" }), nil, "", "secret shared/payments/SECOND is not set"},
+		"another secret of the one": {server(func(s *bridgeconfig.Server) { s.Secrets, s.Headers[0].Value = []string{"SECOND"}, "${SECOND}" }), nil, "", "secret shared/payments/SECOND is not set"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := secret.NewSet("1", map[string][]byte{held: []byte(canary), "PAY_TOKEN": []byte("the-users-own")}, tt.unreadable)

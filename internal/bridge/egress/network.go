@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/netguard"
 )
 
@@ -49,10 +49,10 @@ type transports struct {
 	private *http.Transport
 }
 
-func newTransports(e mcpserver.Egress) *transports {
+func newTransports(e bridgeconfig.Egress) *transports {
 	rules, err := netguard.New(e.Allow, e.Deny, e.Unrestricted)
 	if err != nil {
-		rules = netguard.Rules{} // mcpserver.Validate refuses such rules.
+		rules = netguard.Rules{} // bridgeconfig.Validate refuses such rules.
 	}
 	return &transports{
 		any:     newGuardedTransport(rules, nil, http.ProxyFromEnvironment),
@@ -151,8 +151,8 @@ func (d ConfidentialNetwork) RoundTrip(r *http.Request) (*http.Response, error) 
 }
 
 // Towards returns the network to a server. A server with secrets gets the confidential network.
-func (e *Network) Towards(s mcpserver.Server) http.RoundTripper {
-	credential := func(h mcpserver.Header) bool { return strings.EqualFold(h.Name, "Authorization") }
+func (e *Network) Towards(s bridgeconfig.Server) http.RoundTripper {
+	credential := func(h bridgeconfig.Header) bool { return strings.EqualFold(h.Name, "Authorization") }
 	if s.OAuth != nil || len(s.Secrets) > 0 || slices.ContainsFunc(s.Headers, credential) {
 		return ConfidentialNetwork{e}
 	}
@@ -211,7 +211,7 @@ type Network struct {
 }
 
 // NewNetwork returns a network that permits what the rules allow.
-func NewNetwork(rules mcpserver.Egress) *Network {
+func NewNetwork(rules bridgeconfig.Egress) *Network {
 	e := &Network{}
 	e.current.Store(newTransports(rules))
 	return e
@@ -224,7 +224,7 @@ func (e *Network) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // UseRules replaces the rules. Requests in flight finish under the previous rules, and their
 // connections are not reused.
-func (e *Network) UseRules(rules mcpserver.Egress) {
+func (e *Network) UseRules(rules bridgeconfig.Egress) {
 	e.current.Swap(newTransports(rules)).close()
 }
 

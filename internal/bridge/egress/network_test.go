@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/netguard"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -141,7 +141,7 @@ func TestNoSpellingReachesLoopback(t *testing.T) {
 	if got := connections.Load(); got != 0 {
 		t.Errorf("%d of %d spellings reached the loopback address", got, len(spellings))
 	}
-	free := newGuardedTransport(mustRules(t, mcpserver.Egress{Unrestricted: true}), newNameServer(t, "127.0.0.1").resolver(), noProxy)
+	free := newGuardedTransport(mustRules(t, bridgeconfig.Egress{Unrestricted: true}), newNameServer(t, "127.0.0.1").resolver(), noProxy)
 	defer free.CloseIdleConnections()
 	resp, err := clientOf(free).Get("http://any.example:" + port)
 	if err != nil {
@@ -153,7 +153,7 @@ func TestNoSpellingReachesLoopback(t *testing.T) {
 	}
 }
 
-func mustRules(t *testing.T, e mcpserver.Egress) netguard.Rules {
+func mustRules(t *testing.T, e bridgeconfig.Egress) netguard.Rules {
 	t.Helper()
 	return must.Value(netguard.New(e.Allow, e.Deny, e.Unrestricted))(t)
 }
@@ -165,7 +165,7 @@ func TestANameThatChangesItsAddressIsJudgedAgain(t *testing.T) {
 	_, port := must.Values(net.SplitHostPort(server.Listener.Addr().String()))(t)
 	// All of 127.0.0.0/8 is this machine, so one address of it can stand for a
 	// public one.
-	network := newGuardedTransport(mustRules(t, mcpserver.Egress{Allow: []string{"127.0.0.1/32"}}), newNameServer(t, "127.0.0.1", "127.0.0.2").resolver(), noProxy)
+	network := newGuardedTransport(mustRules(t, bridgeconfig.Egress{Allow: []string{"127.0.0.1/32"}}), newNameServer(t, "127.0.0.1", "127.0.0.2").resolver(), noProxy)
 	network.DisableKeepAlives = true
 	for i, allowed := range []bool{true, false, false} {
 		resp, err := clientOf(network).Get("http://rebound.example:" + port)
@@ -188,7 +188,7 @@ func TestARedirectIsJudgedToo(t *testing.T) {
 		http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
 	}))
 	_, port := must.Values(net.SplitHostPort(server.Listener.Addr().String()))(t)
-	network := newGuardedTransport(mustRules(t, mcpserver.Egress{Allow: []string{"127.0.0.1/32"}}), newNameServer(t, "127.0.0.1", "127.0.0.2").resolver(), noProxy)
+	network := newGuardedTransport(mustRules(t, bridgeconfig.Egress{Allow: []string{"127.0.0.1/32"}}), newNameServer(t, "127.0.0.1", "127.0.0.2").resolver(), noProxy)
 	network.DisableKeepAlives = true
 	resp, err := clientOf(network).Get("http://moved.example:" + port)
 	if err == nil {
@@ -219,7 +219,7 @@ func TestAProxyIsDialledAsAnythingElse(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := connections.Load()
-			network := newGuardedTransport(mustRules(t, mcpserver.Egress{Allow: tt.allow}), nil, through)
+			network := newGuardedTransport(mustRules(t, bridgeconfig.Egress{Allow: tt.allow}), nil, through)
 			defer network.CloseIdleConnections()
 			resp, err := clientOf(network).Get(tt.url)
 			if err == nil {
@@ -237,18 +237,18 @@ func TestAProxyIsDialledAsAnythingElse(t *testing.T) {
 
 func TestWhichServersAreSentSecrets(t *testing.T) {
 	for name, tt := range map[string]struct {
-		server mcpserver.Server
+		server bridgeconfig.Server
 		want   bool
 	}{
-		"one without any":               {mcpserver.Server{URL: "http://a.example"}, false},
-		"one with a header like any":    {mcpserver.Server{Headers: []mcpserver.Header{{Name: "X-Team", Value: "costs"}}}, false},
-		"one with a secret in a header": {mcpserver.Server{Headers: []mcpserver.Header{{Name: "X-Team", Value: "${KEY}"}}, Secrets: []string{"KEY"}}, true},
-		"one with a header of its own":  {mcpserver.Server{Headers: []mcpserver.Header{{Name: "AUTHORIZATION", Value: "x"}}}, true},
-		"one with a login":              {mcpserver.Server{OAuth: &mcpserver.OAuth{}}, true},
-		"one that is granted a secret":  {mcpserver.Server{Secrets: []string{"KEY"}}, true},
+		"one without any":               {bridgeconfig.Server{URL: "http://a.example"}, false},
+		"one with a header like any":    {bridgeconfig.Server{Headers: []bridgeconfig.Header{{Name: "X-Team", Value: "costs"}}}, false},
+		"one with a secret in a header": {bridgeconfig.Server{Headers: []bridgeconfig.Header{{Name: "X-Team", Value: "${KEY}"}}, Secrets: []string{"KEY"}}, true},
+		"one with a header of its own":  {bridgeconfig.Server{Headers: []bridgeconfig.Header{{Name: "AUTHORIZATION", Value: "x"}}}, true},
+		"one with a login":              {bridgeconfig.Server{OAuth: &bridgeconfig.OAuth{}}, true},
+		"one that is granted a secret":  {bridgeconfig.Server{Secrets: []string{"KEY"}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := NewNetwork(mcpserver.Egress{})
+			e := NewNetwork(bridgeconfig.Egress{})
 			defer e.Close()
 			if _, got := e.Towards(tt.server).(ConfidentialNetwork); got != tt.want {
 				t.Errorf("it is: %v, want %v", got, tt.want)
@@ -262,7 +262,7 @@ func TestWhichServersAreSentSecrets(t *testing.T) {
 func TestAProxyGetsNoSecretsForNames(t *testing.T) {
 	proxy, connections := loopback(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	address := must.Value(url.Parse(proxy.URL))(t)
-	rules := mustRules(t, mcpserver.Egress{Allow: []string{"127.0.0.0/8", "10.0.0.0/8"}})
+	rules := mustRules(t, bridgeconfig.Egress{Allow: []string{"127.0.0.0/8", "10.0.0.0/8"}})
 	network := newPrivateTransport(rules, nil, func(*http.Request) (*url.URL, error) { return address, nil })
 	defer network.CloseIdleConnections()
 	for target, want := range map[string]error{

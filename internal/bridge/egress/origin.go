@@ -18,7 +18,7 @@ type Origin struct {
 func OriginOf(s string) Origin {
 	u, err := url.Parse(s)
 	if err != nil {
-		return Origin{} // mcpserver.Validate refuses such URLs; this origin matches nothing.
+		return Origin{} // bridgeconfig.Validate refuses such URLs; this origin matches nothing.
 	}
 	return Origin{scheme: u.Scheme, host: u.Host}
 }

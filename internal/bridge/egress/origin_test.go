@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -68,17 +68,17 @@ func TestHeadersAndTokensStayWithTheServer(t *testing.T) {
 // TestSecretsGoUnencryptedToNoPublicAddress: they are refused before there is a connection. New rules hold at once.
 func TestSecretsGoUnencryptedToNoPublicAddress(t *testing.T) {
 	t.Parallel()
-	n := NewNetwork(mcpserver.Egress{Unrestricted: true})
+	n := NewNetwork(bridgeconfig.Egress{Unrestricted: true})
 	defer n.Close()
-	secret := n.Towards(mcpserver.Server{Secrets: []string{"KEY"}})
+	secret := n.Towards(bridgeconfig.Server{Secrets: []string{"KEY"}})
 	if err := sendGET(t, secret, "http://8.8.8.8:9/mcp"); !errors.Is(err, ErrPlain) {
 		t.Errorf("to a server: %v", err)
 	}
 	if err := sendGET(t, AuthorizationNetwork{secret}, "http://8.8.8.8:9/token"); !errors.Is(err, oauth.ErrPlain) {
 		t.Errorf("to an authorization server: %v", err)
 	}
-	n.UseRules(mcpserver.Egress{})
-	for name, network := range map[string]http.RoundTripper{"with a secret": secret, "without": n.Towards(mcpserver.Server{})} {
+	n.UseRules(bridgeconfig.Egress{})
+	for name, network := range map[string]http.RoundTripper{"with a secret": secret, "without": n.Towards(bridgeconfig.Server{})} {
 		if err := sendGET(t, network, "http://127.0.0.1:9/mcp"); !errors.Is(err, ErrNotPublic) {
 			t.Errorf("%s: %v", name, err)
 		}

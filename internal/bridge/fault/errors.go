@@ -18,13 +18,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // LoginRequired returns the error if only a new login can fix err, else nil.
@@ -45,15 +46,23 @@ var ErrStale = errors.New("the server's secrets changed")
 type Unavailable struct {
 	Server string
 	Reason string // empty before the first attempt to connect
+	// LastLines are what the server's program wrote last, without secrets.
+	LastLines []string
 	// ConnectURL is the login page that fixes the error; empty if a login does not help or there
 	// is no page.
 	ConnectURL string
 }
 
+// linesForClients is how many of a program's last lines clients are told.
+const linesForClients = 3
+
 // Error implements error.
 func (e *Unavailable) Error() string {
 	if e.ConnectURL != "" {
 		return e.plainly() + "; the user has to log in at " + e.ConnectURL
+	}
+	if n := len(e.LastLines); n > 0 {
+		return fmt.Sprintf("%s; it wrote last: %q", e.plainly(), e.LastLines[max(0, n-linesForClients):])
 	}
 	return e.plainly()
 }
@@ -231,6 +240,31 @@ func ReasonFor(err error) string {
 	return RefusedHops(err)
 }
 
+// LastLines returns what a program that failed wrote last, without secrets.
+func LastLines(err error) []string {
+	ended, ok := errors.AsType[*stdio.ProgramError](err)
+	if !ok {
+		return nil
+	}
+	var lines []string
+	for _, line := range ended.Said {
+		lines = append(lines, redactorOf(err).Redact(line))
+	}
+	return lines
+}
+
+// IsFinal reports whether another attempt is likely to fail as this one.
+func IsFinal(err error) bool {
+	ended, ok := errors.AsType[*stdio.ProgramError](err)
+	return ok && ended.Unstarted
+}
+
+// MissesPackage reports whether the registry lacks the package that a program was to fetch.
+func MissesPackage(err error) bool {
+	ended, ok := errors.AsType[*stdio.ProgramError](err)
+	return ok && ended.Missing
+}
+
 // Classify returns the reason of the error in a health report.
 func Classify(err error) string {
 	switch {
@@ -247,6 +281,11 @@ func Classify(err error) string {
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return health.ReasonNameNotResolved
+	}
+	if _, ok := errors.AsType[*stdio.ProgramError](err); ok && !MissesPackage(err) {
+		return health.ReasonProgramEnded
+	} else if ok {
+		return health.ReasonPackageNotFound
 	}
 	return health.ReasonFailed
 }

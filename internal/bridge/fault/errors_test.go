@@ -19,8 +19,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // TestWhatAnErrorSays to a client, to a health report and about whether its request reached the server. The

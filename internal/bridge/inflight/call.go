@@ -183,7 +183,7 @@ func (d *deliveryState) SetResult(result json.RawMessage) {
 	d.result = result
 }
 
-// Result returns the server's result, nil if there is none or it is an error.
+// Result returns the server's result, nil before it and if it is an error.
 func (d *deliveryState) Result() json.RawMessage {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 // room gives memory to the answers in one body.
@@ -44,7 +44,7 @@ func (o *room) Received(n int) {
 }
 
 // Refusal implements eventstream.Room.
-func (o *room) Refusal(m *oversize.Message, err error) []byte {
+func (o *room) Refusal(m *rpc.Oversize, err error) []byte {
 	if !errors.Is(err, budget.ErrBusy) {
 		return nil // Nobody waits for the answer any more.
 	}

@@ -27,8 +27,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/pipes"
 )
@@ -72,7 +72,7 @@ func inBubble(t *testing.T, modern bool, work func(context.Context, *mcp.CallToo
 		transport := &http.Transport{DialContext: l.Dial}
 		life, end := context.WithCancel(context.Background())
 		var running, closing sync.WaitGroup
-		r.server = upstream.New(life, mcpserver.Server{Name: "one", URL: "http://one/mcp"}, upstream.Options{
+		r.server = upstream.New(life, bridgeconfig.Server{Name: "one", URL: "http://one/mcp"}, upstream.Options{
 			Timing: upstream.DefaultTiming, Network: transport, Log: slog.New(slog.DiscardHandler), Memory: budget.New(0, budget.Patience), Closing: &closing,
 			Changed: func(*upstream.Server, string) {}, Resumed: func(*upstream.Server) {}, Observed: func() {}, Settled: func() {},
 		})

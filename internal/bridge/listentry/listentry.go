@@ -127,8 +127,8 @@ func named(entry json.RawMessage, key string) json.RawMessage {
 	return mended
 }
 
-// object is a rule for objects, of whose members some have rules. Members that are left out change
-// the object.
+// object is a rule for objects with rules for some of their members. Members that are left out
+// change the object.
 func object(rules map[string]rule) rule {
 	return func(raw json.RawMessage) (json.RawMessage, bool) {
 		var members map[string]json.RawMessage
@@ -162,7 +162,7 @@ func having(member string, next rule) rule {
 	}
 }
 
-// list is a rule for arrays, of which elements are left out that do not follow the rule.
+// list is a rule for arrays. Elements that do not follow the rule are left out.
 func list(each rule) rule {
 	return func(raw json.RawMessage) (json.RawMessage, bool) {
 		var elements []json.RawMessage

@@ -52,7 +52,7 @@ func typed(schema json.RawMessage) json.RawMessage {
 	return append([]byte(`{"type":"object",`), bytes.TrimSpace(schema)[1:]...)
 }
 
-// texts is the rule for arrays of strings, of which none is left out.
+// texts is the rule for arrays of strings. All of them are kept.
 var texts = is(func(all []*string) bool { return all != nil && !slices.Contains(all, nil) })
 
 // place is what a value in a schema is.

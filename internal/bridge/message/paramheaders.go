@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // ParamHeaders returns the headers of h that repeat arguments of a tool. An intermediary passes

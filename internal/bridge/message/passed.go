@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // OnWire returns the parameters to send: nil if the message has none.
@@ -35,7 +35,7 @@ func WithoutMeta(params json.RawMessage, key string) json.RawMessage {
 	return jsondoc.EncodeExact(fields)
 }
 
-// TextField returns a field of the parameters that is a text, empty if there is none.
+// TextField returns a field of the parameters that is a text, or empty without it.
 func (p *Params) TextField(key string) string {
 	var text string
 	_ = json.Unmarshal(objectOf(p.Raw)[key], &text) // A value of another type is no text.

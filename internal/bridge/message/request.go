@@ -12,8 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
 
@@ -116,7 +116,7 @@ func InputNeeded(result json.RawMessage) (requests map[string]InputRequest, stat
 			return nil, "", true, fmt.Errorf("read inputRequests: %w", err)
 		}
 	}
-	_ = json.Unmarshal(fields["requestState"], &state) // A state of another type is none.
+	_ = json.Unmarshal(fields["requestState"], &state) // A state of another type is ignored.
 	return requests, state, true, nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/jsonscan"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 )
@@ -46,8 +46,8 @@ func (q *Request) ReadSent() {
 	}
 }
 
-// withoutAnswers returns the parameters of a request without the answers to a server's questions, of which the
-// SDK's types know only some forms.
+// withoutAnswers returns the parameters of a request without the answers to a server's questions: the SDK's
+// types know only some forms of these.
 func withoutAnswers(method string, params json.RawMessage) json.RawMessage {
 	const answers = "inputResponses"
 	if !methods.Of(method).Asks || !bytes.Contains(params, []byte(answers)) {

@@ -15,12 +15,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 )
 
 // connected has a person's login with a code that is good.
-func connected(t *testing.T, edit ...func(*mcpserver.OAuth)) *world {
-	w := newWorld(t, func(w *world, c *mcpserver.OAuth) {
+func connected(t *testing.T, edit ...func(*bridgeconfig.OAuth)) *world {
+	w := newWorld(t, func(w *world, c *bridgeconfig.OAuth) {
 		login(codeOf("canary-code-1"))(w, c)
 		for _, e := range edit {
 			e(c)
@@ -30,7 +30,7 @@ func connected(t *testing.T, edit ...func(*mcpserver.OAuth)) *world {
 	return w
 }
 
-func confidential(c *mcpserver.OAuth) { c.ClientID, c.ClientSecret = "me", "SECRET" }
+func confidential(c *bridgeconfig.OAuth) { c.ClientID, c.ClientSecret = "me", "SECRET" }
 
 func TestACodeIsExchangedOnceAndItsTokensAreStoredInItsPlace(t *testing.T) {
 	w := connected(t)

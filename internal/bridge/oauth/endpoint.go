@@ -17,7 +17,7 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 )
 
 // patience limits one request to the authorization server.
@@ -25,13 +25,13 @@ const patience = 30 * time.Second
 
 // tokenEndpoint requests tokens from the authorization server of a server.
 type tokenEndpoint struct {
-	config mcpserver.OAuth
+	config bridgeconfig.OAuth
 	client *http.Client
 	// style is how the client authenticates to the authorization server, an oauth2.AuthStyle.
 	style atomic.Int64
 }
 
-func newTokenEndpoint(c mcpserver.OAuth, client *http.Client) *tokenEndpoint {
+func newTokenEndpoint(c bridgeconfig.OAuth, client *http.Client) *tokenEndpoint {
 	own := *client
 	// A redirect would send the client's credentials elsewhere.
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -45,7 +45,7 @@ func newTokenEndpoint(c mcpserver.OAuth, client *http.Client) *tokenEndpoint {
 }
 
 // refreshes reports whether the configuration uses a login that can be refreshed.
-func (t *tokenEndpoint) refreshes() bool { return t.config.Grant == mcpserver.AuthorizationCode }
+func (t *tokenEndpoint) refreshes() bool { return t.config.Grant == bridgeconfig.AuthorizationCode }
 
 // tokenRequest is the content of one request to the authorization server.
 type tokenRequest struct {

@@ -17,8 +17,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -184,30 +184,30 @@ type world struct {
 }
 
 // login has a person's login with these tokens.
-func login(value string) func(*world, *mcpserver.OAuth) {
-	return func(w *world, c *mcpserver.OAuth) {
-		c.Grant, c.ClientID, c.ClientSecret, c.Token = mcpserver.AuthorizationCode, "public", "", "LOGIN"
+func login(value string) func(*world, *bridgeconfig.OAuth) {
+	return func(w *world, c *bridgeconfig.OAuth) {
+		c.Grant, c.ClientID, c.ClientSecret, c.Token = bridgeconfig.AuthorizationCode, "public", "", "LOGIN"
 		if value != "" {
 			w.secrets["LOGIN"] = value
 		}
 	}
 }
 
-func credentials(*world, *mcpserver.OAuth) {}
+func credentials(*world, *bridgeconfig.OAuth) {}
 
-func newWorld(t *testing.T, edit func(*world, *mcpserver.OAuth)) *world {
+func newWorld(t *testing.T, edit func(*world, *bridgeconfig.OAuth)) *world {
 	t.Helper()
 	w := &world{t: t, as: newAuthorizationServer(t), clock: clocktest.New(16), secrets: map[string]string{"SECRET": clientSecret}}
 	w.server = httptest.NewServer(http.HandlerFunc(w.serve))
 	t.Cleanup(w.server.Close)
-	c := mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: w.as.URL, ClientID: "me", ClientSecret: "SECRET", Scopes: []string{"a", "b"}, Resource: "https://mcp.example/mcp"}
+	c := bridgeconfig.OAuth{Grant: bridgeconfig.ClientCredentials, TokenURL: w.as.URL, ClientID: "me", ClientSecret: "SECRET", Scopes: []string{"a", "b"}, Resource: "https://mcp.example/mcp"}
 	edit(w, &c)
 	w.begin(c)
 	return w
 }
 
 // begin replaces the source, as a restart does.
-func (w *world) begin(c mcpserver.OAuth) {
+func (w *world) begin(c bridgeconfig.OAuth) {
 	transport := &http.Transport{}
 	w.t.Cleanup(transport.CloseIdleConnections)
 	w.Source = NewSource(c, w.lookup, w.save, &http.Client{Transport: transport, Timeout: limit}, w.clock)

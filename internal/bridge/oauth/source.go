@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 const (
@@ -79,7 +79,7 @@ type flight struct {
 // Use one Source for as long as the configuration of the server stays the same, because it may
 // hold tokens that are not stored yet. Call Refill when the secrets change.
 func NewSource(
-	c mcpserver.OAuth, secretValue func(name string) (string, bool), save func(ctx context.Context, name string, value []byte) error,
+	c bridgeconfig.OAuth, secretValue func(name string) (string, bool), save func(ctx context.Context, name string, value []byte) error,
 	client *http.Client, clock clock.Clock,
 ) *Source {
 	s := &Source{
@@ -178,7 +178,7 @@ func (s *Source) begin(t tokens) {
 	s.login++
 }
 
-// fail records that there is no token, and starts the pause before the next request. The caller
+// fail records why the token is missing, and starts the pause before the next request. The caller
 // holds s.mu.
 func (s *Source) fail(err *Error) { s.backoff.fail(err, s.clock.Now()) }
 

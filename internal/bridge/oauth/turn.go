@@ -14,8 +14,8 @@ const queue = 2 * (patience + saving)
 // theft.
 type TurnFunc func(ctx context.Context, name string) (value []byte, end func(), err error)
 
-// await waits for this process's turn. over says that there is another login by then, which
-// waiting calls must read.
+// await waits for this process's turn. over says that another login was stored meanwhile,
+// which waiting calls must read.
 func (s *Source) await(ctx context.Context, f *flight) (over bool, end func(), err error) {
 	if s.turn == nil || !s.endpoint.refreshes() {
 		return false, func() {}, nil

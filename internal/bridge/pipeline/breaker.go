@@ -14,14 +14,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/breaker"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/cache"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/trust"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 )
 
 // UnreachedCalls is the number of consecutive calls that must fail to reach a server before its
@@ -36,13 +33,13 @@ type policies struct {
 
 	mu     sync.Mutex
 	of     map[*upstream.Server]*policy
-	cache  *cache.Cache
+	cache  *resultCache
 	serial int
 }
 
 // policy is the state of one server's policies.
 type policy struct {
-	breaker breaker.Breaker
+	breaker breaker
 	// grant is the grant that the state belongs to: with other secrets, requests may go to another
 	// place.
 	grant weak.Pointer[credential.Grant]
@@ -62,7 +59,7 @@ func (p *policies) find(u *upstream.Server) *policy {
 	}
 	if p.of == nil {
 		p.of = map[*upstream.Server]*policy{}
-		p.cache = cache.New(cacheEntries, cacheBytes)
+		p.cache = newResultCache(cacheEntries, cacheBytes)
 	}
 	servers := p.servers()
 	for other, s := range p.of {
@@ -72,7 +69,7 @@ func (p *policies) find(u *upstream.Server) *policy {
 		}
 	}
 	p.serial++
-	s = &policy{grant: granted, prefix: cache.Key(fmt.Sprint(p.serial))}
+	s = &policy{grant: granted, prefix: resultKey(fmt.Sprint(p.serial))}
 	p.of[u] = s
 	return s
 }
@@ -82,7 +79,7 @@ func (p *policies) admit(u *upstream.Server) (trial bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.find(u)
-	if l := u.Peek(); s.breaker.State() == breaker.Open && l.Alive() && weak.Make(l) != s.link {
+	if l := u.Peek(); s.breaker.State() == BreakerOpen && l.Alive() && weak.Make(l) != s.link {
 		s.breaker = s.breaker.Hopeful()
 	}
 	next, d := s.breaker.Ask(time.Now())
@@ -104,7 +101,7 @@ func (p *policies) settle(u *upstream.Server, trial bool, r fault.Delivery) {
 	case fault.Reached:
 		s.breaker = s.breaker.Reached()
 	case fault.Missed:
-		settings := breaker.Settings{Failures: UnreachedCalls, Pause: u.Timing.BackoffMin, MaxPause: u.Timing.BackoffMax}
+		settings := breakerSettings{Failures: UnreachedCalls, Pause: u.Timing.BackoffMin, MaxPause: u.Timing.BackoffMax}
 		s.breaker = s.breaker.Missed(settings, trial, time.Now(), rand.Float64()) //nolint:gosec // Spreading load needs no secret randomness.
 		s.link = weak.Make(u.Peek())
 	default:
@@ -112,13 +109,13 @@ func (p *policies) settle(u *upstream.Server, trial bool, r fault.Delivery) {
 			s.breaker = s.breaker.Undecided()
 		}
 	}
-	if after := s.breaker.State(); after != before && before != breaker.HalfOpen {
+	if after := s.breaker.State(); after != before && before != BreakerHalfOpen {
 		u.Log.Info("calls to the server changed", "from", before.String(), "to", after.String())
 	}
 }
 
 // BreakerState returns the state of the server's breaker.
-func (p *Pipeline) BreakerState(u *upstream.Server) breaker.State {
+func (p *Pipeline) BreakerState(u *upstream.Server) BreakerState {
 	p.Policies.mu.Lock()
 	defer p.Policies.mu.Unlock()
 	return p.Policies.find(u).breaker.State()
@@ -143,13 +140,13 @@ func (c *call) refusal(err error) error {
 	}
 	err = fault.ToRPC(err, name)
 	var rpc *jsonrpc.Error
-	if c.upstream.Config.Trust != mcpserver.Sanitize || !errors.As(err, &rpc) {
+	if c.upstream.Config.Trust != bridgeconfig.Sanitize || !errors.As(err, &rpc) {
 		return err
 	}
 	// A model reads this text as it reads a result.
-	clean := &jsonrpc.Error{Code: rpc.Code, Message: trust.Clean(rpc.Message)}
+	clean := &jsonrpc.Error{Code: rpc.Code, Message: cleanText(rpc.Message)}
 	if len(rpc.Data) > 0 {
-		clean.Data = trust.CleanJSON(rpc.Data)
+		clean.Data = cleanJSON(rpc.Data, false)
 	}
 	return clean
 }
@@ -160,5 +157,5 @@ func (p *Pipeline) OpenBreaker(u *upstream.Server, pause time.Duration) {
 	p.Policies.mu.Lock()
 	defer p.Policies.mu.Unlock()
 	s := p.Policies.find(u)
-	s.breaker = s.breaker.Missed(breaker.Settings{Failures: 1, Pause: pause, MaxPause: pause}, false, time.Now(), 1)
+	s.breaker = s.breaker.Missed(breakerSettings{Failures: 1, Pause: pause, MaxPause: pause}, false, time.Now(), 1)
 }

@@ -11,13 +11,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/cache"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/limit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/trust"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // The limits of the cache for all servers together: an idle bridge should use 25 MB in total.
@@ -75,13 +72,13 @@ func (c *call) key() string {
 	}
 	arguments := "{}"
 	if p, ok := c.query.Params.(*mcp.CallToolParamsRaw); ok {
-		canonical, err := cache.Canonical(p.Arguments)
+		canonical, err := canonicalArguments(p.Arguments)
 		if err != nil {
 			return "" // Servers may parse such arguments differently, so their results are never cached.
 		}
 		arguments = canonical
 	}
-	return c.pipeline.Policies.prefix(c.upstream) + cache.Key(c.query.Method, *name, c.query.ClientKind(), arguments)
+	return c.pipeline.Policies.prefix(c.upstream) + resultKey(c.query.Method, *name, c.query.ClientKind(), arguments)
 }
 
 // common are the keys of a request's _meta that do not change the answer.
@@ -176,7 +173,7 @@ func (p *policies) Updated(uri string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.of {
-		p.cache.Drop(s.prefix + cache.Key(methods.ReadResource, uri))
+		p.cache.Drop(s.prefix + resultKey(methods.ReadResource, uri))
 	}
 }
 
@@ -214,18 +211,18 @@ func uriOf(params mcp.Params) (string, bool) {
 func (c *call) applyResultPolicy(r *message.Result) {
 	s, method := c.upstream.Config, c.query.Method
 	nameFullStorage(s, method, r)
-	foreign := s.Trust == mcpserver.Untrusted || s.Trust == mcpserver.Sanitize
+	foreign := s.Trust == bridgeconfig.Untrusted || s.Trust == bridgeconfig.Sanitize
 	if !foreign && s.MaxResultBytes == 0 || methods.Of(method).Content == "" || r.NeedsInput() {
 		return
 	}
-	if s.Trust == mcpserver.Sanitize {
-		trust.Sanitize(method, r.Fields)
+	if s.Trust == bridgeconfig.Sanitize {
+		sanitizeResult(method, r.Fields)
 	}
 	if s.MaxResultBytes > 0 {
 		limitResult(r, method, s.MaxResultBytes)
 	}
 	if foreign {
-		trust.Mark(method, s.Name, r.Fields)
+		markForeign(method, s.Name, r.Fields)
 		r.AddMeta(MetaTrust, map[string]any{"level": string(s.Trust), "server": s.Name})
 	}
 }
@@ -239,14 +236,14 @@ func limitResult(r *message.Result, method string, size int) {
 		}
 		r.Fields["_meta"] = meta
 	}
-	original := limit.Size(r.Fields)
-	truncated := limit.Result(method, r.Fields, size)
+	original := fieldsSize(r.Fields)
+	truncated := truncateResult(method, r.Fields, size)
 	if _, ok := r.Fields["_meta"]; !ok && r.Meta != nil {
 		r.Meta = nil
 	}
 	delete(r.Fields, "_meta")
 	if truncated {
-		r.AddMeta(MetaTruncated, map[string]any{"originalBytes": original, "maxBytes": max(size, limit.Min)})
+		r.AddMeta(MetaTruncated, map[string]any{"originalBytes": original, "maxBytes": max(size, minResult)})
 	}
 }
 

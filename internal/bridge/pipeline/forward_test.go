@@ -20,15 +20,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/breaker"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/programs"
 )
@@ -39,7 +38,7 @@ var (
 	errAnswer = &jsonrpc.Error{Code: -32000, Message: "network connection aborted: timeout"}
 	errMissed = io.ErrUnexpectedEOF
 	reads     = &mcp.ToolAnnotations{ReadOnlyHint: true}
-	thrice    = mcpserver.Retry{MaxAttempts: 3, Delay: mcpserver.Duration(time.Second)}
+	thrice    = bridgeconfig.Retry{MaxAttempts: 3, Delay: bridgeconfig.Duration(time.Second)}
 )
 
 // world is a pipeline before a server that is connected. The test delivers its requests.
@@ -52,18 +51,18 @@ type world struct {
 }
 
 // newWorld returns a world in the bubble of a test. deliver answers the n-th request, n from 1 on.
-func newWorld(t *testing.T, s mcpserver.Server, tool *mcp.ToolAnnotations, deliver func(ctx context.Context, n int) (again bool, err error)) *world {
+func newWorld(t *testing.T, s bridgeconfig.Server, tool *mcp.ToolAnnotations, deliver func(ctx context.Context, n int) (again bool, err error)) *world {
 	t.Helper()
 	program := mcp.NewServer(&mcp.Implementation{Name: "one", Version: "1"}, nil)
 	program.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: tool}, nil)
-	runs := func(*mcpserver.Program, stdio.Launch, *slog.Logger) client.Dialer {
+	runs := func(*bridgeconfig.Program, stdio.Launch, *slog.Logger) client.Dialer {
 		ours, theirs := mcp.NewInMemoryTransports()
 		if _, err := program.Connect(t.Context(), theirs, nil); err != nil {
 			t.Error(err)
 		}
 		return programs.Over(ours)
 	}
-	s.Name, s.Program, s.Transport = "one", &mcpserver.Program{Command: []string{"one"}}, mcpserver.Stdio
+	s.Name, s.Program, s.Transport = "one", &bridgeconfig.Program{Command: []string{"one"}}, bridgeconfig.Stdio
 	life, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	w := &world{result: func(int) string { return `{"content":[]}` }, server: upstream.New(life, s, upstream.Options{
@@ -126,7 +125,7 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 		params  mcp.Params
 		tool    *mcp.ToolAnnotations
 		deliver func(context.Context, int) (bool, error)
-		retry   mcpserver.Retry
+		retry   bridgeconfig.Retry
 		want    int
 	}{
 		"a tool that only reads":                               {toolCall, reads, always(false, errMissed), thrice, 3},
@@ -136,9 +135,9 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 		"a tool that says nothing and did not get the request": {toolCall, nil, always(true, errMissed), thrice, 3},
 		"a prompt":              {&mcp.GetPromptParams{Name: "p"}, nil, always(false, errMissed), thrice, 3},
 		"a resource":            {&mcp.ReadResourceParams{URI: "x:y"}, nil, always(false, errMissed), thrice, 3},
-		"nothing is configured": {toolCall, reads, always(false, errMissed), mcpserver.Retry{}, 1},
-		"nothing is configured, and it did not get it":         {toolCall, nil, always(true, errMissed), mcpserver.Retry{}, 2},
-		"one attempt is configured":                            {toolCall, reads, always(true, errMissed), mcpserver.Retry{MaxAttempts: 1}, 1},
+		"nothing is configured": {toolCall, reads, always(false, errMissed), bridgeconfig.Retry{}, 1},
+		"nothing is configured, and it did not get it":         {toolCall, nil, always(true, errMissed), bridgeconfig.Retry{}, 2},
+		"one attempt is configured":                            {toolCall, reads, always(true, errMissed), bridgeconfig.Retry{MaxAttempts: 1}, 1},
 		"an error whose text speaks of timeout and connection": {toolCall, reads, always(false, errAnswer), thrice, 1},
 		"a server that asked its client": {toolCall, reads, func(ctx context.Context, _ int) (bool, error) {
 			QuestionObserver(ctx)()
@@ -152,7 +151,7 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, mcpserver.Server{Retry: tt.retry}, tt.tool, tt.deliver)
+				w := newWorld(t, bridgeconfig.Server{Retry: tt.retry}, tt.tool, tt.deliver)
 				_ = w.call(t.Context(), tt.params)
 				if w.calls != tt.want {
 					t.Errorf("the server was called %d times, want %d", w.calls, tt.want)
@@ -166,7 +165,7 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 func TestACancelledCallIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, mcpserver.Server{Retry: thrice}, reads, always(false, errMissed))
+		w := newWorld(t, bridgeconfig.Server{Retry: thrice}, reads, always(false, errMissed))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(thrice.Delay)/4) // The pause has at least half of it.
 		defer cancel()
 		if err := w.call(ctx, toolCall); err == nil || w.calls != 1 {
@@ -184,12 +183,12 @@ func TestACallEndsInItsTime(t *testing.T) {
 		return false, ctx.Err()
 	}
 	for name, tt := range map[string]struct {
-		retry mcpserver.Retry
+		retry bridgeconfig.Retry
 		calls int
-	}{"once": {mcpserver.Retry{}, 1}, "repeated": {mcpserver.Retry{MaxAttempts: 3, Delay: 1}, 3}} {
+	}{"once": {bridgeconfig.Retry{}, 1}, "repeated": {bridgeconfig.Retry{MaxAttempts: 3, Delay: 1}, 3}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, mcpserver.Server{Retry: tt.retry, Timeouts: mcpserver.Timeouts{Call: mcpserver.Duration(limit)}}, reads, wait)
+				w := newWorld(t, bridgeconfig.Server{Retry: tt.retry, Timeouts: bridgeconfig.Timeouts{Call: bridgeconfig.Duration(limit)}}, reads, wait)
 				began := time.Now()
 				err := w.call(t.Context(), toolCall)
 				if codeOf(err) != "upstream_timeout" || w.calls != tt.calls {
@@ -209,7 +208,7 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		answer := fault.ErrTimeout
-		w := newWorld(t, mcpserver.Server{}, nil, func(context.Context, int) (bool, error) { return false, answer })
+		w := newWorld(t, bridgeconfig.Server{}, nil, func(context.Context, int) (bool, error) { return false, answer })
 		for range UnreachedCalls {
 			_ = w.call(t.Context(), toolCall)
 		}
@@ -228,12 +227,12 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 		refused()
 		time.Sleep(upstream.DefaultTiming.BackoffMin)
 		_ = w.call(t.Context(), toolCall) // It fails and doubles the pause.
-		if got := w.BreakerState(w.server); w.calls != UnreachedCalls+1 || got != breaker.Open {
+		if got := w.BreakerState(w.server); w.calls != UnreachedCalls+1 || got != BreakerOpen {
 			t.Errorf("%d calls, and the breaker is %v", w.calls, got)
 		}
 		answer = nil
 		time.Sleep(2 * upstream.DefaultTiming.BackoffMin)
-		if err := w.call(t.Context(), toolCall); err != nil || w.BreakerState(w.server) != breaker.Closed {
+		if err := w.call(t.Context(), toolCall); err != nil || w.BreakerState(w.server) != BreakerClosed {
 			t.Errorf("error = %v, and the breaker is %v", err, w.BreakerState(w.server))
 		}
 	})
@@ -244,12 +243,12 @@ func TestAServerThatAnswersGetsNoRest(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"results": nil, "errors": errAnswer} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, mcpserver.Server{}, nil, always(false, err))
+			w := newWorld(t, bridgeconfig.Server{}, nil, always(false, err))
 			w.result = func(int) string { return `{"isError":true,"content":[]}` }
 			for range UnreachedCalls + 2 {
 				_ = w.call(t.Context(), toolCall)
 			}
-			if got := w.BreakerState(w.server); w.calls != UnreachedCalls+2 || got != breaker.Closed {
+			if got := w.BreakerState(w.server); w.calls != UnreachedCalls+2 || got != BreakerClosed {
 				t.Errorf("%s: %d calls, and the breaker is %v", name, w.calls, got)
 			}
 			w.OpenBreaker(w.server, time.Hour) // The connection is another than that of the last failure, which is none.

@@ -8,8 +8,8 @@ import (
 	"regexp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // noSpace matches what systems and languages say of a full disk.
@@ -17,7 +17,7 @@ var noSpace = regexp.MustCompile(`ENOSPC|[Nn]o space left on device|[Dd]isk quot
 
 // nameFullStorage adds to a failed call of a program the name of the server whose disk
 // is full. The program's own text stays: it names a file, and often nothing else.
-func nameFullStorage(s mcpserver.Server, method string, r *message.Result) {
+func nameFullStorage(s bridgeconfig.Server, method string, r *message.Result) {
 	if s.Program == nil || method != methods.CallTool || !r.IsError() || !noSpace.Match(r.Fields["content"]) {
 		return
 	}

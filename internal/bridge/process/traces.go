@@ -14,7 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
-// lastSpans is how long the end of the process waits for who takes spans.
+// lastSpans is how long the end of the process waits for the collector of spans.
 const lastSpans = 3 * time.Second
 
 // StartTraces returns the tracer that the environment asks for, nil for none,

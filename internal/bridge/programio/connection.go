@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/linelog"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
@@ -98,13 +97,13 @@ func (c *connection) listen(ctx context.Context) {
 	c.err = c.pipes.Outcome()
 	var ended *stdio.ProgramError
 	if !heard && errors.As(c.err, &ended) {
-		c.err = &stdio.ProgramError{Program: ended.Program, Reason: ended.Reason + " before it sent a message; what it says of that is in the server's log"}
+		c.err = unstarted(*ended)
 	}
 }
 
 // receive passes messages on until an error, and reports whether there were any.
 func (c *connection) receive(ctx context.Context, in *messages) (heard bool, err error) {
-	noise := linelog.New(c.dialect.log, slog.LevelDebug, "the program writes", c.dialect.hide)
+	noise := stdio.NewLineLogger(c.dialect.log, slog.LevelDebug, "the program writes", c.dialect.hide)
 	noisy := false
 	for {
 		text, framed, err := in.next()

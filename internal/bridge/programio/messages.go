@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 // errTooLong is the error for a message, or a line that may be a message, that is too long to read
@@ -99,7 +99,7 @@ func (m *messages) line() ([]byte, error) {
 // rest reads the rest of a line that is too large. begun is its beginning, and err is the result
 // of reading it.
 func (m *messages) rest(begun []byte, err error) ([]byte, error) {
-	large, total := &oversize.Message{}, 0
+	large, total := &rpc.Oversize{}, 0
 	for piece := begun; ; piece, err = m.r.ReadSlice('\n') {
 		_, _ = large.Write(piece)
 		if total += len(piece); total > m.most {
@@ -115,8 +115,8 @@ func (m *messages) rest(begun []byte, err error) ([]byte, error) {
 }
 
 // instead returns the replacement of a message that is too large.
-func instead(large *oversize.Message) []byte {
-	if answer := large.Answer(oversize.Limit); answer != nil {
+func instead(large *rpc.Oversize) []byte {
+	if answer := large.Answer(rpc.MaxAnswer); answer != nil {
 		return answer
 	}
 	return []byte(passedOver)
@@ -176,7 +176,7 @@ func (m *messages) body(length int) ([]byte, error) {
 		return nil, errTooLong
 	}
 	if length > m.max {
-		large := &oversize.Message{}
+		large := &rpc.Oversize{}
 		if _, err := io.CopyN(large, m.r, int64(length)); err != nil {
 			return nil, err
 		}

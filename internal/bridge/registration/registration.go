@@ -102,7 +102,7 @@ func (f Finder) places(ctx context.Context, u *url.URL) []string {
 }
 
 // challenged returns the metadata's address in the server's refusal of a request
-// without a token, empty if there is none. The address must be at the server's
+// without a token, or empty if the refusal has no address. The address must be at the server's
 // own host: what another host says is not the server's word.
 func (f Finder) challenged(ctx context.Context, u *url.URL) string {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))

@@ -11,14 +11,13 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/listentry"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/rank"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
-// maxRenamed limits the collisions in a report: enough to see that there are collisions and where.
+// maxRenamed limits the collisions in a report: enough to see where names collide.
 const maxRenamed = 32
 
 // Catalog joins the lists of all servers. It is immutable. Disconnected servers keep their last
@@ -35,7 +34,7 @@ type Catalog struct {
 	StatusTool string
 
 	ranking sync.Once
-	index   *rank.Index // of the tools; built on first use
+	index   *toolIndex // of the tools; built on first use
 }
 
 // Entry is one tool, prompt, resource or template.
@@ -50,9 +49,9 @@ type Entry struct {
 
 // Layout is the input of a catalog.
 type Layout struct {
-	Mode    mcpserver.Mode
+	Mode    bridgeconfig.Mode
 	Naming  Naming
-	Single  bool               // whether the user has one server, so that names stay unchanged
+	Single  bool               // whether the user has one server whose names have no prefix
 	Servers []*upstream.Server // in the order of the configuration
 	// Registers are the registries of the methods whose entries have names.
 	Registers map[string]*Registry
@@ -68,7 +67,7 @@ func NewRegistries() map[string]*Registry {
 // plain reports whether the names of method's entries stay unchanged: if the user has one server, and
 // for tools that are called through the router's tool.
 func (l Layout) plain(method string) bool {
-	return l.Single || l.Registers[method] == nil || l.Mode == mcpserver.Router && method == methods.ListTools
+	return l.Single || l.Registers[method] == nil || l.Mode == bridgeconfig.Router && method == methods.ListTools
 }
 
 // Build joins the servers' lists.
@@ -86,7 +85,7 @@ func (l Layout) Build() *Catalog {
 		}
 	}
 	c.StatusTool = l.statusTool(c.Lists[methods.ListTools])
-	if l.Mode == mcpserver.Router {
+	if l.Mode == bridgeconfig.Router {
 		c.RouterTool = l.RouterTool(l.Servers, c.Lists[methods.ListTools])
 	}
 	return c
@@ -209,15 +208,15 @@ type Match struct {
 func (c *Catalog) Search(text string, limit int) []Match {
 	entries := c.Lists[methods.ListTools]
 	c.ranking.Do(func() {
-		tools := make([]rank.Tool, len(entries))
+		tools := make([]searchable, len(entries))
 		for i, e := range entries {
 			tool := ShapeOf(e.Raw)
-			tools[i] = rank.Tool{
+			tools[i] = searchable{
 				Server: e.ServerName, About: e.Server.Config.Description,
 				Name: e.Original, Description: tool.Title + " " + tool.Description, Arguments: tool.Arguments(),
 			}
 		}
-		c.index = rank.NewIndex(tools)
+		c.index = newToolIndex(tools)
 	})
 	var found []Match
 	for _, m := range c.index.Search(text, len(entries)) {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 )
 
 const (
@@ -42,9 +42,10 @@ func (n Assignment) collided() bool { return n.Name != n.plain }
 // any names, the names depend only on the configuration and the servers' lists, so that a restart
 // renames nothing.
 //
-// With mcpserver.PrefixAuto, a name that several servers have gets a prefix at all of them. It
+// With bridgeconfig.PrefixAuto, a name that several servers have gets a prefix at all of them. It
 // keeps the prefix when only one server still has it: without the prefix, a client that knew the
-// name from before would call the wrong server.
+// name from before would call the wrong server. The server that Naming.Unprefixed names has no prefix
+// at all.
 type Registry struct {
 	owners    map[string]Feature
 	names     map[Feature]Assignment
@@ -58,8 +59,10 @@ func NewRegistry() *Registry {
 
 // Naming is how features get their names.
 type Naming struct {
-	Prefix  mcpserver.Prefix
+	Prefix  bridgeconfig.Prefix
 	Longest int // the longest name, in characters
+	// Unprefixed is the server whose names stay as they are, empty for none.
+	Unprefixed string
 }
 
 // assign returns the names of the features, which are in the order of the configuration.
@@ -69,7 +72,7 @@ func (r *Registry) assign(rule Naming, features []Feature) []Assignment {
 	taken := make(map[string]bool, len(features))
 	for i, f := range features {
 		n := rule.describe(f)
-		if n.contested = contested[sanitize(f.Original)]; n.contested {
+		if n.contested = f.ServerName != rule.Unprefixed && contested[sanitize(f.Original)]; n.contested {
 			n.base = rule.prefixed(f)
 		}
 		if known, ok := r.names[f]; ok && known.base == n.base && !taken[known.Name] {
@@ -96,8 +99,11 @@ func (r *Registry) assign(rule Naming, features []Feature) []Assignment {
 
 // describe returns the name of f if nothing collides.
 func (n Naming) describe(f Feature) Assignment {
+	if f.ServerName == n.Unprefixed {
+		return Assignment{Feature: f, base: f.Original, plain: f.Original}
+	}
 	plain := n.fit(sanitize(f.Original), f.Original)
-	if n.Prefix != mcpserver.PrefixAuto && n.Prefix != mcpserver.PrefixNever {
+	if n.Prefix != bridgeconfig.PrefixAuto && n.Prefix != bridgeconfig.PrefixNever {
 		plain = n.prefixed(f)
 	}
 	return Assignment{Feature: f, base: plain, plain: plain}
@@ -110,8 +116,8 @@ func (r *Registry) another(name string, f Feature) bool {
 }
 
 // contest returns the names that several servers have or had.
-func (r *Registry) contest(rule mcpserver.Prefix, features []Feature) map[string]bool {
-	if rule != mcpserver.PrefixAuto {
+func (r *Registry) contest(rule bridgeconfig.Prefix, features []Feature) map[string]bool {
+	if rule != bridgeconfig.PrefixAuto {
 		return nil
 	}
 	contested := map[string]bool{}
@@ -162,6 +168,12 @@ func (r *Registry) Release(gone func(server string) bool) {
 // may contain an underscore, and because sanitize maps different characters to the same one.
 func (n Naming) prefixed(f Feature) string {
 	return n.fit(sanitize(f.ServerName)+"_"+sanitize(f.Original), f.ServerName+"\x00"+f.Original)
+}
+
+// MayName reports whether a name may be that of a feature of the server, where all names have
+// prefixes but those of one server.
+func (n Naming) MayName(server, name string) bool {
+	return server == n.Unprefixed || n.Prefixes(server, name)
 }
 
 // Prefixes reports whether a name may be that of a feature of the server, with the server's name as

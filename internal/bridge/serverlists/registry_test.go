@@ -12,24 +12,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // named returns the names that the register assigns.
-func namesOf(r *Registry, rule mcpserver.Prefix, features []Feature) []string {
+func namesOf(r *Registry, rule bridgeconfig.Prefix, features []Feature) []string {
 	names := []string{}
-	for _, n := range r.assign(Naming{rule, mcpserver.LongestToolName}, features) {
+	for _, n := range r.assign(Naming{Prefix: rule, Longest: bridgeconfig.LongestToolName}, features) {
 		names = append(names, n.Name)
 	}
 	return names
 }
 
 func TestNames(t *testing.T) {
-	const always, auto, never = mcpserver.PrefixAlways, mcpserver.PrefixAuto, mcpserver.PrefixNever
+	const always, auto, never = bridgeconfig.PrefixAlways, bridgeconfig.PrefixAuto, bridgeconfig.PrefixNever
 	long := strings.Repeat("x", 70)
 	tests := map[string]struct {
-		rule mcpserver.Prefix
+		rule bridgeconfig.Prefix
 		in   []Feature
 		want []string
 	}{
@@ -60,7 +60,7 @@ func TestNames(t *testing.T) {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
 			for _, n := range got {
-				if len(n) > mcpserver.LongestToolName {
+				if len(n) > bridgeconfig.LongestToolName {
 					t.Errorf("%s has %d characters", n, len(n))
 				}
 			}
@@ -77,26 +77,26 @@ func TestANameNeverComesToMeanAnother(t *testing.T) {
 		want   []string
 	}
 	tests := map[string]struct {
-		rule   mcpserver.Prefix
+		rule   bridgeconfig.Prefix
 		states []state
 	}{
-		"with always, a server that comes late gets another name than the one that was there": {mcpserver.PrefixAlways, []state{
+		"with always, a server that comes late gets another name than the one that was there": {bridgeconfig.PrefixAlways, []state{
 			{[]Feature{{"a", "b_c"}}, []string{"a_b_c"}},
 			{[]Feature{{"a_b", "c"}, {"a", "b_c"}}, []string{"a_b_c_2", "a_b_c"}},
 		}},
-		"with never, so it does, and keeps it when it is alone": {mcpserver.PrefixNever, []state{
+		"with never, so it does, and keeps it when it is alone": {bridgeconfig.PrefixNever, []state{
 			{[]Feature{bx}, []string{"x"}},
 			{[]Feature{ax, bx}, []string{"x_2", "x"}},
 			{[]Feature{ax}, []string{"x_2"}},
 			{[]Feature{ax, bx, cx}, []string{"x_2", "x", "x_3"}},
 		}},
-		"with auto, a name that two had is nobody's any more": {mcpserver.PrefixAuto, []state{
+		"with auto, a name that two had is nobody's any more": {bridgeconfig.PrefixAuto, []state{
 			{[]Feature{ax, ay}, []string{"x", "y"}},
 			{[]Feature{ax, ay, bx}, []string{"a_x", "y", "b_x"}},
 			{[]Feature{bx}, []string{"b_x"}},
 			{[]Feature{ax}, []string{"a_x"}},
 		}},
-		"with auto, the tool that another server lists later is not called by the first one's name": {mcpserver.PrefixAuto, []state{
+		"with auto, the tool that another server lists later is not called by the first one's name": {bridgeconfig.PrefixAuto, []state{
 			{[]Feature{ax}, []string{"x"}},
 			{[]Feature{bx}, []string{"x_2"}},
 			{[]Feature{ax, bx}, []string{"a_x", "b_x"}},
@@ -107,7 +107,7 @@ func TestANameNeverComesToMeanAnother(t *testing.T) {
 			r := NewRegistry()
 			meaning := map[string]Feature{}
 			for i, s := range tt.states {
-				namings := r.assign(Naming{tt.rule, mcpserver.LongestToolName}, s.listed)
+				namings := r.assign(Naming{Prefix: tt.rule, Longest: bridgeconfig.LongestToolName}, s.listed)
 				if diff := cmp.Diff(s.want, namesOf(r, tt.rule, s.listed)); diff != "" {
 					t.Errorf("state %d (-want +got):\n%s", i, diff)
 				}
@@ -125,21 +125,21 @@ func TestANameNeverComesToMeanAnother(t *testing.T) {
 
 func TestNamesBeforeClientsSawAnyFollowFromTheListsAlone(t *testing.T) {
 	r := NewRegistry()
-	r.assign(Naming{mcpserver.PrefixNever, mcpserver.LongestToolName}, []Feature{{"b", "x"}}) // b was reached first
+	r.assign(Naming{Prefix: bridgeconfig.PrefixNever, Longest: bridgeconfig.LongestToolName}, []Feature{{"b", "x"}}) // b was reached first
 	want := []string{"x", "x_2"}
-	if diff := cmp.Diff(want, namesOf(r, mcpserver.PrefixNever, []Feature{{"a", "x"}, {"b", "x"}})); diff != "" {
+	if diff := cmp.Diff(want, namesOf(r, bridgeconfig.PrefixNever, []Feature{{"a", "x"}, {"b", "x"}})); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }
 
 func TestARemovedServerGivesUpItsNames(t *testing.T) {
 	r := NewRegistry()
-	for _, n := range r.assign(Naming{mcpserver.PrefixAuto, mcpserver.LongestToolName}, []Feature{{"a", "x"}, {"b", "x"}, {"a", "y"}}) {
+	for _, n := range r.assign(Naming{Prefix: bridgeconfig.PrefixAuto, Longest: bridgeconfig.LongestToolName}, []Feature{{"a", "x"}, {"b", "x"}, {"a", "y"}}) {
 		r.MarkSeen(n)
 	}
 	r.Release(func(server string) bool { return server == "a" })
 	want := []string{"x", "y"}
-	if diff := cmp.Diff(want, namesOf(r, mcpserver.PrefixAuto, []Feature{{"b", "x"}, {"c", "y"}})); diff != "" {
+	if diff := cmp.Diff(want, namesOf(r, bridgeconfig.PrefixAuto, []Feature{{"b", "x"}, {"c", "y"}})); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }
@@ -149,16 +149,16 @@ func TestManyEqualNamesAreNumberedInReasonableTime(t *testing.T) {
 	for i := range features {
 		features[i] = Feature{"a", "x"}
 	}
-	names := namesOf(NewRegistry(), mcpserver.PrefixNever, features)
+	names := namesOf(NewRegistry(), bridgeconfig.PrefixNever, features)
 	if got, want := names[len(names)-1], "x_"+strconv.Itoa(len(features)); got != want {
 		t.Errorf("the last name is %s, want %s", got, want)
 	}
 }
 
 func TestTheReportOfCollisionsIsBounded(t *testing.T) {
-	l := Layout{Naming: Naming{mcpserver.PrefixNever, mcpserver.LongestToolName}, Registers: NewRegistries()}
+	l := Layout{Naming: Naming{Prefix: bridgeconfig.PrefixNever, Longest: bridgeconfig.LongestToolName}, Registers: NewRegistries()}
 	for range 2 {
-		u := upstream.New(t.Context(), mcpserver.Server{Name: "s"}, upstream.Options{Log: slog.New(slog.DiscardHandler)})
+		u := upstream.New(t.Context(), bridgeconfig.Server{Name: "s"}, upstream.Options{Log: slog.New(slog.DiscardHandler)})
 		for i := range 50 {
 			name := string(rune('A'+i%26)) + string(rune('a'+i/26))
 			u.Lists.Lists[methods.ListTools] = append(u.Lists.Lists[methods.ListTools], upstream.Item{Key: name, Raw: []byte(`{"name":"` + name + `"}`)})
@@ -185,9 +185,27 @@ func TestANameMayBelongToTheServerWhoseNameItBeginsWith(t *testing.T) {
 		"another name that is cut":  {long, namesOf(NewRegistry(), "", []Feature{{strings.Repeat("t", 64), "read"}})[0], false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (Naming{Longest: mcpserver.LongestToolName}).Prefixes(tt.server, tt.name); got != tt.want {
+			if got := (Naming{Longest: bridgeconfig.LongestToolName}).Prefixes(tt.server, tt.name); got != tt.want {
 				t.Errorf("%q of %q: %v", tt.name, tt.server, got)
 			}
 		})
+	}
+}
+
+func TestTheServerThatWasAloneKeepsItsNames(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	for rule, want := range map[bridgeconfig.Prefix][]string{
+		bridgeconfig.PrefixAlways: {"x", "a b.c", long, "two_y", "two_x", "two_y_2"},
+		bridgeconfig.PrefixAuto:   {"x", "a b.c", long, "two_y", "two_x", "y"},
+		bridgeconfig.PrefixNever:  {"x", "a b.c", long, "two_y", "x_2", "y"},
+	} {
+		naming := Naming{Prefix: rule, Longest: 44, Unprefixed: "one"}
+		var names []string
+		for _, n := range NewRegistry().assign(naming, []Feature{{"one", "x"}, {"one", "a b.c"}, {"one", long}, {"one", "two_y"}, {"two", "x"}, {"two", "y"}}) {
+			names = append(names, n.Name)
+		}
+		if diff := cmp.Diff(want, names); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", rule, diff)
+		}
 	}
 }

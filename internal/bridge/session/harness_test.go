@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,8 +23,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/wait"
 )
@@ -39,6 +40,7 @@ type house struct {
 	http    *http.Client
 	front   *httptest.Server
 	tools   []tool
+	refuse  atomic.Bool // whether first requests are refused
 	host    Host
 	store   *Store
 	close   func() // ends the process
@@ -108,7 +110,7 @@ func (h *house) move(t *testing.T) {
 	var mu sync.Mutex
 	var begun []*Session // as the bridge knows them
 	h.host = Host{
-		Life: life, Signing: NewSigning(mcpserver.Config{UserID: "alice", BridgeUID: "uid-1"}), Calls: &Calls{}, Run: running.Go,
+		Life: life, Signing: NewSigning(bridgeconfig.Config{UserID: "alice", BridgeUID: "uid-1"}), Calls: &Calls{}, Run: running.Go,
 		Restored: func(s *Session, _ string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -150,6 +152,10 @@ func (h *house) answer(ctx context.Context, c *call) (mcp.Result, error) {
 	switch c.Method {
 	case methods.ListTools, methods.SetLevel:
 		return message.ParseResult([]byte(`{"tools":[]}`))
+	case methods.Initialize:
+		if h.refuse.Load() {
+			return nil, errors.New("no more sessions")
+		}
 	case methods.CallTool:
 		name := c.Params.(*mcp.CallToolParamsRaw).Name
 		for _, tool := range h.tools {
@@ -160,7 +166,7 @@ func (h *house) answer(ctx context.Context, c *call) (mcp.Result, error) {
 		}
 		return nil, fmt.Errorf("unknown tool %q", name)
 	}
-	return c.session.Answer(c.Request)
+	return c.session.Answer(ctx, c.Request)
 }
 
 // newHanging starts a house whose tool hang works until release is called, or its call is cancelled.
@@ -215,7 +221,23 @@ func (h *house) session(t *testing.T) map[string]string {
 // events reads what a stream sends, event by event.
 func (h *house) events(t *testing.T, method, body string, header map[string]string) (*http.Response, <-chan string) {
 	t.Helper()
-	resp := h.open(t, method, h.url, body, header)
+	return eventsOf(h.open(t, method, h.url, body, header))
+}
+
+// openSSE opens a session of HTTP+SSE, and returns the address of its messages.
+func (h *house) openSSE(t *testing.T) (resp *http.Response, events <-chan string, address string) {
+	t.Helper()
+	url := strings.Replace(h.url, "/mcp", "/sse", 1)
+	resp, events = eventsOf(h.open(t, http.MethodGet, url, "", nil))
+	first := next(t, events, "beginning of the stream")
+	id, ok := strings.CutPrefix(first, "event: endpoint\ndata: /sse?sessionid=")
+	if !ok {
+		t.Fatalf("the stream begins with %q", first)
+	}
+	return resp, events, url + "?sessionid=" + strings.TrimSpace(id)
+}
+
+func eventsOf(resp *http.Response) (*http.Response, <-chan string) {
 	events := make(chan string, 64)
 	go func() {
 		defer resp.Body.Close()

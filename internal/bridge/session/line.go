@@ -7,10 +7,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -50,6 +52,9 @@ func (l *line) send(message []byte) error {
 	return err
 }
 
+// forget implements sender.
+func (*line) forget([]byte) {}
+
 // end ends the session, and the stream: nothing is written any more.
 func (l *line) end() {
 	_ = l.Close()
@@ -85,43 +90,35 @@ func (b *batch) answer(message []byte) {
 	}
 }
 
+// leaveTimeout limits how long requests in progress may take to end when the client closes its pipe.
+const leaveTimeout = 5 * time.Second
+
 // ServeStdio serves one client of either era over a pair of pipes, one message a line, until the client leaves,
-// ctx ends or the bridge closes. Requests in progress are cancelled then.
+// ctx ends or the bridge closes. Requests in progress are cancelled then: at once, or after leaveTimeout if the
+// client has only closed its pipe to the bridge.
 func (h Host) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	l := newLine(&h, ConnKind{Counts: true}, func(message []byte) error {
-		_, err := out.Write(append(message, '\n'))
-		return err
-	}, end)
-	read, failed := make(chan []byte), make(chan error, 1)
+	l := newLine(&h, ConnKind{Counts: true}, writeLines(ctx, out), end)
+	read, failed, handled := make(chan []byte), make(chan error, 1), make(chan struct{})
 	go func() {
-		lines := bufio.NewReader(in)
-		for {
-			text, err := readLine(lines)
-			if err != nil {
-				failed <- err
-				return
-			}
-			select {
-			case read <- text:
-			case <-ctx.Done():
-				return
-			}
+		defer close(read)
+		failed <- readLines(ctx, in, read)
+	}()
+	go func() {
+		defer close(handled)
+		for text := range read {
+			l.receive(ctx, text)
 		}
 	}()
-	var err error
-	for err == nil {
-		select {
-		case text := <-read:
-			l.receive(ctx, text)
-			continue
-		case err = <-failed:
-		case <-ctx.Done():
-			err = io.EOF
-		case <-h.Life.Done():
-			err = io.EOF
+	err := io.EOF
+	select {
+	case err = <-failed:
+		if errors.Is(err, io.EOF) {
+			l.finish(ctx, handled)
 		}
+	case <-ctx.Done():
+	case <-h.Life.Done():
 	}
 	end()
 	_ = in.Close()
@@ -131,6 +128,72 @@ func (h Host) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteClos
 		return nil
 	}
 	return err
+}
+
+// finish waits until the messages are handled and the requests have ended, for at most leaveTimeout. Nobody waits for
+// streams on which the client listens.
+func (l *line) finish(ctx context.Context, handled <-chan struct{}) {
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		<-handled
+		l.cancelStreams()
+		l.running.Wait()
+	}()
+	timer := time.NewTimer(leaveTimeout)
+	defer timer.Stop()
+	select {
+	case <-finished:
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-l.host.Life.Done():
+	}
+}
+
+// writeLines returns a function that writes a message as a line to out. It returns when ctx ends, though out may be a
+// pipe that nobody reads, whose Write returns never.
+func writeLines(ctx context.Context, out io.Writer) func(message []byte) error {
+	messages, written := make(chan []byte), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case message := <-messages:
+				_, err := out.Write(append(message, '\n'))
+				written <- err
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func(message []byte) error {
+		select {
+		case messages <- message:
+		case <-ctx.Done():
+			return errOver
+		}
+		select {
+		case err := <-written:
+			return err
+		case <-ctx.Done():
+			return errOver
+		}
+	}
+}
+
+// readLines reads lines until in or ctx ends.
+func readLines(ctx context.Context, in io.Reader, to chan<- []byte) error {
+	lines := bufio.NewReader(in)
+	for {
+		text, err := readLine(lines)
+		if err != nil {
+			return err
+		}
+		select {
+		case to <- text:
+		case <-ctx.Done():
+			return io.EOF
+		}
+	}
 }
 
 // readLine returns the next line that is not empty.
@@ -156,11 +219,15 @@ func readLine(lines *bufio.Reader) ([]byte, error) {
 // receive handles what the client sends. ctx is that of the stream.
 func (l *line) receive(ctx context.Context, text []byte) {
 	p, err := readPosted(text)
-	if err == nil && p.batch && !l.batches() {
+	if err == nil && p.batch && l.version(message.NewestLegacyVersion) > message.BatchVersion {
 		err = errors.New("JSON-RPC batching is not supported in this version of the protocol")
 	}
 	if err != nil {
-		l.answer(rpc.Answer([]byte("null"), nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}))
+		failure := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+		if !json.Valid(text) {
+			failure.Code = jsonrpc.CodeParseError
+		}
+		l.answer(rpc.Answer([]byte("null"), nil, failure))
 		return
 	}
 	to := answerer(l)
@@ -186,10 +253,4 @@ func (l *line) accept(ctx context.Context, to answerer, m rpc.Message) {
 	default:
 		l.call(ctx, m, nil, requests[0])
 	}
-}
-
-// batches reports whether the client's version of the protocol has batches.
-func (l *line) batches() bool {
-	params := l.Params()
-	return params != nil && params.ProtocolVersion == message.BatchVersion
 }

@@ -7,10 +7,12 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -54,7 +56,7 @@ func newConsole(t *testing.T) *console {
 		case q.Method == methods.ListTools:
 			return message.ParseResult([]byte(`{"tools":[]}`))
 		}
-		return s.Answer(q)
+		return s.Answer(ctx, q)
 	}
 	h.Alone = func(_ context.Context, m rpc.Message, _ *message.Sent, _ message.Send) (mcp.Result, error) {
 		if m.Method == methods.Listen {
@@ -140,16 +142,20 @@ func TestALineIsAnsweredByALine(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/no/such"}`:                            nil,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`: nil,
 		`{"jsonrpc":"2.0","id":1,"result":{}}`:                                          nil,
-		`{`:                                                                             refused("malformed payload: not a JSON-RPC message"),
+		`{`:                                                                             {`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"malformed payload: not a JSON-RPC message"}}`},
+		`7`:                                                                             refused("malformed payload: not a JSON-RPC message"),
 		`{"jsonrpc":"1.0","id":1,"method":"ping"}`:                                      refused(`malformed payload: the message is not of JSON-RPC \"2.0\"`),
 		`{"jsonrpc":"2.0","id":{},"method":"ping"}`:                                     refused("malformed payload: an id is a text or a number"),
 		`{"jsonrpc":"2.0","id":1,"method":7}`:                                           refused("malformed payload: a method is a text"),
-		`[]`:                                                                            refused("malformed payload: empty batch"),
-		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`:                                    nil, // below
+		`{"jsonrpc":"2.0","method":"tools/list"}`:                                       refused(`invalid request: missing id for \"tools/list\"`),
+		`{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"hang"}}`:    refused(`invalid request: missing id for \"tools/call\"`),
+		`[{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}]`:                  refused(`invalid request: \"initialize\" must not be part of a batch`),
+		`[]`: refused("malformed payload: empty batch"),
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`: nil, // below
 	} {
 		for version, batches := range map[string]bool{"2025-03-26": true, "2025-11-25": false} {
 			want := want
-			if strings.HasPrefix(line, "[{") {
+			if strings.HasSuffix(line, `"ping"}]`) {
 				want = refused("JSON-RPC batching is not supported in this version of the protocol")
 				if batches {
 					want = []string{`[{"jsonrpc":"2.0","id":1,"result":{}}]`}
@@ -172,7 +178,7 @@ func TestARequestBeforeTheFirstOneIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newConsole(t)
-		if got := c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); len(got) != 1 || !strings.Contains(got[0], "during session initialization") {
+		if got := c.say(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); len(got) != 1 || !strings.Contains(got[0], `"code":-32600`) || !strings.Contains(got[0], "during session initialization") {
 			t.Errorf("the answer is %q", got)
 		}
 		if got := c.say(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); len(got) != 1 || !strings.Contains(got[0], `"result":{}`) {
@@ -237,8 +243,85 @@ func TestAQuestionOfALineIsAnswered(t *testing.T) {
 		if got := c.say(`{"jsonrpc":"2.0","id":2,"error":{"code":7,"message":"no"}}`); len(got) != 1 || got[0] != `{"jsonrpc":"2.0","id":3,"error":{"code":7,"message":"no"}}` {
 			t.Errorf("the refusal is passed as %q", got)
 		}
+		for i, outcome := range []string{``, `,"result":{},"error":{"code":1,"message":"m"}`, `,"result":{},"result":{}`} {
+			c.say(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"ask"}}`)
+			got := c.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d%s}`, i+3, outcome))
+			if len(got) != 1 || !strings.Contains(got[0], `"code":-32603,"message":"the client's answer is not a valid JSON-RPC answer: it has `) {
+				t.Errorf("%q ends the question with %q", outcome, got)
+			}
+		}
 		c.end(nil)
 	})
+}
+
+// unclosed is an output that stays open, as stdout does.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// TestServingEndsThoughTheClientDoesNotRead has nobody read the answer when the context ends.
+func TestServingEndsThoughTheClientDoesNotRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := Host{Life: t.Context(), Answer: func(ctx context.Context, s *Session, q *message.Request) (mcp.Result, error) { return s.Answer(ctx, q) }}
+		in, toBridge := io.Pipe()
+		fromBridge, out := io.Pipe()
+		defer fromBridge.Close()
+		ctx, leave := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() { served <- h.ServeStdio(ctx, in, unclosed{out}) }()
+		must.Value(io.WriteString(toBridge, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n"))(t)
+		synctest.Wait()
+		leave()
+		must.Succeed(t, <-served)
+	})
+}
+
+// TestAClientThatLeavesGetsItsAnswers closes its pipe behind a request that takes some time.
+func TestAClientThatLeavesGetsItsAnswers(t *testing.T) {
+	t.Parallel()
+	const first = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}` + "\n"
+	for name, tt := range map[string]struct {
+		lines, slow string // the lines, and the method of the request that takes some time
+		takes, ends time.Duration
+		answers     int
+	}{
+		"a request that ends":           {first + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, methods.ListTools, 3 * time.Second, 3 * time.Second, 2},
+		"a request that goes on":        {first + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, methods.ListTools, time.Hour, leaveTimeout, 1},
+		"a first request that goes on":  {first, methods.Initialize, time.Hour, leaveTimeout, 0},
+		"a stream on which it listened": {first + `{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{}}`, methods.Listen, time.Hour, 0, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			pause := func(ctx context.Context, method string) {
+				if method == tt.slow {
+					select {
+					case <-ctx.Done():
+					case <-time.After(tt.takes):
+					}
+				}
+			}
+			h := Host{Life: t.Context()}
+			h.Answer = func(ctx context.Context, s *Session, q *message.Request) (mcp.Result, error) {
+				if pause(ctx, q.Method); q.Method == methods.ListTools {
+					return message.EmptyResult(), ctx.Err()
+				}
+				return s.Answer(ctx, q)
+			}
+			h.Alone = func(ctx context.Context, m rpc.Message, _ *message.Sent, _ message.Send) (mcp.Result, error) {
+				pause(ctx, m.Method)
+				return nil, nil
+			}
+			began, out := time.Now(), &strings.Builder{}
+			must.Succeed(t, h.ServeStdio(t.Context(), io.NopCloser(strings.NewReader(tt.lines)), unclosed{out}))
+			synctest.Wait()
+			if took := time.Since(began); took != tt.ends {
+				t.Errorf("%s: serving ended after %v, want %v", name, took, tt.ends)
+			}
+			if got := strings.Count(out.String(), `"result"`); got != tt.answers {
+				t.Errorf("%s: %d answers, want %d: %s", name, got, tt.answers, out)
+			}
+		})
+	}
 }
 
 // TestALineThatIsTooLongEndsTheSession, since nobody would read to its end.

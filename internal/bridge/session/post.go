@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
@@ -29,26 +27,22 @@ import (
 type streamable struct {
 	*Session
 	store *Store
+	own   *stream // the one that belongs to no request
 
 	// Store.mu guards these: what is in progress, when the last request ended, and what closes the session
 	// when it has been idle.
 	posts, gets int
 	quiet       time.Time
 	timer       *time.Timer
-
-	streaming sync.Mutex         // guards what follows
-	streams   map[string]*stream // the one that belongs to no request has no name
-	sweepAt   int                // the number of streams at which those that nobody can resume are removed
 }
 
 // newStreamable returns a session. A restored one has the parameters of its first request.
 func newStreamable(s *Store, id string, params *mcp.InitializeParams) *streamable {
-	apart := &stream{}
+	own := &stream{}
 	x := &streamable{
-		Session: newSession(&s.host, ConnKind{posted: true, LegacyOnly: true}, apart, params), store: s, quiet: time.Now(),
-		streams: map[string]*stream{"": apart}, sweepAt: minSweep,
+		Session: newSession(&s.host, ConnKind{posted: true, LegacyOnly: true}, own, params), store: s, own: own, quiet: time.Now(),
 	}
-	x.id, x.mark, apart.session = id, newEpoch(), x
+	x.id, x.mark, own.session = id, newEpoch(), x
 	return x
 }
 
@@ -63,38 +57,6 @@ func duplicate(id json.RawMessage) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("duplicate in-flight request ID %s", id)}
 }
 
-// versionOf returns the protocol version in the parameters of a first request.
-func versionOf(params json.RawMessage) string {
-	var p struct {
-		Version string `json:"protocolVersion"`
-	}
-	_ = json.Unmarshal(params, &p) // Other parameters are refused.
-	return p.Version
-}
-
-// minSweep is the number of streams from which those that nobody can resume are removed.
-const minSweep = 64
-
-// keep keeps a stream for clients that come back.
-func (s *streamable) keep(to *stream) {
-	s.streaming.Lock()
-	defer s.streaming.Unlock()
-	if s.streams[to.id] = to; len(s.streams) < s.sweepAt {
-		return
-	}
-	maps.DeleteFunc(s.streams, func(id string, each *stream) bool {
-		return each != to && id != "" && inflight.Closed(each.done) && s.store.events.empty(each)
-	})
-	s.sweepAt = max(minSweep, 2*len(s.streams))
-}
-
-// stream returns a stream that is kept, or nil.
-func (s *streamable) stream(id string) *stream {
-	s.streaming.Lock()
-	defer s.streaming.Unlock()
-	return s.streams[id]
-}
-
 // posted are the messages of a POST.
 type posted struct {
 	messages []rpc.Message
@@ -105,19 +67,23 @@ type posted struct {
 // readPosted reads the messages in a body.
 func readPosted(body []byte) (posted, error) {
 	each, batch := rpc.Batch(body)
-	switch {
-	case len(body) == 0:
+	if len(body) == 0 {
 		return posted{}, errors.New("POST requires a non-empty body")
-	case batch && len(each) == 0:
-		return posted{}, errors.New("malformed payload: empty batch")
-	case !batch:
+	}
+	if !batch {
 		each = []json.RawMessage{body}
+	}
+	if len(each) == 0 {
+		return posted{}, errors.New("malformed payload: empty batch")
 	}
 	p := posted{batch: batch, messages: make([]rpc.Message, len(each))}
 	for i, one := range each {
 		m, err := readMessage(one)
 		if err != nil {
-			return posted{}, fmt.Errorf("malformed payload: %w", err)
+			return posted{}, err
+		}
+		if batch && m.Method == methods.Initialize {
+			return posted{}, fmt.Errorf("invalid request: %q must not be part of a batch", m.Method)
 		}
 		if p.messages[i] = m; m.Request && m.ID != nil {
 			p.calls = append(p.calls, m)
@@ -131,18 +97,26 @@ func readMessage(text []byte) (rpc.Message, error) {
 	m, ok := rpc.Read(text)
 	switch {
 	case !ok || !m.Request && !m.IsAnswer():
-		return m, errors.New("not a JSON-RPC message")
+		return m, errors.New("malformed payload: not a JSON-RPC message")
 	case !m.IsVersion2():
-		return m, errors.New(`the message is not of JSON-RPC "2.0"`)
+		return m, errors.New(`malformed payload: the message is not of JSON-RPC "2.0"`)
 	case m.Request && m.Method == "":
-		return m, errors.New("a method is a text")
+		return m, errors.New("malformed payload: a method is a text")
 	case m.ID != nil && !strings.ContainsRune(`"-0123456789`, rune(m.ID[0])):
-		return m, errors.New("an id is a text or a number")
+		return m, errors.New("malformed payload: an id is a text or a number")
 	}
-	return m, nil
+	return m, checkID(m)
 }
 
-// check returns an error if a message has not the form of its method. Unknown methods are refused in the
+// checkID returns an error if a request has no id. Without one it would be taken for a notification.
+func checkID(m rpc.Message) error {
+	if known := methods.Of(m.Method); m.Request && m.ID == nil && known.FromClient() && !known.Notification {
+		return fmt.Errorf("invalid request: missing id for %q", m.Method)
+	}
+	return nil
+}
+
+// check returns an error if a request or a notification has not the form of its method. Unknown methods are refused in the
 // answer.
 func check(m rpc.Message) error {
 	known := methods.Of(m.Method)
@@ -152,12 +126,22 @@ func check(m rpc.Message) error {
 	switch {
 	case known.Notification && m.ID != nil:
 		return fmt.Errorf("invalid request: unexpected id for %q", m.Method)
-	case !known.Notification && m.ID == nil:
-		return fmt.Errorf("invalid request: missing id for %q", m.Method)
 	case !known.OptionalParams && len(m.Params) == 0:
 		return errors.New(`invalid request: missing required "params"`)
 	}
 	return nil
+}
+
+// read reads the messages in a body that the session may have. The version is that of the request, for a session without one.
+func (s *streamable) read(body []byte, version string) (posted, error) {
+	p, err := readPosted(body)
+	for _, m := range p.messages {
+		err = errors.Join(err, s.invalidAnswer(m), check(m))
+	}
+	if agreed := s.version(version); err == nil && p.batch && agreed > message.BatchVersion {
+		err = fmt.Errorf("JSON-RPC batching is not supported in 2025-06-18 and later (version of the session: %s)", agreed)
+	}
+	return p, err
 }
 
 // serve answers a POST of the session's client.
@@ -166,17 +150,10 @@ func (s *streamable) serve(w http.ResponseWriter, r *http.Request, body []byte) 
 		http.Error(w, "can't send Last-Event-ID for POST request", http.StatusBadRequest)
 		return
 	}
-	p, err := readPosted(body)
-	for _, m := range p.messages {
-		err = errors.Join(err, check(m))
-	}
+	version := cmp.Or(r.Header.Get(message.HeaderVersion), message.BatchVersion)
+	p, err := s.read(body, version)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	version := cmp.Or(r.Header.Get(message.HeaderVersion), message.BatchVersion)
-	if p.batch && version > message.BatchVersion {
-		http.Error(w, "JSON-RPC batching is not supported in 2025-06-18 and later (request version: "+version+")", http.StatusBadRequest)
 		return
 	}
 	if len(p.calls) == 0 {
@@ -184,6 +161,10 @@ func (s *streamable) serve(w http.ResponseWriter, r *http.Request, body []byte) 
 			s.take(context.WithoutCancel(r.Context()), m, r.Header)
 		}
 		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if first := p.calls[0]; !p.batch && !methods.Of(first.Method).FromClient() && !message.IsFraction(first.ID) {
+		answerError(w, http.StatusOK, first.ID, unknownMethod(first.Method))
 		return
 	}
 	s.answer(w, r, p, version)
@@ -204,15 +185,24 @@ func (s *streamable) answer(w http.ResponseWriter, r *http.Request, p posted, ve
 		answerError(w, http.StatusBadRequest, twice, duplicate(twice))
 		return
 	}
-	s.keep(to)
+	s.store.events.open(to)
 	streamHeader(w.Header())
-	if first := p.calls[0]; first.Method == methods.Initialize {
-		w.Header().Set(message.HeaderSessionID, s.id)
-		version = versionOf(first.Params)
-	}
 	reads := to.open(w, r)
 	defer reads.leave()
-	to.begin(reads, version >= message.NewestLegacyVersion)
+	begin := sync.OnceFunc(func() { to.begin(reads, version >= message.NewestLegacyVersion) })
+	if first := p.calls[0]; first.Method == methods.Initialize {
+		if params, err := initializeParams(first.Params); err == nil {
+			version = params.ProtocolVersion
+		}
+		// The header names the session as soon as there is one, which may be long before the answer.
+		requests[0].opened = func() {
+			w.Header().Set(message.HeaderSessionID, s.id)
+			begin()
+		}
+		requests[0].answering = func(error) { begin() }
+	} else {
+		begin()
+	}
 	ctx := context.WithoutCancel(r.Context())
 	for _, m := range p.messages {
 		if !m.Request || m.ID == nil {

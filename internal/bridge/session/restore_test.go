@@ -6,6 +6,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -122,23 +123,23 @@ func TestASessionThatIsEndedWhileItIsRestoredStaysEnded(t *testing.T) {
 	}
 }
 
-// TestAnInitializeThatFailsLeavesNothing sends what looks like one.
+// TestAnInitializeThatFailsLeavesNothing sends what looks like one, and what the bridge refuses for a reason of its own.
 func TestAnInitializeThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
+	h.refuse.Store(true)
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 		`{"jsonrpc":"2.0","id":1,"method":"initialize"}`,
+		`{"jsonrpc":"2.0","id":1.5,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`,
 		`{`,
 	} {
 		resp, _ := h.do(t, "POST", h.url, body, nil)
 		if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
-			again, _ := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, map[string]string{"Mcp-Session-Id": id})
-			if again.StatusCode != http.StatusNotFound {
-				t.Errorf("%s: its session answers with %d", body, again.StatusCode)
-			}
+			t.Errorf("%s: the answer names a session", body)
 		}
 	}
 	wait.Until(t, "no session is left", func() bool {
@@ -199,6 +200,43 @@ func TestASessionThatIsBusyMakesNoRoom(t *testing.T) {
 	if resp, _ := h.do(t, "POST", h.url, pingBody, other); resp.StatusCode != http.StatusOK {
 		t.Errorf("afterwards another session is answered with %d", resp.StatusCode)
 	}
+}
+
+// TestASessionWithACallGoesOnThoughItsPostBroke needs its room, and lets the time of idle sessions pass.
+func TestASessionWithACallGoesOnThoughItsPostBroke(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	h := newHouse(t, tool{"hang", func(ctx context.Context, _ *call) (string, error) {
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return "", ctx.Err()
+	}})
+	h.store.Limit, h.store.Timeout = 1, 10*time.Millisecond
+	header := h.session(t)
+	resp, events := h.events(t, "POST", toolCall("2", "hang"), header)
+	next(t, events, "beginning of the stream")
+	resp.Body.Close()
+	id := header["Mcp-Session-Id"]
+	wait.Until(t, "the POST is over", func() bool {
+		h.store.mu.Lock()
+		defer h.store.mu.Unlock()
+		return h.store.open[id].posts == 0
+	})
+	h.store.mu.Lock()
+	session := h.store.open[id]
+	h.store.mu.Unlock()
+	h.store.expire(session)
+	if resp, _ := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, nil); resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a session that needs the room is answered with %d", resp.StatusCode)
+	}
+	if len(ended) > 0 || !h.store.Holds(id) {
+		t.Error("the session with the call has ended")
+	}
+	h.do(t, "POST", h.url, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`, header)
+	if err := next(t, ended, "end of the call"); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	wait.Until(t, "end of the session, which is idle", func() bool { return !h.store.Holds(id) })
 }
 
 // TestWhoListensKeepsTheSession has one client listen and one do nothing.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,9 +38,10 @@ func encodeID(id json.RawMessage) string {
 func (s *Store) resume(w http.ResponseWriter, r *http.Request, st *streamable) {
 	last := r.Header.Get(HeaderLastEventID)
 	name, number, mark, request := cutEventID(last)
-	to := st.stream(name)
+	to := s.events.find(st, name)
 	switch {
 	case name == "":
+		to = st.own
 		// Messages between the client's requests may be lost, but the client can get the remaining and
 		// future ones.
 		if oldest := s.events.oldest(to); mark != st.mark || number+1 < oldest {
@@ -54,7 +56,7 @@ func (s *Store) resume(w http.ResponseWriter, r *http.Request, st *streamable) {
 			answerLost(w, last, request)
 			return
 		}
-		if len(events) == 0 && to.unanswered() {
+		if !slices.ContainsFunc(events, func(message []byte) bool { return message != nil }) && to.unanswered() {
 			// A client that did not get its answer would ask for the rest of the stream for ever.
 			answerLost(w, lostEvent, request)
 			return
@@ -95,7 +97,7 @@ func answerLost(w http.ResponseWriter, last, request string) {
 		"id":      json.RawMessage(id),
 		"error": map[string]any{
 			"code":    jsonrpc.CodeInternalError,
-			"message": "the answer was lost when the bridge restarted: whether the request was carried out is not known",
+			"message": "the answer is lost: the bridge restarted, or keeps it no more; whether the request was carried out is not known",
 			"data":    map[string]string{"code": "answer_lost"},
 		},
 	})

@@ -4,8 +4,6 @@
 package session
 
 import (
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -16,6 +14,8 @@ func TestStreamsAndVersions(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	header := h.session(t)
+	resp, _ := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{}}}`, nil)
+	batches := map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": header["Mcp-Protocol-Version"]}
 	list := `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
 	large := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", message.MaxBody) + `"}}`
 	with := func(pairs ...string) map[string]string {
@@ -35,7 +35,9 @@ func TestStreamsAndVersions(t *testing.T) {
 		"an answer is a stream that begins with an id": {"POST", list, with(), 200, "event: prime\nid: "},
 		"which older clients do not know":              {"POST", list, with("Mcp-Protocol-Version", "2025-06-18"), 200, `event: message`},
 		"a batch, which there no longer is":            {"POST", "[" + list + "]", with(), 400, "batching"},
-		"a batch, which there still is":                {"POST", "[" + list + "]", with("Mcp-Protocol-Version", "2025-03-26"), 200, `"id":7`},
+		"a batch whose header has another version":     {"POST", "[" + list + "]", with("Mcp-Protocol-Version", "2025-03-26"), 400, "batching"},
+		"a batch, which there still is":                {"POST", "[" + list + "]", batches, 200, `"id":7`},
+		"a batch that begins a session":                {"POST", `[` + pingBody + `,{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{}}}]`, nil, 400, "must not be part of a batch"},
 		"a client that takes no stream":                {"POST", list, with("Accept", "application/json"), 400, "Accept"},
 		"a client that takes no JSON":                  {"POST", list, with("Accept", "text/event-stream"), 400, "Accept"},
 		"a client that takes all":                      {"POST", list, with("Accept", "text/html, */*;q=0.1"), 200, `"id":7`},
@@ -45,8 +47,16 @@ func TestStreamsAndVersions(t *testing.T) {
 		"a method that there is not":                   {"PUT", list, with(), 405, ""},
 		"a session that ends without a name":           {"DELETE", "", map[string]string{}, 400, ""},
 		"a method that is unknown":                     {"POST", `{"jsonrpc":"2.0","id":7,"method":"no/such"}`, with(), 200, `"code":-32601`},
+		"one of JSON-RPC 1.0":                          {"POST", `{"jsonrpc":"1.0","id":7,"method":"no/such"}`, with(), 400, "2.0"},
+		"one whose id has another form":                {"POST", `{"jsonrpc":"2.0","id":[7],"method":"no/such"}`, with(), 400, "an id is"},
+		"one whose id is a fraction":                   {"POST", `{"jsonrpc":"2.0","id":1.5,"method":"no/such"}`, with(), 200, `"code":-32600`},
 		"a method that only servers send":              {"POST", `{"jsonrpc":"2.0","id":7,"method":"roots/list"}`, with(), 200, `"code":-32601`},
 		"an unknown notification":                      {"POST", `{"jsonrpc":"2.0","method":"notifications/no/such"}`, with(), 202, ""},
+		"a request without an id":                      {"POST", `{"jsonrpc":"2.0","method":"tools/list"}`, with(), 400, "missing id"},
+		"a request whose id is null":                   {"POST", `{"jsonrpc":"2.0","id":null,"method":"tools/list"}`, with(), 400, "missing id"},
+		"an answer with two outcomes":                  {"POST", `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}`, with(), 400, "both"},
+		"an answer without an outcome":                 {"POST", `{"jsonrpc":"2.0","id":1}`, with(), 400, "neither"},
+		"an answer to what the client could not read":  {"POST", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":""}}`, with(), 202, ""},
 		"a notification":                               {"POST", `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, with(), 202, ""},
 		"a body that is too large for a session":       {"POST", large, with(), 413, ""},
 		"one that is too large without a session":      {"POST", large, nil, 413, ""},
@@ -82,17 +92,10 @@ func TestTheRulesOfHTTPAndSSE(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	url := strings.Replace(h.url, "/mcp", "/sse", 1)
-	resp := h.open(t, http.MethodGet, url, "", nil)
-	defer resp.Body.Close()
+	resp, _, address := h.openSSE(t)
 	if resp.Header.Get("X-Accel-Buffering") != "no" || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Mcp-Session-Id") != "" {
 		t.Errorf("header = %v", resp.Header)
 	}
-	const begin = "event: endpoint\ndata: /sse?sessionid="
-	first := make([]byte, len(begin)+26)
-	if _, err := io.ReadFull(resp.Body, first); err != nil || !strings.HasPrefix(string(first), begin) {
-		t.Fatalf("the stream begins with %q, %v", first, err)
-	}
-	address := url + "?sessionid=" + string(first[len(begin):])
 	tests := map[string]struct {
 		method, url, body, mediaType string
 		want                         int
@@ -103,6 +106,9 @@ func TestTheRulesOfHTTPAndSSE(t *testing.T) {
 		"one that is too large":             {"POST", address, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", message.MaxBody) + `"}}`, "application/json", 413},
 		"one to no session":                 {"POST", url, pingBody, "application/json", 405},
 		"one to a session that there isn't": {"POST", url + "?sessionid=x", pingBody, "application/json", 404},
+		"an answer without an outcome":      {"POST", address, `{"jsonrpc":"2.0","id":1}`, "application/json", 400},
+		"a request without an id":           {"POST", address, `{"jsonrpc":"2.0","method":"tools/list"}`, "application/json", 400},
+		"a request whose id is null":        {"POST", address, `{"jsonrpc":"2.0","id":null,"method":"tools/list"}`, "application/json", 400},
 		"another method":                    {"DELETE", address, "", "application/json", 405},
 	}
 	for name, tt := range tests {

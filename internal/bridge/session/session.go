@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -18,9 +19,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
@@ -34,22 +35,34 @@ type Session struct {
 	kind     ConnKind
 	// apart takes what belongs to no request of the client.
 	apart sender
-	// closing is closed when the session takes no more messages, and over when its requests have ended, too.
-	closing, over chan struct{}
+	// closing is done when the session takes no more messages, and over is closed when its requests have ended, too.
+	closing context.Context //nolint:containedctx // It is the life of the session.
+	close   context.CancelFunc
+	over    chan struct{}
 
 	mu sync.Mutex
 	// params are those of the client's first request, nil before it.
 	params    *mcp.InitializeParams
-	closed    bool
 	requests  map[string]*request
 	running   sync.WaitGroup
-	questions map[string]chan rpc.Message // to the client, by id
+	questions map[string]*question // to the client, by id
 	asked     int
+	notes     notes
 }
 
 // sender sends messages to the client.
 type sender interface {
 	send(message []byte) error
+	// forget says that the client needs a question no more that was sent.
+	forget(question []byte)
+}
+
+// question is a question to the client.
+type question struct {
+	to    sender
+	id    json.RawMessage
+	text  []byte
+	reply chan rpc.Message
 }
 
 // answerer takes what belongs to a request of the client.
@@ -67,15 +80,18 @@ type request struct {
 	to     answerer
 	sent   message.Sent
 	cancel context.CancelFunc
-	// answering, if set, is called with the outcome before the answer is sent.
+	// opened, if set, is called when the session has begun with this request, and answering with the outcome before the
+	// answer is sent.
+	opened    func()
 	answering func(error)
 }
 
 // newSession returns a session. A restored one has the parameters of its first request.
 func newSession(h *Host, kind ConnKind, apart sender, params *mcp.InitializeParams) *Session {
+	closing, end := context.WithCancel(context.Background()) //nolint:forbidigo // A session outlives the request that begins it.
 	return &Session{
-		host: h, kind: kind, apart: apart, closing: make(chan struct{}), over: make(chan struct{}),
-		params: params, requests: map[string]*request{}, questions: map[string]chan rpc.Message{},
+		host: h, kind: kind, apart: apart, closing: closing, close: end, over: make(chan struct{}),
+		params: params, requests: map[string]*request{}, questions: map[string]*question{},
 	}
 }
 
@@ -89,14 +105,19 @@ func (s *Session) Params() *mcp.InitializeParams {
 	return s.params
 }
 
+// version returns the version of the protocol that was agreed in the first request, or unknown before it.
+func (s *Session) version(unknown string) string {
+	if params := s.Params(); params != nil {
+		return params.ProtocolVersion
+	}
+	return unknown
+}
+
 // Close ends the session. It cancels the requests in progress, and waits for them.
 func (s *Session) Close() error {
 	s.mu.Lock()
-	first := !s.closed
-	if first {
-		s.closed = true
-		close(s.closing)
-	}
+	first := s.closing.Err() == nil
+	s.close()
 	for _, rq := range s.requests {
 		if rq.cancel != nil {
 			rq.cancel()
@@ -109,6 +130,24 @@ func (s *Session) Close() error {
 	}
 	<-s.over
 	return nil
+}
+
+// cancelStreams cancels the requests that have no end of their own.
+func (s *Session) cancelStreams() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, rq := range s.requests {
+		if rq.cancel != nil && methods.Of(rq.method).Stream {
+			rq.cancel()
+		}
+	}
+}
+
+// busy reports whether requests are in progress. Those of a POST that broke are, too.
+func (s *Session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requests) > 0
 }
 
 // Wait waits until the session has ended.
@@ -156,23 +195,25 @@ func (s *Session) senderFor(ctx context.Context) sender {
 
 // ask sends a question to the client and returns the answer as the client sent it.
 func (s *Session) ask(ctx context.Context, to sender, method string, params json.RawMessage) (mcp.Result, error) {
-	reply := make(chan rpc.Message, 1)
-	id := s.awaits(reply)
-	defer s.forget(id)
-	if err := to.send(rpc.Append(nil, id, method, params)); err != nil {
+	q := s.question(to, method, params)
+	defer s.settle(q.id)
+	if err := to.send(q.text); err != nil {
 		return nil, err
 	}
 	select {
-	case m := <-reply:
+	case m := <-q.reply:
+		if m.Fault != "" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the client's answer is not a valid JSON-RPC answer: " + m.Fault}
+		}
 		if failure := m.Failure(); failure != nil {
 			return nil, failure
 		}
 		return &message.Answer{Raw: m.Result}, nil
-	case <-s.closing:
+	case <-s.closing.Done():
 		return nil, errGone
 	case <-ctx.Done():
 	}
-	withdrawn := jsondoc.EncodeExact(map[string]any{"requestId": id, "reason": ctx.Err().Error()})
+	withdrawn := jsondoc.EncodeExact(map[string]any{"requestId": q.id, "reason": ctx.Err().Error()})
 	if w := message.WithdrawalOf(ctx); w != nil {
 		withdrawn = w.Merge(withdrawn)
 	}
@@ -180,40 +221,49 @@ func (s *Session) ask(ctx context.Context, to sender, method string, params json
 	return nil, ctx.Err()
 }
 
-// awaits returns the id of a question, whose answer goes to reply. No other process uses it for this session: a
+// question returns a question to the client, whose answer is awaited. No other process uses its id for this session: a
 // user may answer a dialog minutes later, when another process serves the session and has asked something else.
-func (s *Session) awaits(reply chan rpc.Message) (id json.RawMessage) {
+func (s *Session) question(to sender, method string, params json.RawMessage) *question {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
-	id = strconv.AppendInt(nil, int64(s.asked), 10)
+	id := json.RawMessage(strconv.Itoa(s.asked))
 	if s.mark != "" {
 		id = json.RawMessage(message.Quote(s.mark + "-" + string(id)))
 	}
-	s.questions[keyOf(id)] = reply
-	return id
+	q := &question{to: to, id: id, text: rpc.Append(nil, id, method, params), reply: make(chan rpc.Message, 1)}
+	s.questions[keyOf(id)] = q
+	return q
 }
 
-// forget ends the wait for the answer to a question.
-func (s *Session) forget(id json.RawMessage) {
+// settle ends the wait for the answer to a question, and returns the question if it was awaited.
+func (s *Session) settle(id json.RawMessage) *question {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.questions, keyOf(id))
-}
-
-// replied takes an answer of the client. Those to questions of an earlier process have other ids.
-func (s *Session) replied(m rpc.Message) {
-	if m.Fault != "" {
-		return
-	}
-	s.mu.Lock()
-	key := keyOf(m.ID)
-	reply := s.questions[key]
+	key := keyOf(id)
+	q := s.questions[key]
 	delete(s.questions, key)
 	s.mu.Unlock()
-	if reply != nil {
-		reply <- m
+	if q != nil {
+		q.to.forget(q.text)
 	}
+	return q
+}
+
+// replied takes an answer of the client, valid or not. Those to questions of an earlier process have other ids.
+func (s *Session) replied(m rpc.Message) {
+	if q := s.settle(m.ID); q != nil {
+		q.reply <- m
+	}
+}
+
+// invalidAnswer returns an error for an invalid answer of the client, which ends its question all the same. One without
+// an id, as to what the client could not read, is taken.
+func (s *Session) invalidAnswer(m rpc.Message) error {
+	if m.Fault == "" || m.ID == nil {
+		return nil
+	}
+	s.replied(m)
+	return errors.New("invalid answer: " + m.Fault)
 }
 
 // plainID matches ids in the form in which clients usually write them.
@@ -238,7 +288,7 @@ func keyOf(id json.RawMessage) string {
 func (s *Session) begin(to answerer, calls ...rpc.Message) (begun []*request, twice json.RawMessage, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closing.Err() != nil {
 		return nil, nil, false
 	}
 	for _, m := range calls {
@@ -319,12 +369,12 @@ func (s *Session) cancelled(params json.RawMessage) {
 }
 
 // Answer answers what is between the two ends of a session. What it does not know does not exist.
-func (s *Session) Answer(q *message.Request) (mcp.Result, error) {
+func (s *Session) Answer(ctx context.Context, q *message.Request) (mcp.Result, error) {
 	switch q.Method {
 	case methods.Ping:
 		return message.EmptyResult(), nil
 	case methods.Initialize:
-		return s.initialize(q)
+		return s.initialize(ctx, q)
 	}
 	return nil, unknownMethod(q.Method)
 }
@@ -335,39 +385,38 @@ func unknownMethod(method string) *jsonrpc.Error {
 }
 
 // initialize begins the session.
-func (s *Session) initialize(q *message.Request) (mcp.Result, error) {
+func (s *Session) initialize(ctx context.Context, q *message.Request) (mcp.Result, error) {
 	params, ok := q.Params.(*mcp.InitializeParams)
 	if !ok {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: `invalid request: missing required "params"`}
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.params != nil {
+	first := s.params == nil
+	if first {
+		params.ProtocolVersion = negotiated(params.ProtocolVersion)
+		s.params = params
+	}
+	s.mu.Unlock()
+	if !first {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: `duplicate "initialize" received`}
 	}
-	s.params = params
+	if rq, ok := ctx.Value(requestKey{}).(*request); ok && rq.opened != nil {
+		rq.opened()
+	}
 	return &mcp.InitializeResult{
-		ProtocolVersion: negotiated(params.ProtocolVersion), Capabilities: message.AllCapabilities(), ServerInfo: message.Implementation,
+		ProtocolVersion: params.ProtocolVersion, Capabilities: message.AllCapabilities(), ServerInfo: message.Implementation,
 	}, nil
 }
 
 // take handles a message without an answer. ctx outlasts it.
 func (s *Session) take(ctx context.Context, m rpc.Message, header http.Header) {
-	switch {
+	switch known := methods.Of(m.Method); {
 	case !m.Request:
 		s.replied(m)
 	case m.Method == methods.Cancelled:
 		s.cancelled(m.Params)
-	case methods.Of(m.Method).ToServers():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.closed {
-			return
-		}
-		q := s.request(m, header, &message.Sent{Params: m.Params})
-		q.ReadSent()
-		ctx = context.WithValue(ctx, kindKey{}, s.kind)
-		s.running.Go(func() { _, _ = s.host.Answer(ctx, s, q) })
+	case known.Notification && known.ToServers() && !known.OfCall:
+		s.notify(ctx, m, header)
 	}
 }
 
@@ -379,7 +428,8 @@ func (s *Session) request(m rpc.Message, header http.Header, sent *message.Sent)
 	}
 }
 
-// call begins a request. ctx outlasts it. Only the first request of a session is answered before what follows it.
+// call begins a request, which waits for the notifications before it. ctx outlasts it. Only the first request of a session
+// is answered before what follows it.
 func (s *Session) call(ctx context.Context, m rpc.Message, header http.Header, rq *request) {
 	ctx = context.WithValue(context.WithValue(ctx, kindKey{}, s.kind), requestKey{}, rq)
 	if m.Method == methods.Initialize {
@@ -390,12 +440,17 @@ func (s *Session) call(ctx context.Context, m rpc.Message, header http.Header, r
 	ctx, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
 	rq.cancel = cancel
-	if _, withdrawn := rq.sent.Withdrawn.Get(); withdrawn || s.closed {
+	wait := func(context.Context) {}
+	if m.Method != methods.Ping {
+		wait = s.notes.before()
+	}
+	if _, withdrawn := rq.sent.Withdrawn.Get(); withdrawn || s.closing.Err() != nil {
 		cancel()
 	}
 	s.mu.Unlock()
 	go func() {
 		defer cancel()
+		wait(ctx)
 		result, err := s.run(ctx, m, header, rq)
 		s.answered(rq, result, err)
 	}()
@@ -414,7 +469,9 @@ func (s *Session) run(ctx context.Context, m rpc.Message, header http.Header, rq
 	case s.standsAlone(m):
 		return s.host.Alone(ctx, m, &rq.sent, s.Send)
 	case s.Params() == nil && m.Method != methods.Initialize && m.Method != methods.Ping:
-		return nil, fmt.Errorf("method %q is invalid during session initialization", m.Method)
+		return nil, &jsonrpc.Error{
+			Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("method %q is invalid during session initialization", m.Method),
+		}
 	}
 	params, err := decode(m)
 	if err != nil {
@@ -452,7 +509,7 @@ func decode(m rpc.Message) (mcp.Params, error) {
 }
 
 // initializeParams returns the parameters of a first request.
-func initializeParams(raw json.RawMessage) (mcp.Params, error) {
+func initializeParams(raw json.RawMessage) (*mcp.InitializeParams, error) {
 	var p struct {
 		Version      string              `json:"protocolVersion"`
 		Client       *mcp.Implementation `json:"clientInfo"`

@@ -15,8 +15,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 const (
@@ -39,7 +39,7 @@ type Signing struct {
 }
 
 // NewSigning returns the signing of a bridge. Its keys are random until Use is called.
-func NewSigning(c mcpserver.Config) *Signing {
+func NewSigning(c bridgeconfig.Config) *Signing {
 	s := &Signing{owner: c.UserID + "/" + c.BridgeUID}
 	key := make([]byte, 32)
 	// Reading from crypto/rand does not fail.

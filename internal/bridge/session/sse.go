@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
@@ -104,8 +105,8 @@ func (s *sse) stream(w http.ResponseWriter, r *http.Request) {
 	// The client cannot be told of an error on its stream; it sees the error in answers to its messages.
 	_ = writeEvent(out, "event: endpoint\ndata: ", []byte(r.URL.Path+"?sessionid="+id))
 	defer context.AfterFunc(s.host.Life, end)() //nolint:contextcheck // The stream ends with the bridge too.
-	session.handle()
-	end()
+	<-ctx.Done()
+	_ = http.NewResponseController(out).SetWriteDeadline(time.Now().Add(YieldTimeout)) // The client may not read.
 	session.line.end()
 	session.end(r.Context().Err() != nil)
 	if late != nil {

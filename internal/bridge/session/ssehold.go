@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
@@ -36,8 +37,8 @@ type sseSession struct {
 
 	mu   sync.Mutex
 	open map[*post]bool // requests without an answer on the stream
-	// messages are those of the client, which are handled one after the other.
-	messages chan func()
+	// handled is closed when the last message so far is handled: one is handled after the other.
+	handled chan struct{}
 }
 
 // post is a POST that stays open until its request is answered.
@@ -50,25 +51,15 @@ type post struct {
 }
 
 func newSSESession(l *line, ctx context.Context, late *callaudit.Recorder) *sseSession { //nolint:revive // The line comes first.
-	return &sseSession{line: l, ctx: ctx, late: late, ended: make(chan struct{}), open: map[*post]bool{}, messages: make(chan func())}
+	s := &sseSession{line: l, ctx: ctx, late: late, ended: make(chan struct{}), open: map[*post]bool{}, handled: make(chan struct{})}
+	close(s.handled)
+	return s
 }
 
 // end ends all open POSTs.
 func (s *sseSession) end(clientLeft bool) {
 	s.clientLeft = clientLeft
 	close(s.ended)
-}
-
-// handle handles the client's messages until its stream ends.
-func (s *sseSession) handle() {
-	for {
-		select {
-		case message := <-s.messages:
-			message()
-		case <-s.ctx.Done():
-			return
-		}
-	}
 }
 
 // accept takes a message, whose POST is answered at once. p, if set, is told the outcome of a request before the
@@ -78,8 +69,12 @@ func (s *sseSession) accept(w http.ResponseWriter, r *http.Request, p *post) boo
 	if !ok {
 		return false
 	}
+	if err := s.invalidAnswer(m); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return false
+	}
 	if !m.Request || m.ID == nil {
-		s.enqueue(w, func() { s.take(s.ctx, m, nil) })
+		s.inTurn(w)(func() { s.take(s.ctx, m, nil) })
 		return false
 	}
 	requests, twice, ok := s.begin(s.line, m)
@@ -96,9 +91,11 @@ func (s *sseSession) accept(w http.ResponseWriter, r *http.Request, p *post) boo
 		requests[0].answering = func(err error) { s.settle(p, err) }
 		header = http.Header{callaudit.HeaderRecord: r.Header[callaudit.HeaderRecord]}
 	}
-	begin := func() { s.call(s.ctx, m, header, requests[0]) }
-	if !s.enqueue(w, begin) {
-		begin() // It is cancelled, and ends.
+	handle, begin := s.inTurn(w), func() { s.call(s.ctx, m, header, requests[0]) }
+	if m.Method == methods.Initialize {
+		go handle(begin) // The answer takes long.
+	} else {
+		handle(begin)
 	}
 	return true
 }
@@ -120,16 +117,20 @@ func readOne(w http.ResponseWriter, r *http.Request) (m rpc.Message, ok bool) {
 	return in.messages[0], true
 }
 
-// enqueue answers a POST, and has a message handled behind those before it. It returns false if the stream has
-// ended.
-func (s *sseSession) enqueue(w http.ResponseWriter, message func()) bool {
+// inTurn gives the message of a POST its place among the others, and then answers the POST: the client may send the next
+// one. The function that it returns must be called: it handles the message when it is its turn.
+func (s *sseSession) inTurn(w http.ResponseWriter) (handle func(message func())) {
+	handled := make(chan struct{})
+	s.mu.Lock()
+	before := s.handled
+	s.handled = handled
+	s.mu.Unlock()
 	w.WriteHeader(http.StatusAccepted)
 	_ = http.NewResponseController(w).Flush()
-	select {
-	case s.messages <- message:
-		return true
-	case <-s.ctx.Done():
-		return false
+	return func(message func()) {
+		defer close(handled)
+		<-before
+		message()
 	}
 }
 
@@ -184,7 +185,7 @@ func (s *sseSession) settle(p *post, outcome error) {
 	defer timer.Stop()
 	select {
 	case <-p.written:
-	case <-s.closing:
+	case <-s.closing.Done():
 	case <-timer.C:
 		s.late.Keep(calls)
 	}

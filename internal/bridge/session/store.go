@@ -18,7 +18,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
@@ -58,7 +57,7 @@ var (
 
 // NewStore returns an empty store.
 func NewStore(h Host) *Store {
-	return &Store{host: h, Timeout: sessionTimeout, Limit: maxOpen, open: map[string]*streamable{}}
+	return &Store{host: h, events: replay{streams: map[string]*stream{}}, Timeout: sessionTimeout, Limit: maxOpen, open: map[string]*streamable{}}
 }
 
 // ServeHTTP implements http.Handler.
@@ -98,23 +97,7 @@ func (s *Store) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.stops(st, (*streamable).posting)
-	if method, ok := rpc.MethodIn(body); ok && !methods.Of(method).FromClient() {
-		if m, ok := rpc.Read(body); ok && m.Request {
-			answerUnknown(w, m)
-			return
-		}
-	}
 	st.serve(w, r, body)
-}
-
-// answerUnknown answers a message with a method that clients do not send: a request by the error that
-// JSON-RPC has for it, and a notification as any other one.
-func answerUnknown(w http.ResponseWriter, m rpc.Message) {
-	if m.ID == nil {
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	answerError(w, http.StatusOK, m.ID, unknownMethod(m.Method))
 }
 
 // ReadPost reads the message in a client's POST. It returns false after it answered that there is
@@ -295,11 +278,11 @@ func (s *Store) admit(id string, params *mcp.InitializeParams) (*streamable, err
 }
 
 // evict closes the session that has been idle longest, preferably one without a listener. It
-// returns false if all sessions have messages in progress. The caller holds s.mu.
+// returns false if all sessions have messages or requests in progress. The caller holds s.mu.
 func (s *Store) evict() bool {
 	var found *streamable
 	for _, st := range s.open {
-		if st.posts == 0 && (found == nil || st.before(found)) {
+		if st.posts == 0 && !st.busy() && (found == nil || st.before(found)) {
 			found = st
 		}
 	}
@@ -322,9 +305,12 @@ func (s *streamable) before(other *streamable) bool {
 // expire closes a session that was idle for sessionTimeout.
 func (s *Store) expire(st *streamable) {
 	s.mu.Lock()
-	idle := st.posts+st.gets == 0
-	if idle {
+	idle := st.posts+st.gets == 0 && !st.busy()
+	switch {
+	case idle:
 		s.forget(st)
+	case st.posts+st.gets == 0 && s.open[st.id] == st:
+		st.timer.Reset(s.Timeout)
 	}
 	s.mu.Unlock()
 	if idle {

@@ -61,9 +61,12 @@ func (s *stream) answer(message []byte) {
 		s.event("message", message)
 	}
 	if s.waits--; s.waits == 0 {
-		close(s.done)
+		s.session.store.events.answered(s)
 	}
 }
+
+// forget implements sender: a client that comes back is not asked again what it has answered.
+func (s *stream) forget(question []byte) { s.session.store.events.forget(s, question) }
 
 // begin begins the stream for the request that caused it. prime says that the client knows events without a
 // message: the first one has the id by which the stream can be resumed.
@@ -139,12 +142,14 @@ type reader struct {
 	ctx    context.Context //nolint:containedctx // It is that of the HTTP request.
 	end    context.CancelFunc
 	over   chan struct{} // closed when the stream is free for another one
+	leaves func() bool   // has the end of the session end the request no more
 }
 
 // open makes a request the reader of the stream, once the previous one has left.
 func (s *stream) open(w http.ResponseWriter, r *http.Request) *reader {
 	ctx, end := context.WithCancel(r.Context())
-	own := &reader{s, w, ctx, end, make(chan struct{})}
+	own := &reader{stream: s, answer: w, ctx: ctx, end: end, over: make(chan struct{})}
+	own.leaves = context.AfterFunc(s.session.closing, own.yield) //nolint:contextcheck // It is the life of the session.
 	s.owning.Lock()
 	before := s.owner
 	s.owner = own
@@ -180,17 +185,17 @@ func (r *reader) yield() {
 	<-r.over
 }
 
-// wait waits until the client leaves, or nothing more comes.
+// wait waits until the client leaves, the session ends, or nothing more comes.
 func (r *reader) wait() {
 	select {
 	case <-r.ctx.Done():
 	case <-r.stream.done:
-	case <-r.stream.session.closing:
 	}
 }
 
 // leave releases the stream.
 func (r *reader) leave() {
+	r.leaves()
 	r.end()
 	s := r.stream
 	s.mu.Lock()

@@ -64,7 +64,7 @@ func TestAClientHearsThatItsAnswerIsLost(t *testing.T) {
 	}()
 	next(t, began, "call")
 	h.move(t)
-	if err := next(t, failed, "end of the call"); err == nil || !strings.Contains(err.Error(), "lost when the bridge restarted") {
+	if err := next(t, failed, "end of the call"); err == nil || !strings.Contains(err.Error(), "the answer is lost") {
 		t.Errorf("error = %v, want that the answer is lost", err)
 	}
 	must.Value(client.ListTools(t.Context(), nil))(t)
@@ -299,6 +299,45 @@ func TestAStreamIsTakenFromWhoReadsNothing(t *testing.T) {
 	awaitSaid(t, events, 7)
 }
 
+// TestAnAnswerThatIsTooLargeToKeepTakesNoOthersPlace asks for an answer of another session again, and for its own.
+func TestAnAnswerThatIsTooLargeToKeepTakesNoOthersPlace(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t,
+		tool{"plain", func(context.Context, *call) (string, error) { return "hello", nil }},
+		tool{"huge", func(context.Context, *call) (string, error) { return strings.Repeat("x", ReplayBytes), nil }})
+	a, b := h.session(t), h.session(t)
+	_, small := h.do(t, "POST", h.url, toolCall("7", "plain"), a)
+	_, large := h.do(t, "POST", h.url, toolCall("8", "huge"), b)
+	a["Last-Event-Id"], b["Last-Event-Id"] = idOf(t, small), idOf(t, large)
+	if _, again := h.do(t, "GET", h.url, "", a); !strings.Contains(again, "hello") {
+		t.Errorf("the small answer is gone: %s", again)
+	}
+	if _, again := h.do(t, "GET", h.url, "", b); !strings.Contains(again, "answer_lost") {
+		t.Errorf("the large answer is %.200s", again)
+	}
+}
+
+// TestASessionEndsThoughItsClientDoesNotRead has a client read the beginning of an answer alone, and end the session.
+// It takes YieldTimeout: a bubble's clock stands while a goroutine waits for a mutex.
+func TestASessionEndsThoughItsClientDoesNotRead(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, tool{"big", func(context.Context, *call) (string, error) { return strings.Repeat("x", 1<<20), nil }})
+	header := h.session(t)
+	listener := pipes.New()
+	front := &http.Server{Handler: h.front.Config.Handler}
+	go func() { _ = front.Serve(listener) }()
+	defer front.Close()
+	client := &http.Client{Transport: &http.Transport{DialContext: listener.Dial, DisableKeepAlives: true}}
+	req := must.Value(http.NewRequestWithContext(t.Context(), "POST", "http://bridge/mcp", strings.NewReader(toolCall("2", "big"))))(t)
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Session-Id": {header["Mcp-Session-Id"]}}
+	resp := must.Value(client.Do(req))(t)
+	defer resp.Body.Close()
+	must.Value(resp.Body.Read(make([]byte, 1)))(t)
+	if resp, _ := h.do(t, "DELETE", h.url, "", header); resp.StatusCode != http.StatusNoContent {
+		t.Errorf("DELETE is answered with %d", resp.StatusCode)
+	}
+}
+
 // TestAStreamIsOpenedWhoseBeginningIsGone opens it without naming an event, and
 // by one that is not kept any more.
 func TestAStreamIsOpenedWhoseBeginningIsGone(t *testing.T) {
@@ -428,6 +467,103 @@ func awaitMessage(t *testing.T, events <-chan string, method string) (id, params
 		}
 		if json.Unmarshal([]byte(data), &m) == nil && m.Method == method {
 			return string(m.ID), string(m.Params)
+		}
+	}
+}
+
+// TestAQuestionIsAskedAgainUntilItIsAnswered resumes the stream of a call that asks twice. A client would show the
+// dialog again that its user has answered.
+func TestAQuestionIsAskedAgainUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, tool{"ask", func(ctx context.Context, c *call) (string, error) {
+		for _, text := range []string{"first?", "second?"} {
+			if _, err := c.Send(ctx, methods.Elicit, &mcp.ElicitParams{Message: text}); err != nil {
+				return "", err
+			}
+		}
+		return "done", nil
+	}})
+	header := h.session(t)
+	_, events := h.events(t, "POST", toolCall("7", "ask"), header)
+	header["Last-Event-Id"] = idOf(t, next(t, events, "first event"))
+	resumed := func() <-chan string {
+		_, events := h.events(t, "GET", "", header)
+		return events
+	}
+	answer := func(body string) {
+		t.Helper()
+		bare := map[string]string{"Mcp-Session-Id": header["Mcp-Session-Id"], "Mcp-Protocol-Version": header["Mcp-Protocol-Version"]}
+		if resp, text := h.do(t, "POST", h.url, body, bare); resp.StatusCode != http.StatusAccepted {
+			t.Errorf("%s is answered with %d %s", body, resp.StatusCode, text)
+		}
+	}
+	id, _ := awaitMessage(t, events, methods.Elicit)
+	if again, params := awaitMessage(t, resumed(), methods.Elicit); again != id || !strings.Contains(params, "first?") {
+		t.Errorf("the question %s is asked again as %s %s", id, again, params)
+	}
+	answer(`{"jsonrpc":"2.0","id":` + id + `,"result":{"action":"decline"}}`)
+	events = resumed()
+	second, params := awaitMessage(t, events, methods.Elicit)
+	if !strings.Contains(params, "second?") {
+		t.Fatalf("the question that was answered is asked again: %s", params)
+	}
+	answer(`{"jsonrpc":"2.0","id":` + second + `,"error":{"code":-1,"message":"no"}}`)
+	for range events { // Until the call has ended.
+	}
+	if _, rest := h.do(t, "GET", h.url, "", header); strings.Contains(rest, methods.Elicit) || !strings.Contains(rest, `"id":7,"error"`) {
+		t.Errorf("the rest of the stream is %s", rest)
+	}
+}
+
+// TestAQuestionThatWasAnsweredIsNoRestOfACall cancels a call that has asked, and has the client ask for the rest of it.
+func TestAQuestionThatWasAnsweredIsNoRestOfACall(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, tool{"ask", func(ctx context.Context, c *call) (string, error) {
+		_, _ = c.Send(ctx, methods.Elicit, &mcp.ElicitParams{Message: "sure?"})
+		<-ctx.Done()
+		return "", ctx.Err()
+	}})
+	header := h.session(t)
+	_, events := h.events(t, "POST", toolCall("7", "ask"), header)
+	first := idOf(t, next(t, events, "first event"))
+	id, _ := awaitMessage(t, events, methods.Elicit)
+	h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":`+id+`,"result":{"action":"decline"}}`, header)
+	h.do(t, "POST", h.url, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, header)
+	for range events { // Until the call has ended.
+	}
+	header["Last-Event-Id"] = first
+	if resp, rest := h.do(t, "GET", h.url, "", header); resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("the rest of the call is %d %s, want none", resp.StatusCode, rest)
+	}
+}
+
+// TestAnInvalidAnswerEndsItsQuestion over each transport of HTTP. A call would wait for ever, since its client has said
+// what it had to say.
+func TestAnInvalidAnswerEndsItsQuestion(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, tool{"ask", func(ctx context.Context, c *call) (string, error) {
+		_, err := c.Send(ctx, methods.Elicit, &mcp.ElicitParams{Message: "sure?"})
+		return "", err
+	}})
+	refused := func(address, body string, header map[string]string) {
+		t.Helper()
+		if resp, text := h.do(t, "POST", address, body, header); resp.StatusCode != http.StatusBadRequest || !strings.Contains(text, "it has neither a result nor an error") {
+			t.Errorf("the answer is answered with %d %s", resp.StatusCode, text)
+		}
+	}
+	header := h.session(t)
+	_, streamable := h.events(t, "POST", toolCall("7", "ask"), header)
+	id, _ := awaitMessage(t, streamable, methods.Elicit)
+	refused(h.url, `{"jsonrpc":"2.0","id":`+id+`}`, header)
+	_, sse, address := h.openSSE(t)
+	h.do(t, "POST", address, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{}}}`, nil)
+	next(t, sse, "answer to initialize")
+	h.do(t, "POST", address, toolCall("7", "ask"), nil)
+	id, _ = awaitMessage(t, sse, methods.Elicit)
+	refused(address, `{"jsonrpc":"2.0","id":`+id+`}`, nil)
+	for name, events := range map[string]<-chan string{"streamable HTTP": streamable, "HTTP+SSE": sse} {
+		if answer := next(t, events, "end of the call over "+name); !strings.Contains(answer, `"id":7,"error"`) {
+			t.Errorf("over %s the call ends with %s", name, answer)
 		}
 	}
 }

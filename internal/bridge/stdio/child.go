@@ -47,7 +47,10 @@ func (c childPipes) Name() string { return c.program.name }
 func (c childPipes) End() { c.program.end("was ended") }
 
 // Outcome implements Pipes.
-func (c childPipes) Outcome() error { return c.program.fault(c.program.outlast()) }
+func (c childPipes) Outcome() error {
+	reason := c.program.outlast()
+	return &ProgramError{Program: c.program.name, Reason: reason, Said: c.program.said.Said()}
+}
 
 // Release implements Pipes.
 func (c childPipes) Release() {

@@ -25,6 +25,12 @@ var (
 	Personal = personal
 )
 
+// The limits of a program's log.
+const (
+	LineBurst      = lineBurst
+	LinesPerSecond = linesPerSecond
+)
+
 // FolderVariable is the variable with a program's folder.
 const FolderVariable = folderVariable
 

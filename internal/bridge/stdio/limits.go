@@ -15,6 +15,13 @@ type ProgramError struct {
 	Program string
 	// Reason completes a sentence that starts with the program.
 	Reason string
+	// Said are the last lines that the program wrote to stderr, without its secrets. They may hold data
+	// of the user, so Error has none of them.
+	Said []string
+	// Unstarted means that it never sent a message: another start is likely to end alike.
+	Unstarted bool
+	// Missing means that the registry does not have the package that it was to fetch.
+	Missing bool
 }
 
 func (e *ProgramError) Error() string { return fmt.Sprintf("program %q %s", e.Program, e.Reason) }

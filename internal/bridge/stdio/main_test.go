@@ -131,6 +131,14 @@ func init() {
 			code, _ := strconv.Atoi(args[0])
 			exit(code)
 		},
+		"exit-with": func(args []string) {
+			for range 30 {
+				fmt.Fprintln(os.Stderr, "an earlier line")
+			}
+			fmt.Fprintln(os.Stderr, "\x1b[31mthe \x1b]0;title\x07token\x1b[0m \tis "+args[0][:4]+"\x1b[1m"+args[0][4:]+"\a")
+			fmt.Fprintln(os.Stderr, "it is "+args[0]+" "+strings.Repeat("é", 200))
+			exit(1)
+		},
 		"exit-later": func([]string) {
 			answer(func(m rpcMessage) any {
 				if m.Method == "exit" {

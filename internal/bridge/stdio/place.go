@@ -154,7 +154,7 @@ func (p place) lay(files []File) (folder string, err error) {
 	return folder, nil
 }
 
-// find returns the path of a command, searched in the program's own PATH. If there is none, reason
+// find returns the path of a command, searched in the program's own PATH. If it is not found, reason
 // completes a sentence that starts with the program.
 func find(command string, env []string, dir string) (path, reason string) {
 	if strings.ContainsAny(command, `/\`) {

@@ -15,8 +15,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/hostedbridge/hostedbridge/internal/bridge/linelog"
 )
 
 // program is a started program. Its own goroutine ends it.
@@ -27,7 +25,7 @@ type program struct {
 	stdin  *os.File // the bridge writes the program's input here
 	stdout *os.File // the bridge reads the program's output here
 	stderr *os.File
-	said   chan struct{} // closed when stderr was read to its end
+	said   stderrLog
 
 	pid    int
 	exited chan struct{} // closed when the program's main process has exited
@@ -41,12 +39,19 @@ type program struct {
 	reason string // why it was stopped, if something stopped it
 }
 
+// stderrLog is what a program writes to stderr.
+type stderrLog struct {
+	*LineLogger
+
+	read chan struct{} // closed when stderr was read to its end
+}
+
 // start starts a program, and logs its stderr. The context is used only for its values, in the
 // log; only the method end ends a program.
 func start(ctx context.Context, l Launch, where place, log *slog.Logger) (*program, error) {
 	p := &program{
 		name: l.name(), place: where,
-		said: make(chan struct{}), exited: make(chan struct{}),
+		exited:   make(chan struct{}),
 		stopping: make(chan struct{}), over: make(chan struct{}),
 	}
 	cmd, err := p.prepare(l)
@@ -64,10 +69,10 @@ func start(ctx context.Context, l Launch, where place, log *slog.Logger) (*progr
 		p.clear()
 		return nil, err
 	}
-	said := linelog.New(log, slog.LevelInfo, "the program says", l.Redactor())
+	p.said = stderrLog{NewLineLogger(log, slog.LevelInfo, "the program says", l.Redactor()), make(chan struct{})}
 	go func() {
-		defer close(p.said)
-		said.Follow(context.WithoutCancel(ctx), p.stderr)
+		defer close(p.said.read)
+		p.said.Follow(context.WithoutCancel(ctx), p.stderr)
 	}()
 	go p.live()
 	return p, nil
@@ -162,7 +167,7 @@ func (p *program) live() {
 	// keeps the pipe open, the deadline ends the wait.
 	_ = p.stdout.SetReadDeadline(time.Now().Add(drainGrace))
 	_ = p.stderr.SetReadDeadline(time.Now().Add(time.Second))
-	<-p.said
+	<-p.said.read
 	_ = p.stderr.Close()
 	_ = os.RemoveAll(p.folder)
 	close(p.over)
@@ -262,7 +267,9 @@ func bare(err error) string {
 	return err.Error()
 }
 
-func (p *program) fault(reason string) error { return &ProgramError{Program: p.name, Reason: reason} }
+func (p *program) fault(reason string) error {
+	return &ProgramError{Program: p.name, Reason: reason, Unstarted: true}
+}
 
 // clear removes what was prepared for a program that did not start.
 func (p *program) clear() {

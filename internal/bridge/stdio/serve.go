@@ -159,7 +159,7 @@ type turn struct {
 }
 
 // errReplaced is sent to the bridge if its program was ended for another connection's program.
-var errReplaced = errors.New("was ended, because the bridge connected anew")
+var errReplaced = errors.New("was ended, because the bridge connected again")
 
 // errShimEnds is sent to the bridge when its pod ends.
 var errShimEnds = errors.New("was ended with its container")
@@ -273,7 +273,7 @@ func relay(ctx context.Context, conn *net.UnixConn, p *program, storage string) 
 	}
 	_ = p.stdout.Close()
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-	_ = out.finish(ending{Program: p.name, Reason: reason})
+	_ = out.finish(ending{Program: p.name, Reason: reason, Said: p.said.Said()})
 	_ = conn.Close()
 	<-input
 	return reason

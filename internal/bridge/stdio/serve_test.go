@@ -25,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func socketOf(w way) string { return w.shim.Args[3] }
@@ -35,14 +36,14 @@ func TestAnotherConnectionEndsTheFormersProgram(t *testing.T) {
 	transport := w.transport(stdio.Launch{Command: helper("family", "token-of-the-former")})
 	former := connect(t, transport)
 	mustAsk(t, former, "tools/list")
-	eventually(t, "three processes", func() bool { return len(running(t, "token-of-the-former", 0)) >= 3 })
+	wait.Until(t, "three processes", func() bool { return len(running(t, "token-of-the-former", 0)) >= 3 })
 	next := connect(t, w.transport(stdio.Launch{Command: helper("echo")}))
 	// It runs only once nothing remains of the other.
 	if left := running(t, "token-of-the-former", 0); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
 	mustAsk(t, next, "tools/list")
-	if _, err := former.Read(); err == nil || !strings.Contains(err.Error(), "the bridge connected anew") {
+	if _, err := former.Read(); err == nil || !strings.Contains(err.Error(), "the bridge connected again") {
 		t.Errorf("the former connection: %v", err)
 	}
 }
@@ -94,7 +95,7 @@ func TestConnectionsAtTheSameTimeLeaveOneProgram(t *testing.T) {
 	for range many {
 		go func() {
 			c, err := w.transport(stdio.Launch{Command: helper("echo", "token-of-many")})(t.Context())
-			if err != nil && !strings.Contains(err.Error(), "connected anew") {
+			if err != nil && !strings.Contains(err.Error(), "connected again") {
 				t.Error(err)
 			}
 			results <- c
@@ -106,7 +107,7 @@ func TestConnectionsAtTheSameTimeLeaveOneProgram(t *testing.T) {
 			all = append(all, c)
 		}
 	}
-	eventually(t, "one program", func() bool { return len(running(t, "token-of-many", w.root())) == 1 })
+	wait.Until(t, "one program", func() bool { return len(running(t, "token-of-many", w.root())) == 1 })
 	answered := 0
 	for _, c := range all {
 		if _, err := ask(t, c, "tools/list"); err == nil {
@@ -177,7 +178,7 @@ func TestAProgramThatDoesNotReadEndsWithItsBridge(t *testing.T) {
 	w := startShim(t)
 	conn := must.Value(net.Dial("unix", socketOf(w)))(t)
 	must.Succeed(t, stdio.WriteLaunch(conn, stdio.Launch{Command: helper("deaf", "token-of-the-deaf")}))
-	eventually(t, "the program runs", func() bool { return len(running(t, "token-of-the-deaf", w.root())) > 0 })
+	wait.Until(t, "the program runs", func() bool { return len(running(t, "token-of-the-deaf", w.root())) > 0 })
 	// More than the pipe and the socket hold.
 	_ = conn.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
 	if _, err := conn.Write(make([]byte, 8<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -187,7 +188,7 @@ func TestAProgramThatDoesNotReadEndsWithItsBridge(t *testing.T) {
 		t.Error("it has ended")
 	}
 	conn.Close()
-	eventually(t, "no process", func() bool { return len(running(t, "token-of-the-deaf", w.root())) == 0 })
+	wait.Until(t, "no process", func() bool { return len(running(t, "token-of-the-deaf", w.root())) == 0 })
 }
 
 // TestABridgeThatLeavesHasItsLastWordsRead has a program read slowly what the
@@ -201,7 +202,7 @@ func TestABridgeThatLeavesHasItsLastWordsRead(t *testing.T) {
 	const length = 1 << 20
 	must.Value(conn.Write(make([]byte, length)))(t)
 	conn.Close()
-	eventually(t, "all of it read", func() bool {
+	wait.Until(t, "all of it read", func() bool {
 		text, _ := os.ReadFile(out)
 		return string(text) == fmt.Sprint(length)
 	})
@@ -234,9 +235,9 @@ func TestAProgramEndsWithItsBridge(t *testing.T) {
 	w := startShim(t)
 	conn := must.Value(net.Dial("unix", socketOf(w)))(t)
 	must.Succeed(t, stdio.WriteLaunch(conn, stdio.Launch{Command: helper("family", "token-of-the-gone")}))
-	eventually(t, "three processes", func() bool { return len(running(t, "token-of-the-gone", 0)) >= 3 })
+	wait.Until(t, "three processes", func() bool { return len(running(t, "token-of-the-gone", 0)) >= 3 })
 	conn.Close()
-	eventually(t, "no process", func() bool { return len(running(t, "token-of-the-gone", w.root())) == 0 })
+	wait.Until(t, "no process", func() bool { return len(running(t, "token-of-the-gone", w.root())) == 0 })
 }
 
 func TestAProgramEndsWithItsShim(t *testing.T) {
@@ -253,7 +254,7 @@ func TestAProgramEndsWithItsShim(t *testing.T) {
 			}
 			c := connect(t, w.transport(stdio.Launch{Command: helper(program, token)}))
 			if program == "family" {
-				eventually(t, "three processes", func() bool { return len(running(t, token, 0)) >= 3 })
+				wait.Until(t, "three processes", func() bool { return len(running(t, token, 0)) >= 3 })
 			}
 			must.Succeed(t, w.shim.Process.Signal(sig))
 			_, err := c.Read()
@@ -261,7 +262,7 @@ func TestAProgramEndsWithItsShim(t *testing.T) {
 			if !errors.As(err, &programError) || !strings.Contains(err.Error(), "with its container") {
 				t.Errorf("the bridge reads %v", err)
 			}
-			eventually(t, "no process", func() bool { return len(running(t, token, 0)) == 0 })
+			wait.Until(t, "no process", func() bool { return len(running(t, token, 0)) == 0 })
 			if err := w.shim.Wait(); (err == nil) != (sig == syscall.SIGTERM) {
 				t.Errorf("the shim: %v\n%s", err, w.log)
 			}
@@ -275,7 +276,7 @@ func TestABridgeFinishesWithAProgramWhoseShimIsToldToEnd(t *testing.T) {
 	c := connect(t, w.transport(stdio.Launch{Command: helper("echo")}))
 	mustAsk(t, c, "tools/list")
 	must.Succeed(t, w.shim.Process.Signal(syscall.SIGTERM))
-	eventually(t, "a shim that has heard of it", func() bool {
+	wait.Until(t, "a shim that has heard of it", func() bool {
 		_, err := os.Stat(socketOf(w))
 		return errors.Is(err, fs.ErrNotExist)
 	})
@@ -294,7 +295,7 @@ func TestOrphansThatEndAreNoZombies(t *testing.T) {
 	c := connect(t, w.transport(stdio.Launch{Command: helper("orphan", "token-of-orphans")}))
 	mustAsk(t, c, "tools/list")
 	var orphan int
-	eventually(t, "an orphan that the shim adopted", func() bool {
+	wait.Until(t, "an orphan that the shim adopted", func() bool {
 		for _, pid := range stdio.ChildrenOf(w.root()) {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			if bytes.Contains(line, []byte("\x00forever\x00token-of-orphans")) {
@@ -304,7 +305,7 @@ func TestOrphansThatEndAreNoZombies(t *testing.T) {
 		return orphan != 0
 	})
 	must.Succeed(t, syscall.Kill(orphan, syscall.SIGKILL))
-	eventually(t, "nothing of the orphan", func() bool { return errors.Is(syscall.Kill(orphan, 0), syscall.ESRCH) })
+	wait.Until(t, "nothing of the orphan", func() bool { return errors.Is(syscall.Kill(orphan, 0), syscall.ESRCH) })
 	mustAsk(t, c, "tools/list")
 }
 
@@ -395,7 +396,7 @@ func TestWhatWasInstalledByHalfIsRemoved(t *testing.T) {
 			mustAsk(t, c, "tools/list")
 		}
 		c.Close()
-		eventually(t, "the program is over", func() bool { return strings.Count(w.log.String(), "the program is over") > n })
+		wait.Until(t, "the program is over", func() bool { return strings.Count(w.log.String(), "the program is over") > n })
 		if _, err := os.Stat(installed); (err == nil) != tt.kept {
 			t.Errorf("after %q: what npx installed is kept %t, want %t", tt.program[2:], err == nil, tt.kept)
 		}

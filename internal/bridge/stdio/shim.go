@@ -49,7 +49,7 @@ var errNoSocket = errors.New("the server's container has no socket where its shi
 // Start implements Starter.
 func (s *shim) Start(ctx context.Context) (Pipes, error) {
 	if err := s.launch.check(); err != nil {
-		return nil, &ProgramError{Program: s.launch.name(), Reason: "cannot be started: " + err.Error()}
+		return nil, &ProgramError{Program: s.launch.name(), Reason: "cannot be started: " + err.Error(), Unstarted: true}
 	}
 	if err := s.wait(ctx); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (s *shim) greet(conn *net.UnixConn) (ending, error) {
 		return ending{}, fmt.Errorf("the shim did not say whether the program runs: %w", err)
 	}
 	if answer.Reason != "" {
-		return ending{}, &ProgramError{Program: answer.Program, Reason: answer.Reason}
+		return ending{}, &ProgramError{Program: answer.Program, Reason: answer.Reason, Unstarted: true}
 	}
 	return answer, nil
 }
@@ -204,7 +204,7 @@ func (s *shimPipes) End() { _ = s.conn.CloseWrite() }
 func (s *shimPipes) Outcome() error {
 	s.leave()
 	if e := s.chunks.end; e != nil {
-		return &ProgramError{Program: e.Program, Reason: e.Reason}
+		return &ProgramError{Program: e.Program, Reason: e.Reason, Said: e.Said}
 	}
 	return &ProgramError{Program: s.program, Reason: "ended with its container, which may have needed more memory than its limit"}
 }

@@ -26,14 +26,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/linelog"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/programio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 	"github.com/hostedbridge/hostedbridge/test/logtest"
 	"github.com/hostedbridge/hostedbridge/test/must"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 // way is one of the two ways to run a program.
@@ -95,7 +94,7 @@ func startShim(t *testing.T, args ...string) way {
 			t.Errorf("the shim: %v\n%s", err, w.log)
 		}
 	})
-	eventually(t, "a shim that listens", func() bool {
+	wait.Until(t, "a shim that listens", func() bool {
 		info, err := os.Stat(socket)
 		return err == nil && info.Mode().Perm() == 0o660
 	})
@@ -143,25 +142,6 @@ func mustAskFor[T any](t *testing.T, c client.Stream) T {
 	return v
 }
 
-// patience is how long tests wait for what must come. It is far longer than anything takes, also
-// while other tests use the processors.
-const patience = 2 * time.Minute
-
-// eventually waits for a condition of another process.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // running returns the processes, also those that ended and were not waited for,
 // that have the token among their arguments or are below root.
 func running(t *testing.T, token string, root int) []string {
@@ -186,7 +166,7 @@ func (w way) expectNone(t *testing.T, token string) {
 			t.Errorf("left: %q", left)
 		}
 	}
-	eventually(t, "no process that ended is left", func() bool { return len(running(t, token, w.root())) == 0 })
+	wait.Until(t, "no process that ended is left", func() bool { return len(running(t, token, w.root())) == 0 })
 }
 
 func TestARequestIsAnswered(t *testing.T) {
@@ -211,7 +191,7 @@ func TestARequestIsAnswered(t *testing.T) {
 				}
 				logged := strings.Count(w.log.String(), `"line":`)
 				// Each of the two outputs has a limit, which grows with the time that the test takes.
-				limit := 2 * (linelog.Burst + int(time.Since(began).Seconds()*linelog.PerSecond))
+				limit := 2 * (stdio.LineBurst + int(time.Since(began).Seconds()*stdio.LinesPerSecond))
 				if logged > limit {
 					t.Errorf("%d lines were logged, more than %d", logged, limit)
 				}
@@ -396,8 +376,8 @@ func TestAHugeAnswerEndsItsCallAlone(t *testing.T) {
 		w := start(t)
 		c := connect(t, w.transport(stdio.Launch{Command: helper("huge")}))
 		_, err := ask(t, c, "huge")
-		var rpc *jsonrpc.Error
-		if !errors.As(err, &rpc) || !strings.Contains(string(rpc.Data), oversize.Code) {
+		var refusal *jsonrpc.Error
+		if !errors.As(err, &refusal) || !strings.Contains(string(refusal.Data), rpc.CodeAnswerTooLarge) {
 			t.Errorf("got %v, want an error that says so", err)
 		}
 		mustAsk(t, c, "tools/list") // Of the same process: another would need another connection.
@@ -433,9 +413,9 @@ func TestNoProcessOutlivesItsProgram(t *testing.T) {
 					}
 					switch program {
 					case "family":
-						eventually(t, "three processes", func() bool { return len(running(t, token, 0)) >= 3 })
+						wait.Until(t, "three processes", func() bool { return len(running(t, token, 0)) >= 3 })
 					case "orphan":
-						eventually(t, "two processes, one of them an orphan", func() bool {
+						wait.Until(t, "two processes, one of them an orphan", func() bool {
 							all := running(t, token, 0)
 							return len(all) == 2 && !strings.Contains(strings.Join(all, "\n"), "parent "+token)
 						})
@@ -482,7 +462,7 @@ func TestTheLogHasNoSecret(t *testing.T) {
 		c := connect(t, w.transport(launch))
 		mustAsk(t, c, "tools/list")
 		c.Close()
-		eventually(t, "the end of what it says", func() bool { return strings.Contains(w.log.String(), "the program says") })
+		wait.Until(t, "the end of what it says", func() bool { return strings.Contains(w.log.String(), "the program says") })
 		for _, part := range []string{"ghp_0123456789", "first-line", "second-line", canary} {
 			if strings.Contains(w.log.String(), part) {
 				t.Errorf("%q is in the log:\n%s", part, w.log)
@@ -493,6 +473,25 @@ func TestTheLogHasNoSecret(t *testing.T) {
 		}
 		if w.shim != nil && !strings.Contains(w.log.String(), `"server":"github"`) {
 			t.Errorf("the log does not name the server:\n%s", w.log)
+		}
+	})
+}
+
+// TestWhatAProgramWroteLast has a program that writes a secret before it ends, also with a colour in
+// the middle of it.
+func TestWhatAProgramWroteLast(t *testing.T) {
+	t.Parallel()
+	const value = "s3cr3t-0123456789"
+	inBothWays(t, func(t *testing.T, start func(*testing.T) way) {
+		c := connect(t, start(t).transport(stdio.Launch{Command: helper("exit-with", value), Env: []string{"TOKEN=" + value}}))
+		_, err := ask(t, c, "tools/list")
+		ended, ok := errors.AsType[*stdio.ProgramError](err)
+		if !ok || !ended.Unstarted || len(ended.Said) != 20 || strings.Contains(err.Error(), "line") {
+			t.Fatalf("got %v with %q", err, ended.Said)
+		}
+		want := []string{"an earlier line", "the token  is [redacted]", "it is [redacted] " + strings.Repeat("é", 90) + "…"}
+		if diff := cmp.Diff(want, ended.Said[17:]); diff != "" {
+			t.Errorf("the last lines (-want +got):\n%s", diff)
 		}
 	})
 }

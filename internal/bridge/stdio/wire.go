@@ -20,14 +20,15 @@ import (
 // magic starts a greeting and an answer. Its last byte is the version of the format. A bridge and
 // its shims are of one version, so no other version is supported: a shim is copied from the
 // bridge's image, or is in an image that the administrator says has it.
-var magic = [4]byte{'h', 'b', 's', 2}
+var magic = [4]byte{'h', 'b', 's', 3}
 
 const (
 	// maxLaunch limits an encoded Launch, in bytes: a container of a pod may get secrets of 64
 	// KiB, and files that contain several of them.
 	maxLaunch = 4 << 20
-	// maxAnswer limits an encoded answer and the last chunk, in bytes.
-	maxAnswer = 4 << 10
+	// maxAnswer limits an encoded answer and the last chunk, in bytes: the last lines of a program, of
+	// whose characters JSON may write each as six, and a sentence.
+	maxAnswer = 6*saidLines*saidLine + 4<<10
 	// maxChunk limits a chunk of a program's output, in bytes: the capacity of a Linux pipe.
 	maxChunk = 64 << 10
 )
@@ -58,6 +59,8 @@ type ending struct {
 	Program string `json:"program,omitempty"`
 	// Reason is empty while the program runs.
 	Reason string `json:"reason,omitempty"`
+	// Said are the last lines that the program wrote to stderr.
+	Said []string `json:"said,omitempty"`
 }
 
 func writeLaunch(w io.Writer, l Launch) error {

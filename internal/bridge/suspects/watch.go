@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 )
 
 const (
@@ -199,7 +199,7 @@ func (w *Watch) record(text string) {
 
 // suspect returns the record for the present state, and whether the next comparison can have
 // another result although no event comes. The caller holds w.mu.
-func (w *Watch) suspect() (found termination.Message, changing bool) {
+func (w *Watch) suspect() (found health.Suspect, changing bool) {
 	var all, most int64
 	var heaviest string
 	var waiting []string
@@ -216,9 +216,9 @@ func (w *Watch) suspect() (found termination.Message, changing bool) {
 	}
 	switch {
 	case all >= heavy && 2*most > all && w.pressed():
-		found = termination.Message{Server: heaviest, Cause: termination.Memory}
+		found = health.Suspect{Server: heaviest, Cause: health.SuspectMemory}
 	case len(waiting) == 1:
-		found = termination.Message{Server: waiting[0], Cause: termination.InFlight}
+		found = health.Suspect{Server: waiting[0], Cause: health.SuspectInFlight}
 	}
 	return found, changing
 }

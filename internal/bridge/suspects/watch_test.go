@@ -21,9 +21,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/suspects"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -39,22 +39,22 @@ const limit = 128 << 20
 type watched struct {
 	*suspects.Watch
 	memory
-	records chan termination.Message
+	records chan health.Suspect
 }
 
 func newWatched(t *testing.T) *watched {
 	t.Helper()
-	w := &watched{records: make(chan termination.Message, 1000)}
+	w := &watched{records: make(chan health.Suspect, 1000)}
 	w.Watch = suspects.New(suspects.Options{
 		Limit: limit, Used: w.used.Load,
-		Write: func(text string) { w.records <- termination.Parse(text) },
+		Write: func(text string) { w.records <- health.ParseSuspect(text) },
 	})
 	t.Cleanup(w.Stop)
 	return w
 }
 
 // await waits until the record is that one.
-func (w *watched) await(t *testing.T, want termination.Message) {
+func (w *watched) await(t *testing.T, want health.Suspect) {
 	t.Helper()
 	late := time.After(2 * time.Minute)
 	for {
@@ -108,12 +108,12 @@ func TestTheServerWithMostBytesIsSuspectedWhenMemoryIsShort(t *testing.T) {
 	w.used.Store(limit / 2)
 	read(t, small, 200<<10)
 	read(t, large, 300<<10)
-	w.await(t, termination.Message{Server: "large", Cause: termination.Memory})
+	w.await(t, health.Suspect{Server: "large", Cause: health.SuspectMemory})
 	large.Close()
 	// Its bytes may be garbage for a moment. Then those of the other are the most.
-	w.await(t, termination.Message{Server: "small", Cause: termination.Memory})
+	w.await(t, health.Suspect{Server: "small", Cause: health.SuspectMemory})
 	small.Close()
-	w.await(t, termination.Message{})
+	w.await(t, health.Suspect{})
 }
 
 // TestAStreamThatFillsTheMemoryIsSuspected is about both forms of a stream on
@@ -124,11 +124,11 @@ func TestAStreamThatFillsTheMemoryIsSuspected(t *testing.T) {
 		w.used.Store(limit)
 		stream := w.call(t, "stream", halting(t, 300<<10), method)
 		read(t, stream, 300<<10)
-		w.await(t, termination.Message{Server: "stream", Cause: termination.Memory})
-		w.await(t, termination.Message{})
+		w.await(t, health.Suspect{Server: "stream", Cause: health.SuspectMemory})
+		w.await(t, health.Suspect{})
 		// It is open still, and does not hide whose call is in flight.
 		one := w.call(t, "one", halting(t, 10), "tools/call")
-		w.await(t, termination.Message{Server: "one", Cause: termination.InFlight})
+		w.await(t, health.Suspect{Server: "one", Cause: health.SuspectInFlight})
 		one.Close()
 	}
 }
@@ -136,13 +136,13 @@ func TestAStreamThatFillsTheMemoryIsSuspected(t *testing.T) {
 func TestTheOnlyServerWithACallInFlightIsSuspected(t *testing.T) {
 	w := newWatched(t)
 	one := w.call(t, "one", halting(t, 10), "tools/call")
-	w.await(t, termination.Message{Server: "one", Cause: termination.InFlight})
+	w.await(t, health.Suspect{Server: "one", Cause: health.SuspectInFlight})
 	other := w.call(t, "other", halting(t, 10), "tools/call")
-	w.await(t, termination.Message{})
+	w.await(t, health.Suspect{})
 	one.Close()
-	w.await(t, termination.Message{Server: "other", Cause: termination.InFlight})
+	w.await(t, health.Suspect{Server: "other", Cause: health.SuspectInFlight})
 	w.Stop()
-	w.await(t, termination.Message{}) // An end that was asked for has no suspect.
+	w.await(t, health.Suspect{}) // An end that was asked for has no suspect.
 	other.Close()
 }
 
@@ -153,9 +153,9 @@ func TestARequestThatFailsIsNotInFlight(t *testing.T) {
 		t.Fatal("a server that does not run answers")
 	}
 	last := w.call(t, "last", halting(t, 10), "tools/call")
-	w.await(t, termination.Message{Server: "last", Cause: termination.InFlight})
+	w.await(t, health.Suspect{Server: "last", Cause: health.SuspectInFlight})
 	last.Close()
-	w.await(t, termination.Message{})
+	w.await(t, health.Suspect{})
 }
 
 // program is a server whose answers the test gives.
@@ -179,9 +179,9 @@ func TestAProgramWithACallInFlightIsSuspected(t *testing.T) {
 	} {
 		c := must.Value(w.Program(name, p.dial)(t.Context()))(t)
 		must.Succeed(t, c.Write(t.Context(), nil, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`)))
-		w.await(t, termination.Message{Server: name, Cause: termination.InFlight})
+		w.await(t, health.Suspect{Server: name, Cause: health.SuspectInFlight})
 		must.Succeed(t, end(c))
-		w.await(t, termination.Message{})
+		w.await(t, health.Suspect{})
 	}
 }
 

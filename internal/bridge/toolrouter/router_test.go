@@ -19,9 +19,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -37,7 +37,7 @@ func newRouter(t *testing.T, forward func(*message.Request, *upstream.Server) (m
 	catalog := &serverlists.Catalog{Lists: map[string][]serverlists.Entry{}, RouterTool: json.RawMessage("{}")}
 	var upstreams []*upstream.Server
 	for _, s := range servers {
-		u := &upstream.Server{Config: mcpserver.Server{Name: s.name, Description: s.about, URL: "http://" + s.name}}
+		u := &upstream.Server{Config: bridgeconfig.Server{Name: s.name, Description: s.about, URL: "http://" + s.name}}
 		upstreams = append(upstreams, u)
 		for _, raw := range s.tools {
 			var tool struct{ Name string }
@@ -198,7 +198,7 @@ func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
 	t.Parallel()
 	var upstreams []*upstream.Server
 	for i := range 200 {
-		upstreams = append(upstreams, upstream.New(t.Context(), mcpserver.Server{
+		upstreams = append(upstreams, upstream.New(t.Context(), bridgeconfig.Server{
 			Name: fmt.Sprintf("server-%d", i), Description: strings.Repeat("much to say ", 100),
 		}, upstream.Options{Timing: upstream.DefaultTiming, Log: slog.New(slog.DiscardHandler)}))
 	}

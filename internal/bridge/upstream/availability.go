@@ -16,9 +16,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/template"
 )
 
 // loginMissing reports whether the server waits for its user to log in. The caller holds u.mu.
@@ -30,6 +30,8 @@ func (a *Availability) unavailable() *fault.Unavailable {
 	e := &fault.Unavailable{Server: a.server.Config.Name, Reason: a.reason}
 	if a.server.grant.Fault != "" {
 		e.Reason = a.server.grant.Fault
+	} else if a.health.Reason == health.ReasonProgramEnded {
+		e.LastLines = a.health.LastLines
 	}
 	if a.loginMissing() {
 		e.ConnectURL = a.server.Config.ConnectURL
@@ -186,6 +188,7 @@ func (a *Availability) observe(g *credential.Grant, began time.Time, tools int, 
 	}
 	if err != nil {
 		p.Failure, p.Reason = cmp.Or(reason, fault.Describe(err)), fault.Classify(err)
+		p.LastLines, p.Final = fault.LastLines(err), fault.IsFinal(err)
 	}
 	a.server.mu.Lock()
 	if g != a.server.grant {
@@ -209,7 +212,7 @@ func (a *Availability) observe(g *credential.Grant, began time.Time, tools int, 
 }
 
 // refusal says that a server accepts no request, and which secrets of the user are in the requests.
-func refusal(s mcpserver.Server) string {
+func refusal(s bridgeconfig.Server) string {
 	var names []string
 	for _, text := range s.Templates() {
 		if t, err := template.Parse(text); err == nil {

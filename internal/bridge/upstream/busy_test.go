@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // busyServer is a server with an empty list of tools that notes when it was asked, and refuses some
@@ -96,7 +96,7 @@ func (s *busyServer) log() []string {
 }
 
 // connectTo has a bridge connect to the server, as c says, until the test ends.
-func connectTo(t *testing.T, s *busyServer, c mcpserver.Server) *Server {
+func connectTo(t *testing.T, s *busyServer, c bridgeconfig.Server) *Server {
 	t.Helper()
 	s.began, s.count = time.Now(), map[string]int{}
 	c.Name = "busy"
@@ -128,7 +128,7 @@ func TestAConnectionIsNotBegunAgainWhenItsServerIsBusyForAMoment(t *testing.T) {
 								}
 								return status, after(), busyWords
 							}}
-							u := connectTo(t, s, mcpserver.Server{})
+							u := connectTo(t, s, bridgeconfig.Server{})
 							if _, err := u.Shared(t.Context()); err != nil {
 								t.Errorf("the server is not connected: %v", err)
 							}
@@ -164,7 +164,7 @@ func TestABusyServerIsAskedWhenItSaysSoAndItsUserReadsItsWords(t *testing.T) {
 				s := &busyServer{modern: true, refuse: func(string, int) (int, string, string) {
 					return http.StatusTooManyRequests, "20", body
 				}}
-				u := connectTo(t, s, mcpserver.Server{})
+				u := connectTo(t, s, bridgeconfig.Server{})
 				_, err := u.Shared(t.Context())
 				const words = `it answered HTTP 429 Too Many Requests and says "30 requests a minute are enough": try again in 20 s`
 				if err == nil || !strings.Contains(err.Error(), words) {
@@ -190,7 +190,7 @@ func TestABusyServerIsAskedWhenItSaysSoAndItsUserReadsItsWords(t *testing.T) {
 // TestAServersOwnTimeToConnect has a server that answers no question.
 func TestAServersOwnTimeToConnect(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []mcpserver.Transport{mcpserver.StreamableHTTP, mcpserver.SSE} {
+	for _, kind := range []bridgeconfig.Transport{bridgeconfig.StreamableHTTP, bridgeconfig.SSE} {
 		synctest.Test(t, func(t *testing.T) {
 			hang := make(chan struct{})
 			s := &busyServer{refuse: func(method string, _ int) (int, string, string) {
@@ -199,7 +199,7 @@ func TestAServersOwnTimeToConnect(t *testing.T) {
 				}
 				return 0, "", ""
 			}}
-			u := connectTo(t, s, mcpserver.Server{Transport: kind, Timeouts: mcpserver.Timeouts{Connect: mcpserver.Duration(3 * time.Second)}})
+			u := connectTo(t, s, bridgeconfig.Server{Transport: kind, Timeouts: bridgeconfig.Timeouts{Connect: bridgeconfig.Duration(3 * time.Second)}})
 			defer close(hang)
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
@@ -220,7 +220,7 @@ func TestAServerIsNotListenedToWhereTheConfigurationSaysSo(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &busyServer{refuse: func(string, int) (int, string, string) { return 0, "", "" }}
-			_, err := connectTo(t, s, mcpserver.Server{NoListening: silent}).Shared(t.Context())
+			_, err := connectTo(t, s, bridgeconfig.Server{NoListening: silent}).Shared(t.Context())
 			synctest.Wait()
 			if listens := slices.Contains(s.log(), "GET 0s"); err != nil || listens == silent {
 				t.Errorf("asked %q, and silent is %t: %v", s.log(), silent, err)

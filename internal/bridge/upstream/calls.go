@@ -43,8 +43,8 @@ func (c *calls) Origin(params *message.Params) *inflight.Call {
 	return x
 }
 
-// Whose returns the call like Origin. several says that there is none because several clients have
-// calls in flight.
+// Whose returns the call like Origin. several says that the call cannot be told, because several clients
+// have calls in flight.
 func (c *calls) Whose(params *message.Params) (x *inflight.Call, several bool) {
 	switch params.Call {
 	case inflight.NoExchange:
@@ -70,7 +70,7 @@ func (c *calls) callBySerial(serial string) *inflight.Call {
 	return nil
 }
 
-// OnlyCall returns the only call in flight, or nil if there is none or there are several.
+// OnlyCall returns the call in flight if it is the only one, or nil.
 func (c *calls) OnlyCall() *inflight.Call {
 	c.conn.mu.Lock()
 	defer c.conn.mu.Unlock()

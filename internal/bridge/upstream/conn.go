@@ -18,18 +18,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 // Finish converts the server's answer to the client's era.
@@ -156,7 +156,7 @@ func newConn(u *Server, g *credential.Grant, p RequestHandler, who ClientIdentit
 }
 
 // oneStream reports whether all messages come on one stream.
-func (l *Conn) oneStream() bool { return l.Upstream.Config.Kind() != mcpserver.StreamableHTTP }
+func (l *Conn) oneStream() bool { return l.Upstream.Config.Kind() != bridgeconfig.StreamableHTTP }
 
 // open connects by the transport of the server.
 func (l *Conn) open(ctx context.Context, who ClientIdentity) (*client.Session, error) {
@@ -174,13 +174,13 @@ func (l *Conn) open(ctx context.Context, who ClientIdentity) (*client.Session, e
 		header.Set(message.HeaderHops, hops)
 	}
 	switch u.Config.Kind() {
-	case mcpserver.Stdio:
+	case bridgeconfig.Stdio:
 		o.Silence = u.Timing.silence(u.Timing.Connect)
 		if hops != "" {
 			o.Meta = map[string]any{message.MetaHops: hops}
 		}
 		return g.Program(u.Runs, u.Config.Program, u.Log).Dial(ctx, o)
-	case mcpserver.SSE:
+	case bridgeconfig.SSE:
 		confined := &egress.ConfinedTransport{Next: g.Network, Origin: egress.OriginOf(u.Config.URL)}
 		sse := client.SSE{URL: u.Config.URL, Client: &http.Client{Transport: confined, CheckRedirect: egress.CheckRedirect}, Header: header}
 		return client.Dialer(sse.Dial).Dial(ctx, o)
@@ -202,14 +202,14 @@ var errLargeIntroduction = &fault.TooMuch{
 
 // tooLarge reports whether err says that an answer was too large.
 func tooLarge(err error) bool {
-	rpc, ok := errors.AsType[*jsonrpc.Error](err)
-	return ok && bytes.Contains(rpc.Data, []byte(`"`+oversize.Code+`"`))
+	refusal, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && bytes.Contains(refusal.Data, []byte(`"`+rpc.CodeAnswerTooLarge+`"`))
 }
 
 // Call sends a request and returns the server's answer, as it was sent. params are encoded as JSON; nil
 // stands for none. x is the call of a client, or of the bridge itself.
 func (l *Conn) Call(ctx context.Context, method string, params any, x *inflight.Call) (json.RawMessage, error) {
-	if hops := l.way.Hops(x); hops != "" && l.Upstream.Config.Kind() == mcpserver.Stdio {
+	if hops := l.way.Hops(x); hops != "" && l.Upstream.Config.Kind() == bridgeconfig.Stdio {
 		params = withHops(params, hops)
 	}
 	raw, err := encodeParams(params)

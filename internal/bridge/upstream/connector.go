@@ -18,16 +18,16 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // sharedView is the state of the shared connection for a caller that needs it.
 type sharedView struct {
 	link    *Conn // nil unless it is alive
 	failure error // why there is no connection to wait for
-	away    error // why there is none when the wait is over
+	away    error // the error when the wait is over
 	settled chan struct{}
 }
 
@@ -158,7 +158,7 @@ func (c *Connector) dialShared(ctx context.Context, g *credential.Grant) (*Conn,
 	if err == nil || !c.server.SharedBySessions() || c.Version() != "" || ctx.Err() != nil {
 		return l, err
 	}
-	if errors.Is(err, stdio.ErrNoShim) {
+	if errors.Is(err, stdio.ErrNoShim) || fault.MissesPackage(err) {
 		return nil, err // It got no request at all.
 	}
 	c.pin(message.NewestLegacyVersion)
@@ -194,7 +194,7 @@ func (c *Connector) Version() string {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	legacyOnly := ""
-	if c.server.Config.Kind() == mcpserver.SSE {
+	if c.server.Config.Kind() == bridgeconfig.SSE {
 		legacyOnly = message.NewestLegacyVersion // The modern protocol does not have this transport.
 	}
 	return cmp.Or(c.server.Config.ProtocolVersion, c.pinned, legacyOnly)
@@ -304,7 +304,7 @@ func (c *Connector) pause(ctx context.Context, g *credential.Grant, failures int
 }
 
 // publish publishes the shared connection, or nil and whether it failed: a request that waits for
-// the server counts failures, and a connection that was closed because it was idle is none. It
+// the server counts failures, and closing an idle connection does not count as one. It
 // returns the resources to which l must be subscribed. Later subscribers subscribe themselves.
 func (c *Connector) publish(l *Conn, failed bool) (uris []string) {
 	defer c.server.Settled() // Without the lock.
@@ -322,8 +322,8 @@ func (c *Connector) publish(l *Conn, failed bool) (uris []string) {
 	return slices.Sorted(maps.Keys(c.server.Subscriptions.watching))
 }
 
-// wake starts an attempt to connect now. The caller holds u.mu and has seen that there is no
-// connection.
+// wake starts an attempt to connect now. The caller holds u.mu and has seen that the server is not
+// connected.
 func (c *Connector) wake() {
 	select {
 	case c.kick <- struct{}{}:

@@ -16,9 +16,9 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
 )
 
 // Item is one entry of a server's list.
@@ -347,7 +347,7 @@ func (o *Lists) compareTools(tools []Item) string {
 	for i, it := range tools {
 		raws[i] = it.Raw
 	}
-	seen, err := toolshash.Of(raws)
+	seen, err := bridgeconfig.ToolsHash(raws)
 	switch {
 	case err != nil:
 		return "its tools are not those that were audited: they cannot be compared"

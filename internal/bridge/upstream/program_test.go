@@ -24,11 +24,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/pipes"
 	"github.com/hostedbridge/hostedbridge/test/programs"
@@ -66,12 +65,12 @@ func (p *program) start(ctx context.Context) (client.Stream, error) {
 const late = "late"
 
 // run has a bridge connect to a server until the test ends: to handler over HTTP, or to a program that is s.
-func run(t *testing.T, c mcpserver.Server, handler http.Handler, s *mcp.Server) *Server {
+func run(t *testing.T, c bridgeconfig.Server, handler http.Handler, s *mcp.Server) *Server {
 	t.Helper()
 	return runProgram(t, c, handler, &program{s, c.Description == late})
 }
 
-func runProgram(t *testing.T, c mcpserver.Server, handler http.Handler, p *program) *Server {
+func runProgram(t *testing.T, c bridgeconfig.Server, handler http.Handler, p *program) *Server {
 	t.Helper()
 	l := pipes.New()
 	front := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
@@ -81,15 +80,15 @@ func runProgram(t *testing.T, c mcpserver.Server, handler http.Handler, p *progr
 	if p.server == nil {
 		c.URL = "http://busy/mcp"
 	} else {
-		c.Name, c.Transport = "one", mcpserver.Stdio
+		c.Name, c.Transport = "one", bridgeconfig.Stdio
 		if c.Program == nil {
-			c.Program = &mcpserver.Program{Command: []string{"one"}}
+			c.Program = &bridgeconfig.Program{Command: []string{"one"}}
 		}
 	}
 	u := New(ctx, c, Options{
 		Timing: DefaultTiming, Network: transport, Log: slog.New(slog.DiscardHandler), Memory: budget.New(0, budget.Patience), Closing: &closing, Owner: owner{},
 		Changed: func(*Server, string) {}, Resumed: func(*Server) {}, Observed: func() {}, Settled: func() {},
-		Runs: func(*mcpserver.Program, stdio.Launch, *slog.Logger) client.Dialer { return p.start },
+		Runs: func(*bridgeconfig.Program, stdio.Launch, *slog.Logger) client.Dialer { return p.start },
 	})
 	running.Go(func() { _ = front.Serve(l) })
 	running.Go(func() { u.Connector.Run(ctx) })
@@ -176,7 +175,7 @@ func TestAServerThatSaysTooMuchOfItselfIsOutOfService(t *testing.T) {
 					if strings.HasPrefix(kind, "HTTP") {
 						handler, over = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true}), nil
 					}
-					u := run(t, mcpserver.Server{Name: "one"}, handler, over)
+					u := run(t, bridgeconfig.Server{Name: "one"}, handler, over)
 					synctest.Wait()
 					if h := u.Availability.Report(); !strings.Contains(h.Error, want) || h.Failures != 1 || !strings.Contains(u.Availability.Notice(), want) {
 						t.Errorf("health: %+v, and a model is told %q", h, u.Availability.Notice())
@@ -205,7 +204,7 @@ func TestTheProtocolVersionOfTheConfiguration(t *testing.T) {
 			if tt.legacy {
 				legacy(s)
 			}
-			u := run(t, mcpserver.Server{ProtocolVersion: tt.version, Description: name}, nil, s)
+			u := run(t, bridgeconfig.Server{ProtocolVersion: tt.version, Description: name}, nil, s)
 			l, err := u.Shared(t.Context())
 			switch {
 			case tt.says != "":
@@ -224,7 +223,7 @@ func TestNobodyConnectsToAServerWithoutItsSecret(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		set := func(values map[string][]byte) *secret.Set { return secret.NewSet("1", values, nil) }
-		u := run(t, mcpserver.Server{Secrets: []string{"TOKEN"}, Program: &mcpserver.Program{Command: []string{"one", "${TOKEN}"}}}, nil, newServer(mcp.ServerOptions{}))
+		u := run(t, bridgeconfig.Server{Secrets: []string{"TOKEN"}, Program: &bridgeconfig.Program{Command: []string{"one", "${TOKEN}"}}}, nil, newServer(mcp.ServerOptions{}))
 		for _, says := range []string{`server "one" is not available`, `server "one" is not available: secret TOKEN is not set`} {
 			if _, err := u.Dial(t.Context(), ClientIdentity{Info: message.Implementation}, u.Owner); err == nil || err.Error() != says {
 				t.Errorf("error = %v, want: %s", err, says)
@@ -258,11 +257,11 @@ func TestDriftInMidSession(t *testing.T) {
 			if era == "legacy" {
 				legacy(s)
 			}
-			unaudited := run(t, mcpserver.Server{}, nil, s)
+			unaudited := run(t, bridgeconfig.Server{}, nil, s)
 			must.Value(unaudited.Shared(t.Context()))(t)
 			echo, _ := unaudited.Lists.Find(methods.ListTools, "echo")
 			p := &program{server: s}
-			u := runProgram(t, mcpserver.Server{ToolsHash: must.Value(toolshash.Of([][]byte{echo.Raw}))(t)}, nil, p)
+			u := runProgram(t, bridgeconfig.Server{ToolsHash: must.Value(bridgeconfig.ToolsHash([][]byte{echo.Raw}))(t)}, nil, p)
 			may := func(tool string) error {
 				l, err := u.Shared(t.Context())
 				if err != nil {
@@ -315,7 +314,7 @@ func TestASecondSubscriberWaitsForTheFirst(t *testing.T) {
 				UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 			}))
 			s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
-			u := run(t, mcpserver.Server{}, nil, s)
+			u := run(t, bridgeconfig.Server{}, nil, s)
 			answers := []chan error{make(chan error, 1), make(chan error, 1)}
 			for i, answer := range answers {
 				go func() { answer <- u.Subscribe(t.Context(), "test://a") }()
@@ -352,7 +351,7 @@ func TestAConnectionInUseIsNotIdle(t *testing.T) {
 			UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 		}))
 		s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
-		u := run(t, mcpserver.Server{Timeouts: mcpserver.Timeouts{Idle: mcpserver.Duration(time.Minute)}}, nil, s)
+		u := run(t, bridgeconfig.Server{Timeouts: bridgeconfig.Timeouts{Idle: bridgeconfig.Duration(time.Minute)}}, nil, s)
 		l := must.Value(u.Shared(t.Context()))(t)
 		end, _ := l.Calls.Begin(&inflight.Call{}, &mcp.CallToolParamsRaw{}, true)
 		outlasts := func(what string, want bool) {
@@ -413,7 +412,7 @@ func TestAProgramsMessageGoesToNoOtherClient(t *testing.T) {
 		"one that was ambiguous when it came":   {[]*inflight.Call{call(ann)}, inflight.SeveralExchanges, -1, true},
 		"one that came while there was no call": {[]*inflight.Call{call(ann)}, inflight.NoExchange, -1, false},
 	} {
-		u := New(t.Context(), mcpserver.Server{Name: "one"}, Options{Log: slog.New(slog.DiscardHandler)})
+		u := New(t.Context(), bridgeconfig.Server{Name: "one"}, Options{Log: slog.New(slog.DiscardHandler)})
 		l := newConn(u, u.grant, nil, ClientIdentity{})
 		for _, x := range tt.calls {
 			end, _ := l.Calls.Begin(x, &mcp.CallToolParamsRaw{}, true)

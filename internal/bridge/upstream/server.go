@@ -22,13 +22,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/outputs"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // SharedBySessions reports whether legacy sessions also use the shared connection.
-func (u *Server) SharedBySessions() bool { return u.Config.Kind() == mcpserver.Stdio }
+func (u *Server) SharedBySessions() bool { return u.Config.Kind() == bridgeconfig.Stdio }
 
 // refusal returns the error of a server that g does not let connect.
 func (u *Server) refusal(g *credential.Grant) *fault.Unavailable {
@@ -168,8 +168,8 @@ func (u *Server) Inherit(old *Server) {
 }
 
 // sameServer returns the part of a server's configuration that identifies the server.
-func sameServer(s mcpserver.Server) mcpserver.Server {
-	return mcpserver.Server{Name: s.Name, Transport: s.Kind(), URL: s.URL, Program: s.Program}
+func sameServer(s bridgeconfig.Server) bridgeconfig.Server {
+	return bridgeconfig.Server{Name: s.Name, Transport: s.Kind(), URL: s.URL, Program: s.Program}
 }
 
 // Dismiss ends the use of u for good. Its connections close when no calls are in flight, at the
@@ -234,7 +234,7 @@ type Options struct {
 // Server is one server: its shared connection, its lists and its health.
 type Server struct {
 	Options
-	Config mcpserver.Server
+	Config bridgeconfig.Server
 	// transport is the network below the connections, with the login.
 	transport http.RoundTripper
 	// Over is closed when the bridge ends.
@@ -258,7 +258,7 @@ type Server struct {
 }
 
 // New returns the connections to a server. They end with life.
-func New(life context.Context, s mcpserver.Server, o Options) *Server {
+func New(life context.Context, s bridgeconfig.Server, o Options) *Server {
 	o.Timing.Connect = connectTimeout(s, o.Timing.Connect)
 	o.Log = o.Log.With("server", s.Name)
 	u := &Server{Options: o, Config: s, Over: life.Done(), links: map[*Conn]bool{}}

@@ -16,13 +16,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 )
 
 // TestAWishForAConnectionEndsWithIt has somebody need a server that is just being
 // connected to, which must not have it connected to once more when it is idle.
 func TestAWishForAConnectionEndsWithIt(t *testing.T) {
-	s := mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}
+	s := bridgeconfig.Server{Name: "one", URL: "http://127.0.0.1:1"}
 	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: slog.New(slog.DiscardHandler), Settled: func() {}, Observed: func() {}})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
 	u.Availability.observe(u.grant, time.Now(), 0, nil)
@@ -45,7 +45,7 @@ func TestAWishForAConnectionEndsWithIt(t *testing.T) {
 // TestAConnectionThatEndedIdleIsNoFailure has a request wait for a server, and miss every
 // connection: on a busy machine one can be idle for long enough before the request runs.
 func TestAConnectionThatEndedIdleIsNoFailure(t *testing.T) {
-	s := mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}
+	s := bridgeconfig.Server{Name: "one", URL: "http://127.0.0.1:1"}
 	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: slog.New(slog.DiscardHandler), Settled: func() {}, Observed: func() {}})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
 	u.Availability.observe(u.grant, time.Now(), 0, nil)
@@ -67,7 +67,7 @@ func TestAConnectionThatEndedIdleIsNoFailure(t *testing.T) {
 }
 
 func TestAConnectionIsKeptWithoutATime(t *testing.T) {
-	u := New(t.Context(), mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: slog.New(slog.DiscardHandler)})
+	u := New(t.Context(), bridgeconfig.Server{Name: "one", URL: "http://127.0.0.1:1"}, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: slog.New(slog.DiscardHandler)})
 	if u.Connector.IdleDeadline(&Conn{}) == nil {
 		t.Error("a connection that was never used is ended")
 	}
@@ -77,13 +77,13 @@ func TestAConnectionIsKeptWithoutATime(t *testing.T) {
 }
 
 func TestAProgramThatIsInstalledFirstHasLongerToConnect(t *testing.T) {
-	program := func(command ...string) mcpserver.Server {
-		return mcpserver.Server{Name: "one", Program: &mcpserver.Program{Command: command}}
+	program := func(command ...string) bridgeconfig.Server {
+		return bridgeconfig.Server{Name: "one", Program: &bridgeconfig.Program{Command: command}}
 	}
 	patient := program("npx", "-y", "server@1.0.0")
-	patient.Timeouts.Connect = mcpserver.Duration(time.Hour)
+	patient.Timeouts.Connect = bridgeconfig.Duration(time.Hour)
 	tests := map[string]struct {
-		server  mcpserver.Server
+		server  bridgeconfig.Server
 		connect time.Duration
 		silence time.Duration
 	}{
@@ -91,7 +91,7 @@ func TestAProgramThatIsInstalledFirstHasLongerToConnect(t *testing.T) {
 		"one that npx installs":              {program("npx", "-y", "server@1.0.0"), 2 * time.Minute, 5 * time.Second},
 		"one that uvx at its path installs":  {program("/usr/bin/uvx", "server@1.0.0"), 2 * time.Minute, 5 * time.Second},
 		"one for which its user sets a time": {patient, time.Hour, 5 * time.Second},
-		"a server at a URL":                  {mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}, 15 * time.Second, 5 * time.Second},
+		"a server at a URL":                  {bridgeconfig.Server{Name: "one", URL: "http://127.0.0.1:1"}, 15 * time.Second, 5 * time.Second},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestAProgramThatIsInstalledFirstHasLongerToConnect(t *testing.T) {
 // TestAConnectionThatDiesAtOnceIsForgotten has the connection be lost before it
 // is kept.
 func TestAConnectionThatDiesAtOnceIsForgotten(t *testing.T) {
-	u := New(t.Context(), mcpserver.Server{Name: "one"}, Options{Log: slog.New(slog.DiscardHandler)})
+	u := New(t.Context(), bridgeconfig.Server{Name: "one"}, Options{Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
 	u.addConn(newConn(u, u.Granted(), nil, ClientIdentity{}))
 	l := newConn(u, u.Granted(), nil, ClientIdentity{})
@@ -126,7 +126,7 @@ func TestAConnectionThatDiesAtOnceIsForgotten(t *testing.T) {
 // session, which is about to join it again, holds its lock.
 func TestASessionJoinsWhileItCalls(t *testing.T) {
 	s := &lockedClient{}
-	u := New(t.Context(), mcpserver.Server{Name: "one"}, Options{Log: slog.New(slog.DiscardHandler)})
+	u := New(t.Context(), bridgeconfig.Server{Name: "one"}, Options{Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
 	l := newConn(u, u.grant, nil, ClientIdentity{})
 	l.Shared = true

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 )
 
 // Timing holds the intervals of the upstreams; tests shorten them.
@@ -79,7 +79,7 @@ const installTimeout = 2 * time.Minute
 var installers = []string{"npx", "uvx"}
 
 // connectTimeout returns the limit of one attempt to connect to s, whose default is usual.
-func connectTimeout(s mcpserver.Server, usual time.Duration) time.Duration {
+func connectTimeout(s bridgeconfig.Server, usual time.Duration) time.Duration {
 	switch {
 	case s.Timeouts.Connect > 0:
 		return time.Duration(s.Timeouts.Connect)

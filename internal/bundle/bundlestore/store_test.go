@@ -23,7 +23,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
-	"github.com/hostedbridge/hostedbridge/internal/bundle/bundleclient"
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
@@ -76,9 +75,9 @@ func (w *world) credentials(t *testing.T, subject pki.Subject) func() *tls.Confi
 	}
 }
 
-func (w *world) client(t *testing.T, subject pki.Subject) *bundleclient.Client {
+func (w *world) client(t *testing.T, subject pki.Subject) *bundle.Client {
 	t.Helper()
-	c := must.Value(bundleclient.New(w.url, w.credentials(t, subject)))(t)
+	c := must.Value(bundle.NewClient(w.url, w.credentials(t, subject)))(t)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -117,7 +116,7 @@ func (w *world) names(t *testing.T) []string {
 
 // codeOf returns the code of the store's answer, empty for a success.
 func codeOf(err error) string {
-	if e, ok := errors.AsType[*bundleclient.Error](err); ok {
+	if e, ok := errors.AsType[*bundle.StoreError](err); ok {
 		return e.Code
 	}
 	if err != nil {

@@ -4,6 +4,7 @@
 package catalogapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -37,7 +38,7 @@ func (a *adminHandler) setQuality(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := act(c.Request(), actTimeout)
+	ctx, cancel := httpapi.ActContext(c.Request().Context())
 	defer cancel()
 	name := c.Param("name")
 	e, created, err := a.store.SetQuality(ctx, name, overlay, revision, tried)
@@ -87,7 +88,7 @@ func (a *adminHandler) clearQuality(c httpapi.Call) error {
 	if c.Request().URL.RawQuery != "" {
 		return errQuery.Saying("This route takes no query.")
 	}
-	ctx, cancel := act(c.Request(), actTimeout)
+	ctx, cancel := httpapi.ActContext(c.Request().Context())
 	defer cancel()
 	name := c.Param("name")
 	err := a.store.ClearQuality(ctx, name)
@@ -108,7 +109,7 @@ func (a *adminHandler) free(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := act(c.Request(), actTimeout)
+	ctx, cancel := httpapi.ActContext(c.Request().Context())
 	defer cancel()
 	name := c.Param("name")
 	err = a.store.DeleteRecipe(ctx, name, revision, tried)
@@ -176,7 +177,7 @@ func (a *adminHandler) setOwner(c httpapi.Call) error {
 	if len(found) > 0 {
 		return bodyProblem(found)
 	}
-	ctx, cancel := act(c.Request(), actTimeout)
+	ctx, cancel := httpapi.ActContext(c.Request().Context())
 	defer cancel()
 	name := c.Param("name")
 	e, err := a.store.SetOwner(ctx, name, asked.Owner)
@@ -207,7 +208,8 @@ func (a *adminHandler) seed(c httpapi.Call) error {
 	if _, err := a.snapshot(); err != nil {
 		return err
 	}
-	ctx, cancel := act(c.Request(), seedTimeout)
+	// As httpapi.ActContext, for longer.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), seedTimeout)
 	defer cancel()
 	report, err := a.seeder.Seed(ctx, tried)
 	if err := tell(c, httpapi.Act{Name: "seed", Target: report.Source}, err, tried, seedRefused); err != nil {

@@ -97,7 +97,6 @@ func tagged(c httpapi.Call, revision string) {
 
 // done answers an act without content.
 func done(c httpapi.Call) error {
-	c.Writer().Header().Set("Cache-Control", "no-store")
-	c.Writer().WriteHeader(http.StatusNoContent)
+	httpapi.AnswerNothing(c)
 	return nil
 }

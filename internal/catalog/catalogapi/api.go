@@ -89,8 +89,6 @@ const (
 	// replicaLag is the default of Options.ReplicaLag: replicas usually lag less behind
 	// each other.
 	replicaLag = 500 * time.Millisecond
-	// actTimeout bounds an act; it is longer than the store's own limit.
-	actTimeout = 15 * time.Second
 )
 
 // API serves the catalog.

@@ -6,9 +6,9 @@ package catalogapi
 import (
 	"sync"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	official "github.com/hostedbridge/hostedbridge/internal/catalog/registry"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // encodings has the entries of a snapshot in the form of the official registry. Each is

@@ -225,7 +225,7 @@ func (s *fakeStore) CreateRecipe(_ context.Context, r catalog.Replacement) (cata
 }
 
 func fill(o *v1alpha1.CatalogRecipe, d catalog.Draft) {
-	o.Spec.Recipe, o.Spec.Owner, o.Spec.Source = catalog.ToObject(d.Recipe), d.Owner, d.Source
+	o.Spec.Recipe, o.Spec.Owner, o.Spec.Source = &v1alpha1.Recipe{Recipe: d.Recipe}, d.Owner, d.Source
 	o.Spec.Deprecated, o.Spec.Deleted = catalog.DeprecationObject(d.Deprecated), nil
 }
 

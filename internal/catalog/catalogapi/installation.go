@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	official "github.com/hostedbridge/hostedbridge/internal/catalog/registry"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 

@@ -6,11 +6,11 @@ package catalogapi
 import (
 	"fmt"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // mcpBridgeItem is a recipe in the lists of mcp-bridge, whose client installs

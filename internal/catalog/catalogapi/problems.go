@@ -4,7 +4,6 @@
 package catalogapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,14 +26,14 @@ var (
 	errQuery          = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one of this route.")
 	errIfMatchMissing = httpapi.New(http.StatusPreconditionRequired, "if_match_required", `Send If-Match with the ETag of the recipe that this is to replace, or If-Match: * for any.`)
 	errIfMatch        = httpapi.New(http.StatusBadRequest, "if_match_invalid", `If-Match must be one ETag as the catalog gave it, such as "c242bfba0842b5b6.bb1a98f9fd1ccc77", or *.`)
-	errChanged        = httpapi.New(http.StatusPreconditionFailed, "revision_changed", "The revision in If-Match is not the present one. Read it again, and decide anew.")
+	errChanged        = httpapi.New(http.StatusPreconditionFailed, "revision_changed", "The recipe has changed: If-Match names another revision. Read the recipe again, and send its ETag if you still want to write.")
 	errNotOwner       = httpapi.New(http.StatusForbidden, "not_owner", "The name belongs to somebody else. An administrator can transfer it.")
 	errExists         = httpapi.New(http.StatusConflict, "name_taken", "The name is taken. If it is yours, change it by PUT.")
 	errTakenBack      = httpapi.New(http.StatusConflict, "recipe_taken_back", "An administrator took the recipe back. They alone can free the name, or bring the recipe back.")
 	errManaged        = httpapi.New(http.StatusConflict, "managed_elsewhere", "Somebody keeps this with other tools.")
 	errPending        = httpapi.New(http.StatusConflict, "recipe_pending", "The last change of this signed recipe is not accepted. Replace it by PUT first.")
-	errInvalid        = httpapi.New(http.StatusUnprocessableEntity, "recipe_invalid", "The catalog does not take the recipe; problems has all that is wrong with it.")
-	errRequest        = httpapi.New(http.StatusUnprocessableEntity, "request_invalid", "The body is not one for this route; problems has all that is wrong with it.")
+	errInvalid        = httpapi.New(http.StatusUnprocessableEntity, "recipe_invalid", "The catalog does not accept the recipe. Correct everything that problems names, and send the recipe again.")
+	errRequest        = httpapi.New(http.StatusUnprocessableEntity, "request_invalid", "The body is not valid for this route. Correct everything that problems names, and send it again.")
 	errOwnerUnknown   = httpapi.New(http.StatusUnprocessableEntity, "owner_unknown", `The new owner must be a publisher's id, or "seed".`)
 	errTooManyKeys    = httpapi.New(http.StatusConflict, "key_limit_reached", "The publisher has 128 keys, revoked ones too; remove old ones from spec.keys with kubectl.")
 	errClusterAway    = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which.").After(5 * time.Second)
@@ -100,10 +99,4 @@ func refusedPublisher(err error) (certain bool, answer error) {
 		return true, errExists.Saying("There is a publisher of this id.")
 	}
 	return refusedBody(err)
-}
-
-// act returns the context of an act, which continues when its caller leaves: an
-// act that has begun is completed and recorded in the audit trail.
-func act(r *http.Request, timeout time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(r.Context()), timeout)
 }

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
 // publisherRequest describes a publisher.
@@ -88,7 +88,7 @@ func (a *publisherHandler) createPublisher(c httpapi.Call) error {
 	if found = append(found, catalog.CheckPublisher(asked.publisher())...); len(found) > 0 {
 		return bodyProblem(found)
 	}
-	ctx, cancel := act(c.Request(), actTimeout)
+	ctx, cancel := httpapi.ActContext(c.Request().Context())
 	defer cancel()
 	p, key, err := a.store.CreatePublisher(ctx, asked.publisher(), expires)
 	if err := tell(c, httpapi.Act{Name: "publishers.create", Target: asked.ID}, err, false, refusedPublisher); err != nil {
@@ -126,7 +126,7 @@ func (a *publisherHandler) updatePublisher(c httpapi.Call) error {
 	if revision == "" {
 		revision = catalog.AnyRevision
 	}
-	ctx, cancel := act(c.Request(), actTimeout)
+	ctx, cancel := httpapi.ActContext(c.Request().Context())
 	defer cancel()
 	p, err := a.store.UpdatePublisher(ctx, asked.publisher(), revision)
 	if err := tell(c, httpapi.Act{Name: "publishers.update", Target: asked.ID}, err, false, refusedPublisher); err != nil {
@@ -149,7 +149,7 @@ func (a *publisherHandler) addKey(c httpapi.Call) error {
 	if found = append(found, wrong...); len(found) > 0 {
 		return bodyProblem(found)
 	}
-	ctx, cancel := act(c.Request(), actTimeout)
+	ctx, cancel := httpapi.ActContext(c.Request().Context())
 	defer cancel()
 	id := c.Param("id")
 	p, keyID, key, err := a.store.AddPublisherKey(ctx, id, expires)
@@ -166,7 +166,7 @@ func (a *publisherHandler) addKey(c httpapi.Call) error {
 
 // revokeKey withdraws a publisher's key.
 func (a *publisherHandler) revokeKey(c httpapi.Call) error {
-	ctx, cancel := act(c.Request(), actTimeout)
+	ctx, cancel := httpapi.ActContext(c.Request().Context())
 	defer cancel()
 	id, keyID := c.Param("id"), c.Param("keyId")
 	err := a.store.RevokePublisherKey(ctx, id, keyID)
@@ -190,7 +190,7 @@ func (a *publisherHandler) refusedKey(id string) func(error) (bool, error) {
 
 // expiry reads how long a key is valid, such as 90d; empty means for ever.
 func expiry(asked string, now time.Time) (*time.Time, []catalog.Problem) {
-	lifetime, err := userkey.ParseLifetime(asked)
+	lifetime, err := apikey.ParseLifetime(asked)
 	if err != nil {
 		return nil, []catalog.Problem{invalid("expires", err.Error())}
 	}

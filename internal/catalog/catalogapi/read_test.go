@@ -95,7 +95,7 @@ func TestAQueryThatIsNotTakenSaysWhatIs(t *testing.T) {
 		"/recipes?page=2":                        "The parameters are category, cursor,",
 		"/recipes?limit=0":                       "limit must be a number from 1 to 100",
 		"/recipes?limit=101":                     "limit must be a number from 1 to 100",
-		"/recipes?sort=best":                     "is none of popular, updated, name, quality, relevance",
+		"/recipes?sort=best":                     "is not known: use one of popular, updated, name, quality, relevance",
 		"/recipes?cursor=x":                      "cursor must be the one",
 		"/recipes?verified=yes":                  "verified must be true or false",
 		"/recipes?q=a&q=b":                       "q is given more than once",

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	official "github.com/hostedbridge/hostedbridge/internal/catalog/registry"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // DefaultNamespace is the default prefix of the names of recipes in the

@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// ifMatch returns the revision of If-Match, empty if there is none. A tag that
+// ifMatch returns the revision of If-Match, empty without one. A tag that
 // is empty or an asterisk is a mistake of the client.
 func ifMatch(r *http.Request) (string, error) {
 	fields := r.Header["If-Match"]

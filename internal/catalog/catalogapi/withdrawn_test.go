@@ -5,12 +5,14 @@ package catalogapi
 
 import (
 	"crypto/ed25519"
+	"crypto/rand"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -25,6 +27,41 @@ func signedRecipe(t *testing.T, version string, private ed25519.PrivateKey, at t
 		t.Fatal(err)
 	}
 	return string(must.Value(doc.MarshalJSON())(t))
+}
+
+// TestAPublisherSignsByAKeyOfTheProgram publishes what bridge keys and bridge sign make.
+func TestAPublisherSignsByAKeyOfTheProgram(t *testing.T) {
+	w := newWorld(t)
+	signer := must.Value(recipe.ReadPrivateKey(must.Value(recipe.MakeKey(rand.Reader))(t)))(t)
+	other := must.Value(recipe.ReadPrivateKey(must.Value(recipe.MakeKey(rand.Reader))(t)))(t)
+	key := w.publisher("acme", signer.PublicKey())
+	sign := func(s *recipe.Signer, publisher string) string {
+		file, _, err := s.SignAs(publisher, []byte(recipeOf("notes", "1.0.0")), today)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(file)
+	}
+	good := sign(signer, "acme")
+	for name, test := range map[string]struct{ body, code string }{
+		"by another key":            {sign(other, "acme"), "signature_invalid"},
+		"for another publisher":     {sign(signer, "else"), "signature_invalid"},
+		"changed after it was made": {strings.Replace(good, "Does something", "Does anything", 1), "signature_invalid"},
+	} {
+		if got := w.do(http.MethodPost, "/recipes", test.body, key...); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, test.code) {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	if got := w.do(http.MethodPost, "/recipes", good, key...); got.status != http.StatusCreated {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if got := w.get("/recipes/notes/versions"); !strings.Contains(got.body, `"signed":true`) {
+		t.Errorf("the version is not shown as signed: %s", got.body)
+	}
+	downloaded := must.Value(jsondoc.Parse([]byte(w.get("/api/recipes/notes/download").body)))(t)
+	if err := recipe.Verify(downloaded, must.Value(recipe.ParseKey(signer.PublicKey()))(t)); err != nil {
+		t.Errorf("what users download: %v", err)
+	}
 }
 
 func TestAWithdrawnVersionIsShownAndNotServed(t *testing.T) {

@@ -5,9 +5,9 @@ package catalogapi
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
@@ -59,22 +59,57 @@ func (a *core) publishing(write func(publication) error) func(httpapi.Call) erro
 
 // draft checks the recipe of the body against the current one.
 func (p publication) draft(body []byte, name string, previous *catalog.Version) (catalog.Draft, []string, error) {
+	d, warnings, found := p.check(body, name, previous)
+	if len(found) > 0 {
+		return d, nil, refusal(found, warnings)
+	}
+	return d, warnings, nil
+}
+
+func (p publication) check(body []byte, name string, previous *catalog.Version) (catalog.Draft, []string, []catalog.Problem) {
 	doc, found := validate.Parse(body, validate.Checks{
 		Name: name, Publisher: p.publisher.ID, PublicKeys: catalog.PublicKeys(p.publisher.PublicKeys),
 		Now: p.Now(), Previous: previous,
 	})
-	if len(found) > 0 {
-		return catalog.Draft{Name: doc.Recipe.ID}, nil, errInvalid.With(found)
-	}
-	d := catalog.Draft{Name: doc.Recipe.ID, Owner: p.publisher.ID, Recipe: doc.Recipe}
-	if doc.Recipe.Signature != nil && doc.Format == recipe.V2 {
-		source, err := doc.Source.MarshalJSON()
-		if err != nil {
-			return catalog.Draft{}, nil, fmt.Errorf("encode the signed recipe: %w", err)
+	d := catalog.Draft{Name: doc.Recipe.ID, Owner: p.publisher.ID, Recipe: doc.Recipe, Source: doc.Signed()}
+	return d, slices.Concat(doc.Warnings, recipe.Warnings(doc.Recipe, p.Now())), found
+}
+
+// first checks a recipe that is to be new. A name that is not free is one more
+// problem of a recipe with others, so that its author learns of all at once. The
+// publisher's own recipe of that name is what a PUT would be checked against.
+func (p publication) first(body []byte) (catalog.Draft, []string, error) {
+	d, warnings, found := p.check(body, "", nil)
+	e, there := p.snapshot.Entry(d.Name)
+	if !there || e.Vacant() || e.Owner == p.publisher.ID && !stands(e, there) {
+		if len(found) > 0 {
+			return d, nil, refusal(found, warnings)
 		}
-		d.Source = string(source)
+		return d, warnings, nil
 	}
-	return d, slices.Concat(doc.Warnings, doc.Recipe.Warnings(p.Now())), nil
+	taken := errExists.Saying("The name belongs to somebody else. Choose another id.")
+	if e.Owner == p.publisher.ID {
+		taken = errExists.Saying("You have published a recipe of this name. To replace it, send it by PUT to /recipes/" + e.Name + " with If-Match.")
+		d, warnings, found = p.check(body, "", before(e))
+	}
+	if len(found) == 0 {
+		return d, nil, taken
+	}
+	found = append(found, catalog.Problem{Field: "id", Code: catalog.CodeTaken, Message: taken.Detail})
+	return d, nil, refusal(found, warnings)
+}
+
+// refusal returns the answer for a recipe with problems. It names the warnings that
+// an accepted recipe would get too, except where a problem says the same.
+func refusal(found []catalog.Problem, warnings []string) error {
+	listed := slices.Clone(found)
+	for _, warning := range warnings {
+		words := strings.Fields(warning)
+		if !slices.ContainsFunc(found, func(p catalog.Problem) bool { return slices.Contains(words, p.Field) }) {
+			listed = append(listed, catalog.Problem{Code: catalog.CodeWarning, Message: warning})
+		}
+	}
+	return errInvalid.With(listed)
 }
 
 // before returns the version that the next version of an entry follows.
@@ -133,17 +168,14 @@ func (p publication) create() error {
 	if err != nil {
 		return err
 	}
-	d, warnings, err := p.draft(body, "", nil)
+	d, warnings, err := p.first(body)
 	if err != nil {
 		return err
-	}
-	if e, _ := p.snapshot.Entry(d.Name); e.Owner != "" && e.Owner != p.publisher.ID {
-		return errExists.Saying("The name belongs to somebody else.")
 	}
 	if err := p.room(d.Name); err != nil {
 		return err
 	}
-	ctx, cancel := act(p.Request(), actTimeout)
+	ctx, cancel := httpapi.ActContext(p.Request().Context())
 	defer cancel()
 	written, err := p.api.store.CreateRecipe(ctx, catalog.Replacement{
 		Name: d.Name, Owner: p.publisher.ID, DryRun: p.dryRun,
@@ -186,7 +218,7 @@ func (p publication) update() error {
 // replace writes the result of draft for the current entry, and answers. This
 // replica's own state may be older.
 func (p publication) replace(named, name, revision string, draft func(catalog.Entry) (catalog.Draft, []string, error)) error {
-	ctx, cancel := act(p.Request(), actTimeout)
+	ctx, cancel := httpapi.ActContext(p.Request().Context())
 	defer cancel()
 	var d catalog.Draft
 	var warnings []string
@@ -216,7 +248,7 @@ func (p publication) remove() error {
 	if revision == "" {
 		revision = catalog.AnyRevision
 	}
-	ctx, cancel := act(p.Request(), actTimeout)
+	ctx, cancel := httpapi.ActContext(p.Request().Context())
 	defer cancel()
 	err = p.api.store.RetireRecipe(ctx, e.Name, p.publisher.ID, revision, p.dryRun)
 	if err := p.told("recipes.delete", e.Name, err); err != nil {
@@ -278,7 +310,7 @@ type written struct {
 // report answers a write.
 func (p publication) report(status int, e catalog.Entry, d catalog.Draft, warnings []string) error {
 	w := written{
-		Name: d.Name, Version: catalog.VersionOf(d.Recipe, catalog.Digest(fileOf(d))), Revision: e.Revision,
+		Name: d.Name, Version: catalog.VersionOf(d.Recipe, catalog.Digest(catalog.FileOf(d.Recipe, d.Source))), Revision: e.Revision,
 		DryRun: p.dryRun, Deprecated: d.Deprecated, Warnings: warnings,
 	}
 	if !p.dryRun {
@@ -286,13 +318,6 @@ func (p publication) report(status int, e catalog.Entry, d catalog.Draft, warnin
 		tagged(p.Call, e.Revision)
 	}
 	return httpapi.AnswerJSON(p.Call, status, w)
-}
-
-func fileOf(d catalog.Draft) string {
-	if d.Source != "" {
-		return d.Source
-	}
-	return catalog.SourceOf(d.Recipe)
 }
 
 // stateOf returns the state of a draft.

@@ -7,16 +7,17 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -143,6 +144,50 @@ func TestWritesThatAreRefused(t *testing.T) {
 	for _, field := range []string{"id", "name", "bogus", "transports[0].command"} {
 		if !fields[field] {
 			t.Errorf("nothing is said of %s: %v", field, all.Problems)
+		}
+	}
+}
+
+// TestOneAnswerNamesAllFaultsOfARecipe sends the same faults under each kind of name: an author
+// who corrects what one answer names is not told of other faults by the next.
+func TestOneAnswerNamesAllFaultsOfARecipe(t *testing.T) {
+	w := newWorld(t)
+	acme, other := w.publisher("acme"), w.publisher("other")
+	w.do(http.MethodPost, "/recipes", recipeOf("mine", "1.0.0"), acme...)
+	w.do(http.MethodPost, "/recipes", recipeOf("theirs", "1.0.0"), other...)
+	faults := []string{
+		" warning", "auth.credentialsUrl invalid", "bogus unknown_field", "description invalid", "install.version unpinned", "recipeVersion invalid",
+	}
+	const recipe = `{"schemaVersion":2,"id":"NAME","name":"N","repository":"https://a.example","recipeVersion":"one","bogus":1,
+		"transports":[{"type":"stdio","command":"npx","args":["-y","@a/b"]}],"install":{"method":"npx","package":"@a/b","version":"latest"},
+		"auth":{"required":true,"credentialsUrl":"nowhere"},"metadata":{"category":"nonsense"}}`
+	for name, test := range map[string]struct {
+		id, body string
+		want     []string
+	}{
+		"under a free name":      {"free", recipe, faults},
+		"under one's own name":   {"mine", recipe, append([]string{"id name_taken"}, faults...)},
+		"under another's name":   {"theirs", recipe, append([]string{"id name_taken"}, faults...)},
+		"an old version of mine": {"mine", recipeOf("mine", "0.9.0"), []string{"id name_taken", "recipeVersion version_not_newer"}},
+	} {
+		for _, query := range []string{"", "?dryRun=All"} {
+			t.Run(name+query, func(t *testing.T) {
+				got := w.do(http.MethodPost, "/recipes"+query, strings.ReplaceAll(test.body, "NAME", test.id), acme...)
+				if got.status != http.StatusUnprocessableEntity || got.code() != "recipe_invalid" {
+					t.Fatalf("%d %s", got.status, got.body)
+				}
+				var answer struct{ Problems []catalog.Problem }
+				got.into(t, &answer)
+				var named []string
+				for _, p := range answer.Problems {
+					named = append(named, p.Field+" "+string(p.Code))
+				}
+				slices.Sort(named)
+				slices.Sort(test.want)
+				if diff := cmp.Diff(test.want, named); diff != "" {
+					t.Errorf("%s\n%s", diff, got.body)
+				}
+			})
 		}
 	}
 }

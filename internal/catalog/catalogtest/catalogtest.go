@@ -6,6 +6,7 @@ package catalogtest
 
 import (
 	"crypto/ed25519"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
@@ -48,8 +50,23 @@ func Accepted(r recipe.Recipe, minutes int) catalog.Entry {
 func Object(r recipe.Recipe) *v1alpha1.CatalogRecipe {
 	o := &v1alpha1.CatalogRecipe{}
 	o.Name, o.CreationTimestamp = r.ID, metav1.NewTime(Start)
-	o.Spec.Recipe = catalog.ToObject(r)
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: r}
 	return o
+}
+
+// Stored returns a recipe as an object has it after it was written and read: the API
+// server sorts all members.
+func Stored(t *testing.T, r recipe.Recipe) recipe.Recipe {
+	t.Helper()
+	var read v1alpha1.Recipe
+	written, err := jsondoc.Encode(v1alpha1.Recipe{Recipe: r})
+	if err == nil {
+		err = json.Unmarshal(written.AppendCanonical(nil), &read)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read.Recipe
 }
 
 // EntryOf returns the entry of an object.

@@ -6,7 +6,7 @@ package recipe
 import (
 	"slices"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // Canonical returns the bytes that a signature covers: the members of a recipe

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -103,14 +103,14 @@ func TestVerify(t *testing.T) {
 func TestASignatureNamesItsFieldsAndTime(t *testing.T) {
 	doc, _ := signed(t)
 	s := must.Value(signatureOf(doc))(t)
-	at, err := s.Time()
+	at, err := SignedAt(s)
 	if err != nil || s.SignedAt != "2026-01-02T03:04:05.006Z" || at.Nanosecond() != 6e6 {
 		t.Errorf("signed at %q, %v, %v", s.SignedAt, at, err)
 	}
 	if got := strings.Join(s.SignedFields, " "); got != "id name description transports metadata" || s.PublisherID != "example" {
 		t.Errorf("fields %s, publisher %s", got, s.PublisherID)
 	}
-	if _, err := (Signature{SignedAt: "yesterday"}).Time(); err == nil {
+	if _, err := SignedAt(Signature{SignedAt: "yesterday"}); err == nil {
 		t.Error("a time that is none was read")
 	}
 }
@@ -142,9 +142,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		d.Recipe.Warnings(time.Time{})
+		Warnings(d.Recipe, time.Time{})
 		for _, kind := range defaultOrder {
-			if c, err := d.Recipe.Convert(Choice{Transport: kind, Dir: "/src"}); err == nil && c.Server.Name != d.Recipe.ID {
+			if c, err := Convert(d.Recipe, Choice{Transport: kind, Dir: "/src"}); err == nil && c.Server.Name != d.Recipe.ID {
 				t.Errorf("the server is called %q", c.Server.Name)
 			}
 		}

@@ -89,7 +89,7 @@ func (w *converter) pin(i Install, word string) string {
 	name, version := splitPackage(word)
 	exact := i.Version != "" && i.Version != "latest"
 	switch {
-	case !i.Names(name):
+	case !IsNameOf(i, name):
 		w.warn("install.package is %s, but the arguments run %s", i.Package, name)
 	case version == "" && exact:
 		return name + "@" + i.Version
@@ -144,7 +144,7 @@ func splitPackage(word string) (name, version string) {
 
 // Runs returns the package or the image that a transport's command runs, and
 // its version as the command names it, empty if only the installer knows.
-func (i Install) Runs(t Transport) (name, version string) {
+func Runs(i Install, t Transport) (name, version string) {
 	switch i.Method {
 	case "npx", "uvx":
 		if at, from := packageAt(i.Method, t.Args); at >= 0 {

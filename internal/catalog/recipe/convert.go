@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 )
 
 // Choice has the settings of the person who installs the recipe.
@@ -40,7 +40,7 @@ var defaultOrder = []TransportType{Stdio, StreamableHTTP, SSE}
 type Conversion struct {
 	// Server is the configuration. Its URL and its OAuth client's id may name
 	// variables, if the recipe's do; the person who runs it fills them in.
-	Server mcpserver.Server
+	Server bridgeconfig.Server
 	// Secrets are the values that the user must provide.
 	Secrets []Secret
 	// Steps are what a person must do first, in their order.
@@ -61,7 +61,7 @@ type Secret struct {
 }
 
 // Convert returns the configuration by which a bridge runs the recipe's server.
-func (r Recipe) Convert(c Choice) (Conversion, error) {
+func Convert(r Recipe, c Choice) (Conversion, error) {
 	order := c.Order
 	if c.Transport != "" {
 		order = []TransportType{c.Transport}
@@ -74,7 +74,7 @@ func (r Recipe) Convert(c Choice) (Conversion, error) {
 			if t.Type != kind || c.NoLogin && t.Auth != nil && t.Auth.GrantType == authorizationCode {
 				continue
 			}
-			conversion, err := r.convert(c, t)
+			conversion, err := convert(r, c, t)
 			if err == nil {
 				return conversion, nil
 			}
@@ -98,9 +98,9 @@ type converter struct {
 	port int
 }
 
-func (r Recipe) convert(c Choice, t Transport) (Conversion, error) {
+func convert(r Recipe, c Choice, t Transport) (Conversion, error) {
 	w := &converter{recipe: r, choice: c}
-	w.out.Server = mcpserver.Server{Name: r.ID, Description: r.Description}
+	w.out.Server = bridgeconfig.Server{Name: r.ID, Description: r.Description}
 	if c.Name != "" {
 		w.out.Server.Name = c.Name
 	}
@@ -173,10 +173,10 @@ func (w *converter) finish() {
 // remote converts a transport over HTTP.
 func (w *converter) remote(t Transport) error {
 	s := &w.out.Server
-	s.Transport, s.URL = mcpserver.Transport(t.Type), t.URL
+	s.Transport, s.URL = bridgeconfig.Transport(t.Type), t.URL
 	w.text(t.URL)
 	for _, h := range t.Headers {
-		s.Headers = append(s.Headers, mcpserver.Header{Name: h.Name, Value: w.text(h.Value)})
+		s.Headers = append(s.Headers, bridgeconfig.Header{Name: h.Name, Value: w.text(h.Value)})
 	}
 	if t.Auth != nil {
 		return w.auth(*t.Auth)
@@ -213,19 +213,19 @@ func (w *converter) header(name, value string) error {
 		}
 		return nil
 	}
-	w.out.Server.Headers = append(w.out.Server.Headers, mcpserver.Header{Name: name, Value: translated})
+	w.out.Server.Headers = append(w.out.Server.Headers, bridgeconfig.Header{Name: name, Value: translated})
 	return nil
 }
 
 func (w *converter) oauth(a TransportAuth) error {
-	o := &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: a.TokenURL, ClientID: a.ClientID, Scopes: a.Scopes}
+	o := &bridgeconfig.OAuth{Grant: bridgeconfig.ClientCredentials, TokenURL: a.TokenURL, ClientID: a.ClientID, Scopes: a.Scopes}
 	switch a.GrantType {
 	case "device_code":
 		return errors.New("the OAuth grant device_code is not supported: use another transport, or a token in a header")
 	case authorizationCode:
-		o.Grant, o.AuthorizationURL = mcpserver.AuthorizationCode, a.AuthorizationURL
+		o.Grant, o.AuthorizationURL = bridgeconfig.AuthorizationCode, a.AuthorizationURL
 		o.Token = TokenSecret(w.out.Server.Name)
-		if o.ClientID == "" && !a.Discovers() {
+		if o.ClientID == "" && !Discovers(a) {
 			o.ClientID = "${" + SecretName(w.recipe.ID+"-client-id") + "}"
 		}
 	}
@@ -260,7 +260,7 @@ func (w *converter) program(t Transport) error {
 		return errors.New("a program needs install")
 	}
 	if p, ok := i.Platforms[w.choice.Platform]; ok {
-		t = p.Over(t)
+		t = Over(p, t)
 	}
 	if t.Framing == "lsp" {
 		return errors.New("the framing lsp is not MCP's, which separates messages by line breaks")
@@ -269,28 +269,28 @@ func (w *converter) program(t Transport) error {
 	if err != nil {
 		return err
 	}
-	p := &mcpserver.Program{Dir: w.dir(*i)}
+	p := &bridgeconfig.Program{Dir: w.dir(*i)}
 	if s := i.Storage; s != nil && w.choice.Volumes {
-		p.Storage = &mcpserver.Storage{Size: s.Size, MountPath: s.MountPath}
-		t.Env = s.over(t.Env)
+		p.Storage = &bridgeconfig.Storage{Size: s.Size, MountPath: s.MountPath}
+		t.Env = withPaths(t.Env, *s)
 	}
 	for _, word := range command {
 		p.Command = append(p.Command, w.text(word))
 	}
 	for _, e := range t.Env {
-		p.Env = append(p.Env, mcpserver.Variable{Name: e.Name, Value: w.text(e.Value)})
+		p.Env = append(p.Env, bridgeconfig.Variable{Name: e.Name, Value: w.text(e.Value)})
 	}
 	for _, f := range i.ConfigFiles {
 		// The program itself fills in the variables in these files.
-		p.Files = append(p.Files, mcpserver.File{Name: f.Name, Content: escape(f.Content)})
+		p.Files = append(p.Files, bridgeconfig.File{Name: f.Name, Content: escape(f.Content)})
 	}
-	w.out.Server.Transport, w.out.Server.Program = mcpserver.Stdio, p
+	w.out.Server.Transport, w.out.Server.Program = bridgeconfig.Stdio, p
 	w.bindings(t)
 	return nil
 }
 
-// Over returns the transport with this platform's differences.
-func (p Platform) Over(t Transport) Transport {
+// Over returns the transport with the differences of the platform.
+func Over(p Platform, t Transport) Transport {
 	if p.Command != "" {
 		t.Command = p.Command
 	}
@@ -314,7 +314,7 @@ func (w *converter) bindings(t Transport) {
 	}
 	if name := a.OAuth2.EnvBinding; name != "" {
 		if _, there := t.Env.Get(name); !there {
-			w.out.Server.Program.Env = append(w.out.Server.Program.Env, mcpserver.Variable{Name: name, Value: w.text("${" + name + "}")})
+			w.out.Server.Program.Env = append(w.out.Server.Program.Env, bridgeconfig.Variable{Name: name, Value: w.text("${" + name + "}")})
 		}
 		w.warn("auth.oauth2.envBinding: the token in %s is not renewed: set it again when it has expired", name)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -43,26 +43,26 @@ var notesPackage = &Install{Method: "npx", Package: "notes", Version: "1.2.3"}
 func TestConversionKeepsAuth(t *testing.T) {
 	tests := map[string]struct {
 		auth    TransportAuth
-		want    mcpserver.Server
+		want    bridgeconfig.Server
 		secrets []Secret
 		err     string
 	}{
 		"a bearer token": {auth: TransportAuth{Type: "bearer", Token: "${notes_token}"},
-			want:    mcpserver.Server{Headers: []mcpserver.Header{{Name: "Authorization", Value: "Bearer ${NOTES_TOKEN}"}}, Secrets: []string{"NOTES_TOKEN"}},
+			want:    bridgeconfig.Server{Headers: []bridgeconfig.Header{{Name: "Authorization", Value: "Bearer ${NOTES_TOKEN}"}}, Secrets: []string{"NOTES_TOKEN"}},
 			secrets: []Secret{{Name: "NOTES_TOKEN", URL: "https://example.com/keys"}}},
 		"headers": {auth: TransportAuth{Type: "header", Headers: texts("X-Key", "${KEY}", "X-Plan", "${PLAN:-free}")},
-			want:    mcpserver.Server{Headers: []mcpserver.Header{{Name: "X-Key", Value: "${KEY}"}, {Name: "X-Plan", Value: "${PLAN:-free}"}}, Secrets: []string{"KEY", "PLAN"}},
+			want:    bridgeconfig.Server{Headers: []bridgeconfig.Header{{Name: "X-Key", Value: "${KEY}"}, {Name: "X-Plan", Value: "${PLAN:-free}"}}, Secrets: []string{"KEY", "PLAN"}},
 			secrets: []Secret{{Name: "KEY", URL: "https://example.com/keys"}, {Name: "PLAN", Optional: true, URL: "https://example.com/keys"}}},
 		"client credentials": {auth: TransportAuth{Type: "oauth2", ClientID: "${ID}", ClientSecret: "${SECRET}", TokenURL: "https://example.com/token", Scopes: []string{"read"}},
-			want: mcpserver.Server{Secrets: []string{"ID", "SECRET"}, OAuth: &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: "https://example.com/token",
+			want: bridgeconfig.Server{Secrets: []string{"ID", "SECRET"}, OAuth: &bridgeconfig.OAuth{Grant: bridgeconfig.ClientCredentials, TokenURL: "https://example.com/token",
 				ClientID: "${ID}", ClientSecret: "SECRET", Scopes: []string{"read"}}},
 			secrets: []Secret{{Name: "ID", URL: "https://example.com/keys"}, {Name: "SECRET", URL: "https://example.com/keys"}}},
 		"a person's login": {auth: TransportAuth{Type: "oauth2", GrantType: "authorization_code", AuthorizationURL: "https://example.com/authorize", TokenURL: "https://example.com/token"},
-			want: mcpserver.Server{Secrets: []string{"NOTES_CLIENT_ID", "OAUTH_NOTES"}, OAuth: &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: "https://example.com/token",
+			want: bridgeconfig.Server{Secrets: []string{"NOTES_CLIENT_ID", "OAUTH_NOTES"}, OAuth: &bridgeconfig.OAuth{Grant: bridgeconfig.AuthorizationCode, TokenURL: "https://example.com/token",
 				AuthorizationURL: "https://example.com/authorize", ClientID: "${NOTES_CLIENT_ID}", Token: "OAUTH_NOTES"}},
 			secrets: []Secret{{Name: "NOTES_CLIENT_ID", URL: "https://example.com/keys"}, {Name: "OAUTH_NOTES", Login: true, URL: "https://example.com/keys"}}},
 		"a login at a server that is found": {auth: TransportAuth{Type: "oauth2", GrantType: "authorization_code", Scopes: []string{"read"}},
-			want:    mcpserver.Server{Secrets: []string{"OAUTH_NOTES"}, OAuth: &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, Token: "OAUTH_NOTES", Scopes: []string{"read"}}},
+			want:    bridgeconfig.Server{Secrets: []string{"OAUTH_NOTES"}, OAuth: &bridgeconfig.OAuth{Grant: bridgeconfig.AuthorizationCode, Token: "OAUTH_NOTES", Scopes: []string{"read"}}},
 			secrets: []Secret{{Name: "OAUTH_NOTES", Login: true, URL: "https://example.com/keys"}}},
 		"a device's login":                 {auth: TransportAuth{Type: "oauth2", GrantType: "device_code"}, err: "device_code"},
 		"a client's secret in the open":    {auth: TransportAuth{Type: "oauth2", ClientID: "x", ClientSecret: "s3cr3t", TokenURL: "https://x"}, err: "one variable"},
@@ -70,7 +70,7 @@ func TestConversionKeepsAuth(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, err := of(nil, nil, remote(StreamableHTTP, &tt.auth)).Convert(Choice{})
+			c, err := Convert(of(nil, nil, remote(StreamableHTTP, &tt.auth)), Choice{})
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "s3cr3t") {
 					t.Fatalf("error = %v", err)
@@ -81,7 +81,7 @@ func TestConversionKeepsAuth(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.want.Name, tt.want.Description = "notes", "Keeps notes"
-			tt.want.Transport, tt.want.URL = mcpserver.StreamableHTTP, "https://notes.example.com/streamable-http"
+			tt.want.Transport, tt.want.URL = bridgeconfig.StreamableHTTP, "https://notes.example.com/streamable-http"
 			if diff := cmp.Diff(tt.want, c.Server); diff != "" {
 				t.Error(diff)
 			}
@@ -99,20 +99,20 @@ func TestConversionChoosesAmongTransports(t *testing.T) {
 	tests := map[string]struct {
 		recipe Recipe
 		choice Choice
-		want   mcpserver.Transport // empty for a refusal
+		want   bridgeconfig.Transport // empty for a refusal
 	}{
-		"stdio before HTTP on a person's own machine":  {of(notesPackage, nil, remote(StreamableHTTP, nil), npx("notes")), Choice{}, mcpserver.Stdio},
-		"streamable HTTP before SSE":                   {of(nil, nil, remote(SSE, nil), remote(StreamableHTTP, nil)), Choice{}, mcpserver.StreamableHTTP},
-		"another order, as for a hosted bridge":        {of(notesPackage, nil, npx("notes"), remote(SSE, nil)), Choice{Order: []TransportType{StreamableHTTP, SSE, Stdio}}, mcpserver.SSE},
-		"the one that is asked for":                    {of(notesPackage, nil, npx("notes"), remote(SSE, nil)), Choice{Transport: SSE}, mcpserver.SSE},
-		"the next where the better one cannot be":      {of(&Install{Method: "git", Repository: "r"}, nil, Transport{Type: Stdio, Command: "node"}, remote(SSE, nil)), Choice{}, mcpserver.SSE},
-		"the second of a type where the first cannot":  {of(nil, nil, remote(SSE, device), remote(SSE, nil)), Choice{}, mcpserver.SSE},
+		"stdio before HTTP on a person's own machine":  {of(notesPackage, nil, remote(StreamableHTTP, nil), npx("notes")), Choice{}, bridgeconfig.Stdio},
+		"streamable HTTP before SSE":                   {of(nil, nil, remote(SSE, nil), remote(StreamableHTTP, nil)), Choice{}, bridgeconfig.StreamableHTTP},
+		"another order, as for a hosted bridge":        {of(notesPackage, nil, npx("notes"), remote(SSE, nil)), Choice{Order: []TransportType{StreamableHTTP, SSE, Stdio}}, bridgeconfig.SSE},
+		"the one that is asked for":                    {of(notesPackage, nil, npx("notes"), remote(SSE, nil)), Choice{Transport: SSE}, bridgeconfig.SSE},
+		"the next where the better one cannot be":      {of(&Install{Method: "git", Repository: "r"}, nil, Transport{Type: Stdio, Command: "node"}, remote(SSE, nil)), Choice{}, bridgeconfig.SSE},
+		"the second of a type where the first cannot":  {of(nil, nil, remote(SSE, device), remote(SSE, nil)), Choice{}, bridgeconfig.SSE},
 		"none where the one that is asked for cannot":  {of(nil, nil, remote(StreamableHTTP, nil), remote(SSE, device)), Choice{Transport: SSE}, ""},
 		"none where the one that is asked for is none": {of(nil, nil, remote(StreamableHTTP, nil)), Choice{Transport: Stdio}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, err := tt.recipe.Convert(tt.choice)
+			c, err := Convert(tt.recipe, tt.choice)
 			if (err == nil) != (tt.want != "") || c.Server.Transport != tt.want {
 				t.Errorf("transport %q, %v", c.Server.Transport, err)
 			}
@@ -166,7 +166,7 @@ func TestConversionOfPrograms(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, err := tt.recipe.Convert(tt.choice)
+			c, err := Convert(tt.recipe, tt.choice)
 			if (err != nil) != tt.refused {
 				t.Fatalf("error = %v", err)
 			}
@@ -189,11 +189,11 @@ func TestConversionOfWhatAProgramIsGiven(t *testing.T) {
 		ConfigFiles: []ConfigFile{{Name: "c.json", Content: "${TOKEN} is the program's to fill in"}}},
 		[]string{"TOKEN"}, Transport{Type: Stdio, Command: "npx", Args: []string{"x"}, Env: texts("A", "1", "B", "3")})
 	r.Auth.OAuth2 = &AuthOAuth2{EnvBinding: "TOKEN", CredentialsFileType: "google-workspace"}
-	c := must.Value(r.Convert(Choice{Platform: "linux"}))(t)
-	want := &mcpserver.Program{
+	c := must.Value(Convert(r, Choice{Platform: "linux"}))(t)
+	want := &bridgeconfig.Program{
 		Command: []string{"npx", "-y", "notes@1"},
-		Env:     []mcpserver.Variable{{Name: "B", Value: "3"}, {Name: "A", Value: "2"}, {Name: "TOKEN", Value: "${TOKEN}"}},
-		Files:   []mcpserver.File{{Name: "c.json", Content: "$${TOKEN} is the program's to fill in"}},
+		Env:     []bridgeconfig.Variable{{Name: "B", Value: "3"}, {Name: "A", Value: "2"}, {Name: "TOKEN", Value: "${TOKEN}"}},
+		Files:   []bridgeconfig.File{{Name: "c.json", Content: "$${TOKEN} is the program's to fill in"}},
 	}
 	if diff := cmp.Diff(want, c.Server.Program, cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
@@ -202,7 +202,7 @@ func TestConversionOfWhatAProgramIsGiven(t *testing.T) {
 	if !strings.Contains(said, "envBinding") || !strings.Contains(said, "credentialsFileType") {
 		t.Errorf("it says %q", said)
 	}
-	if _, err := (mcpserver.Config{UserID: "u", BridgeUID: "b", Servers: []mcpserver.Server{c.Server}}).Encode(); err != nil {
+	if _, err := (bridgeconfig.Config{UserID: "u", BridgeUID: "b", Servers: []bridgeconfig.Server{c.Server}}).Encode(); err != nil {
 		t.Error(err)
 	}
 }
@@ -233,7 +233,7 @@ func TestTranslate(t *testing.T) {
 }
 
 func TestALoginNamesThePortOfItsClient(t *testing.T) {
-	c, err := of(nil, nil, remote(StreamableHTTP, &TransportAuth{Type: "oauth2", GrantType: "authorization_code", ClientID: "${ID}", CallbackPort: 8765})).Convert(Choice{})
+	c, err := Convert(of(nil, nil, remote(StreamableHTTP, &TransportAuth{Type: "oauth2", GrantType: "authorization_code", ClientID: "${ID}", CallbackPort: 8765})), Choice{})
 	if diff := cmp.Diff([]string{"log in with: bridge login notes --port 8765"}, c.Steps); err != nil || diff != "" {
 		t.Errorf("%v: %s", err, diff)
 	}
@@ -243,12 +243,12 @@ func TestATokenCanBeUsedInPlaceOfALogin(t *testing.T) {
 	login, token := TransportAuth{Type: "oauth2", GrantType: "authorization_code"}, TransportAuth{Type: "bearer", Token: "${NOTES_TOKEN}"}
 	both := of(nil, nil, remote(StreamableHTTP, &login), remote(StreamableHTTP, &token))
 	for noLogin, want := range map[bool][]string{false: {"OAUTH_NOTES"}, true: {"NOTES_TOKEN"}} {
-		c, err := both.Convert(Choice{NoLogin: noLogin})
+		c, err := Convert(both, Choice{NoLogin: noLogin})
 		if diff := cmp.Diff(want, c.Server.Secrets); err != nil || diff != "" {
 			t.Errorf("no login %t: %v: %s", noLogin, err, diff)
 		}
 	}
-	if _, err := of(nil, nil, remote(StreamableHTTP, &login)).Convert(Choice{NoLogin: true}); err == nil || !strings.Contains(err.Error(), "no transport of the kind") {
+	if _, err := Convert(of(nil, nil, remote(StreamableHTTP, &login)), Choice{NoLogin: true}); err == nil || !strings.Contains(err.Error(), "no transport of the kind") {
 		t.Errorf("a recipe with a login alone: %v", err)
 	}
 }

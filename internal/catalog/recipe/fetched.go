@@ -130,10 +130,10 @@ var PythonPackage = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])
 // separators are all equal in a Python package's name.
 var separators = regexp.MustCompile(`[-_.]+`)
 
-// Names reports whether a name is that of the installed package. Python ignores
+// IsNameOf reports whether a name is that of the installed package. Python ignores
 // case, and does not distinguish hyphens, underscores and dots; extras are
 // parts of the same package.
-func (i Install) Names(name string) bool {
+func IsNameOf(i Install, name string) bool {
 	if name == i.Package {
 		return true
 	}

@@ -37,7 +37,7 @@ func TestNamesArePythonsWhereTheyArePythons(t *testing.T) {
 		"another installer's":        {"docker", "pkg", "PKG", false},
 	}
 	for name, tt := range tests {
-		if got := (Install{Method: tt.method, Package: tt.installed}).Names(tt.name); got != tt.want {
+		if got := IsNameOf(Install{Method: tt.method, Package: tt.installed}, tt.name); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // MaxBytes is how long a recipe may be, in bytes: the longest ones published
@@ -37,6 +37,16 @@ type Document struct {
 	Warnings []string
 }
 
+// Signed returns the document in the words that its author signed, empty without a
+// signature.
+func (d Document) Signed() string {
+	if d.Recipe.Signature == nil || d.Format != V2 {
+		return ""
+	}
+	b, _ := d.Source.MarshalJSON() // What was read can be written.
+	return string(b)
+}
+
 // InvalidError lists all problems of a recipe.
 type InvalidError struct {
 	Problems []jsondoc.Problem
@@ -59,7 +69,7 @@ func Parse(b []byte) (Document, error) {
 		return Document{}, err
 	}
 	var wrong jsondoc.Problems
-	for _, p := range append(problems, d.Recipe.Validate()...) {
+	for _, p := range append(problems, Validate(d.Recipe)...) {
 		if p.Unknown {
 			d.Warnings = append(d.Warnings, p.String()+", ignored")
 			continue
@@ -195,9 +205,9 @@ var variablePattern = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_.-]*)(:-[^}]*
 // configDir stands for the folder with a recipe's configuration files.
 const configDir = "CONFIG_DIR"
 
-// textsOf returns all texts of a transport that may contain variables, with
+// TextsOf returns all texts of a transport that may contain variables, with
 // their paths.
-func textsOf(t Transport) jsondoc.Ordered[string] {
+func TextsOf(t Transport) jsondoc.Ordered[string] {
 	texts := jsondoc.Ordered[string]{{Name: "command", Value: t.Command}, {Name: "url", Value: t.URL}}
 	for i, arg := range t.Args {
 		texts = append(texts, jsondoc.Entry[string]{Name: fmt.Sprintf("args[%d]", i), Value: arg})
@@ -221,7 +231,7 @@ func textsOf(t Transport) jsondoc.Ordered[string] {
 // first appear.
 func variablesOf(t Transport) []string {
 	var names []string
-	for _, text := range textsOf(t) {
+	for _, text := range TextsOf(t) {
 		names = appendVariables(names, text.Value)
 	}
 	return names

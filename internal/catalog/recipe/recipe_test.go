@@ -12,8 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1/recipefile"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -37,20 +38,20 @@ func TestParseTakesAllFormats(t *testing.T) {
 		format   Format
 		choice   Choice
 		warnings []string
-		want     mcpserver.Server
+		want     bridgeconfig.Server
 	}{
 		"version 2": {signable, V2, Choice{}, nil,
-			mcpserver.Server{Name: "notes", Description: "Keeps notes", Transport: "streamable-http", URL: "https://notes.example.com/mcp"}},
+			bridgeconfig.Server{Name: "notes", Description: "Keeps notes", Transport: "streamable-http", URL: "https://notes.example.com/mcp"}},
 		"version 1": {v1Recipe, V1, Choice{}, nil,
-			mcpserver.Server{Name: "my-notes", Description: "Keeps notes", Transport: "stdio", Secrets: []string{"NOTES_TOKEN"},
-				Program: &mcpserver.Program{Command: []string{"npx", "-y", "@example/notes@1.2.3"}, Env: []mcpserver.Variable{{Name: "TOKEN", Value: "${NOTES_TOKEN}"}}}}},
+			bridgeconfig.Server{Name: "my-notes", Description: "Keeps notes", Transport: "stdio", Secrets: []string{"NOTES_TOKEN"},
+				Program: &bridgeconfig.Program{Command: []string{"npx", "-y", "@example/notes@1.2.3"}, Env: []bridgeconfig.Variable{{Name: "TOKEN", Value: "${NOTES_TOKEN}"}}}}},
 		"server.json, its package": {serverJSONRecipe, ServerJSON, Choice{}, []string{"packages[0]: registry \"nuget\": unknown field, ignored"},
-			mcpserver.Server{Name: "notes", Description: "Keeps notes", Transport: "stdio", Secrets: []string{"FOLDER", "NOTES_TOKEN", "NOTES_REGION", "NOTES_LEVEL"},
-				Program: &mcpserver.Program{Command: []string{"uvx", "notes@2.0.0", "--dir", "${FOLDER}", "serve"},
-					Env: []mcpserver.Variable{{Name: "NOTES_TOKEN", Value: "${NOTES_TOKEN}"}, {Name: "NOTES_REGION", Value: "${NOTES_REGION:-eu$$1}"}, {Name: "NOTES_LEVEL", Value: "${NOTES_LEVEL:-}"}}}}},
+			bridgeconfig.Server{Name: "notes", Description: "Keeps notes", Transport: "stdio", Secrets: []string{"FOLDER", "NOTES_TOKEN", "NOTES_REGION", "NOTES_LEVEL"},
+				Program: &bridgeconfig.Program{Command: []string{"uvx", "notes@2.0.0", "--dir", "${FOLDER}", "serve"},
+					Env: []bridgeconfig.Variable{{Name: "NOTES_TOKEN", Value: "${NOTES_TOKEN}"}, {Name: "NOTES_REGION", Value: "${NOTES_REGION:-eu$$1}"}, {Name: "NOTES_LEVEL", Value: "${NOTES_LEVEL:-}"}}}}},
 		"server.json, its remote": {serverJSONRecipe, ServerJSON, Choice{Transport: StreamableHTTP, Name: "n"}, []string{"packages[0]: registry \"nuget\": unknown field, ignored"},
-			mcpserver.Server{Name: "n", Description: "Keeps notes", Transport: "streamable-http", URL: "https://${TENANT}.example.com/mcp", Secrets: []string{"TENANT", "X_KEY", "KEY"},
-				Headers: []mcpserver.Header{{Name: "X-Key", Value: "${X_KEY}"}, {Name: "Authorization", Value: "Bearer ${KEY}"}}}},
+			bridgeconfig.Server{Name: "n", Description: "Keeps notes", Transport: "streamable-http", URL: "https://${TENANT}.example.com/mcp", Secrets: []string{"TENANT", "X_KEY", "KEY"},
+				Headers: []bridgeconfig.Header{{Name: "X-Key", Value: "${X_KEY}"}, {Name: "Authorization", Value: "Bearer ${KEY}"}}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +62,7 @@ func TestParseTakesAllFormats(t *testing.T) {
 			if diff := cmp.Diff(tt.warnings, d.Warnings); diff != "" {
 				t.Error(diff)
 			}
-			c := must.Value(d.Recipe.Convert(tt.choice))(t)
+			c := must.Value(Convert(d.Recipe, tt.choice))(t)
 			if diff := cmp.Diff(tt.want, c.Server); diff != "" {
 				t.Error(diff)
 			}
@@ -120,10 +121,10 @@ func TestARecipeHasSoManyVariablesAndNoMore(t *testing.T) {
 		for i := range names {
 			names[i] = fmt.Sprintf("A%d", i)
 		}
-		return Recipe{
+		return Validate(Recipe{
 			SchemaVersion: 2, ID: "ab", Name: "n", Description: "d", Repository: "r", Auth: &Auth{EnvVars: names},
 			Transports: []Transport{{Type: StreamableHTTP, URL: "https://example.com/" + used}},
-		}.Validate()
+		})
 	}
 	if found := with(manyVariables(maxVariables), maxVariables); len(found) > 0 {
 		t.Errorf("as many as there may be: %v", found)
@@ -143,7 +144,7 @@ func TestARecipeHasSoManyVariablesAndNoMore(t *testing.T) {
 	}
 	install := &Install{Platforms: map[string]Platform{"linux": {Args: []string{"${OTHER}"}}}}
 	for declared, want := range map[int]int{maxVariables: 1, maxVariables + 1: 0} {
-		if found := (Recipe{Auth: &Auth{EnvVars: make([]string, declared)}, Install: install}).Undeclared(); len(found) != want {
+		if found := Undeclared(Recipe{Auth: &Auth{EnvVars: make([]string, declared)}, Install: install}); len(found) != want {
 			t.Errorf("with %d names, %d others were looked for", declared, len(found))
 		}
 	}
@@ -167,7 +168,7 @@ func TestARecipeHasSoManyTransportsAndPlatformsAndNoMore(t *testing.T) {
 		for i := range platforms {
 			r.Install.Platforms[fmt.Sprint("p", i)] = Platform{Command: "x"}
 		}
-		return r.Validate()
+		return Validate(r)
 	}
 	if found := with(maxTransports, maxPlatforms, "x"); len(found) > 0 {
 		t.Errorf("as many as there may be: %v", found)
@@ -211,8 +212,8 @@ func TestARecipeWithManyFaultsIsRefusedBriefly(t *testing.T) {
 	if err != nil || len(d.Warnings) != jsondoc.MaxProblems+1 || d.Warnings[jsondoc.MaxProblems] != "and 49900 more unknown fields, ignored" {
 		t.Errorf("%d warnings, %v", len(d.Warnings), err)
 	}
-	r := Recipe{Skill: &Skill{Gotchas: make([]Gotcha, 10_000), Workflows: make([]Workflow, maxWarnings)}}
-	if w := r.Warnings(time.Time{}); len(w) != 2*maxWarnings+1 || w[maxWarnings] != "and 9980 more of them" {
+	r := Recipe{Skill: &Skill{Gotchas: make([]recipefile.RecipeGotcha, 10_000), Workflows: make([]recipefile.RecipeWorkflow, maxWarnings)}}
+	if w := Warnings(r, time.Time{}); len(w) != 2*maxWarnings+1 || w[maxWarnings] != "and 9980 more of them" {
 		t.Errorf("%d warnings", len(w))
 	}
 }
@@ -237,14 +238,14 @@ func TestWarnings(t *testing.T) {
 	r := Recipe{
 		Metadata: Metadata{LastVerified: "2026-01-01", Category: "magic", Maturity: "deprecated", Origin: "official"},
 		Install:  &Install{Method: "npx", Package: "@modelcontextprotocol/x", PreInstall: []string{"rm -rf /"}},
-		Skill:    &Skill{Gotchas: []Gotcha{{}}, Workflows: []Workflow{{ID: "x"}}},
+		Skill:    &Skill{Gotchas: []recipefile.RecipeGotcha{{}}, Workflows: []recipefile.RecipeWorkflow{{ID: "x"}}},
 	}
 	for _, want := range []string{"90 days", "category", "deprecated", "preInstall", "version", "official", "gotchas[0]", "workflows[0]"} {
-		if got := strings.Join(r.Warnings(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)), "\n"); !strings.Contains(got, want) {
+		if got := strings.Join(Warnings(r, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)), "\n"); !strings.Contains(got, want) {
 			t.Errorf("no warning of %s in %s", want, got)
 		}
 	}
-	if got := (Recipe{Metadata: Metadata{LastVerified: "2026-05-01"}}).Warnings(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)); got != nil {
+	if got := Warnings(Recipe{Metadata: Metadata{LastVerified: "2026-05-01"}}, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)); got != nil {
 		t.Errorf("warnings %q", got)
 	}
 }

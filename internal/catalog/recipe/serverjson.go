@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // serverJSON is the part of the official registry's description of a server
@@ -94,14 +94,14 @@ func mapServerJSON(v jsondoc.Value) (Recipe, []jsondoc.Problem) {
 	if s.Repository != nil {
 		r.Repository = s.Repository.URL
 	}
-	r.packages(s.Packages, &problems)
-	r.remotes(s.Remotes)
+	addPackages(&r, s.Packages, &problems)
+	addRemotes(&r, s.Remotes)
 	if r.Repository == "" && r.Metadata.Homepage == "" && len(s.Remotes) > 0 {
 		r.Metadata.Homepage = s.Remotes[0].URL // the one place that is known to be theirs
 	}
 	var names []string
 	for _, t := range r.Transports {
-		for _, text := range textsOf(t) {
+		for _, text := range TextsOf(t) {
 			names = appendVariables(names, text.Value)
 		}
 	}
@@ -111,7 +111,7 @@ func mapServerJSON(v jsondoc.Value) (Recipe, []jsondoc.Problem) {
 	return r, problems.List()
 }
 
-func (r *Recipe) packages(packages []registryPackage, problems *jsondoc.Problems) {
+func addPackages(r *Recipe, packages []registryPackage, problems *jsondoc.Problems) {
 	for i, p := range packages {
 		t, install, ok := transportOf(p)
 		if !ok {
@@ -125,7 +125,7 @@ func (r *Recipe) packages(packages []registryPackage, problems *jsondoc.Problems
 	}
 }
 
-func (r *Recipe) remotes(remotes []registryRemote) {
+func addRemotes(r *Recipe, remotes []registryRemote) {
 	for _, remote := range remotes {
 		t := Transport{Type: TransportType(remote.Type), URL: braced(remote.URL, remote.Variables)}
 		for _, h := range remote.Headers {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // algorithm is the only supported algorithm.
@@ -94,8 +94,8 @@ func Sign(doc jsondoc.Value, key ed25519.PrivateKey, publisherID string, at time
 	return doc.With("signature", signature), nil
 }
 
-// Time returns when the signature was made.
-func (s Signature) Time() (time.Time, error) {
+// SignedAt returns when the signature was made.
+func SignedAt(s Signature) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s.SignedAt)
 	if err != nil {
 		return time.Time{}, errors.New("signature.signedAt is not a time such as 2026-01-02T15:04:05Z")

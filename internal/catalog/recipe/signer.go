@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // InstallationPublisher is the publisher in the signatures of an installation

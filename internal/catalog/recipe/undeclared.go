@@ -7,13 +7,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 )
 
 // Undeclared returns the variables outside of the transports that auth.envVars
 // does not name, each as its path and its name: auth.envVars tells users which
 // secrets the recipe gets. Validate checks the transports.
-func (r Recipe) Undeclared() jsondoc.Ordered[string] {
+func Undeclared(r Recipe) jsondoc.Ordered[string] {
 	var declared, bound []string
 	if a := r.Auth; a != nil {
 		declared = a.EnvVars
@@ -35,13 +35,9 @@ func (r Recipe) Undeclared() jsondoc.Ordered[string] {
 	}
 	for _, system := range slices.Sorted(maps.Keys(r.Install.Platforms)) {
 		p := r.Install.Platforms[system]
-		for _, text := range (Transport{Command: p.Command, Args: p.Args, Env: p.Env}).Texts() {
+		for _, text := range TextsOf(Transport{Command: p.Command, Args: p.Args, Env: p.Env}) {
 			add("install.platforms."+system+"."+text.Name, appendVariables(nil, text.Value))
 		}
 	}
 	return found
 }
-
-// Texts returns all texts of a transport in which variables may stand, with their
-// paths within it.
-func (t Transport) Texts() jsondoc.Ordered[string] { return textsOf(t) }

@@ -12,9 +12,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1/recipefile"
 )
 
 const (
@@ -64,13 +65,13 @@ func (f *findings) wrong(path, format string, args ...any) {
 
 func (f *findings) oneOf(path, value string, allowed []string) {
 	if !slices.Contains(allowed, value) {
-		f.wrong(path, "%.40q is none of %s", value, strings.Trim(strings.Join(allowed, ", "), ", "))
+		f.wrong(path, "%.40q is not known: use one of %s", value, strings.Trim(strings.Join(allowed, ", "), ", "))
 	}
 }
 
 // Validate returns the recipe's problems, as far as jsondoc.Problems keeps
 // them.
-func (r Recipe) Validate() []jsondoc.Problem {
+func Validate(r Recipe) []jsondoc.Problem {
 	var f findings
 	if r.SchemaVersion != 2 {
 		f.wrong("schemaVersion", "must be 2")
@@ -90,7 +91,7 @@ func (r Recipe) Validate() []jsondoc.Problem {
 		f.wrong("repository", "this or metadata.homepage is required")
 	}
 	f.sizes(r)
-	if !r.Oversized() {
+	if !Oversized(r) {
 		for i, t := range r.Transports {
 			f.transport(fmt.Sprintf("transports[%d]", i), t)
 		}
@@ -100,7 +101,14 @@ func (r Recipe) Validate() []jsondoc.Problem {
 	f.oneOf("metadata.origin", r.Metadata.Origin, origins)
 	f.oneOf("metadata.sideEffects", r.Metadata.SideEffects, effects)
 	f.sources(r.Metadata)
+	f.icon(r.Metadata)
 	return f.List()
+}
+
+func (f *findings) icon(m Metadata) {
+	if _, err := PNG(m); err != nil {
+		f.wrong("metadata.icon", "%s", err)
+	}
 }
 
 // sources checks where the recipe's facts come from.
@@ -119,7 +127,7 @@ func (f *findings) sources(m Metadata) {
 
 // Oversized reports whether the recipe has more transports or platforms than
 // allowed. They are not checked then: the work grows with their product.
-func (r Recipe) Oversized() bool {
+func Oversized(r Recipe) bool {
 	return len(r.Transports) > maxTransports || r.Install != nil && len(r.Install.Platforms) > maxPlatforms
 }
 
@@ -149,7 +157,7 @@ func (f *findings) transport(path string, t Transport) {
 			f.wrong(path+".url", "must be an absolute http or https URL without credentials")
 		}
 	default:
-		f.wrong(path+".type", "%.40q is none of stdio, streamable-http, sse", t.Type)
+		f.wrong(path+".type", "%.40q is not known: use one of stdio, streamable-http, sse", t.Type)
 	}
 	f.oneOf(path+".framing", t.Framing, framings)
 	if t.Auth != nil {
@@ -173,10 +181,10 @@ func (f *findings) transportAuth(path string, a TransportAuth) {
 		}
 	case "oauth2":
 		f.oneOf(path+".grantType", a.GrantType, grants)
-		if !a.Discovers() {
+		if !Discovers(a) {
 			f.required(path+".tokenUrl", a.TokenURL)
 		}
-		if a.GrantType == authorizationCode && !a.Discovers() {
+		if a.GrantType == authorizationCode && !Discovers(a) {
 			f.required(path+".authorizationUrl", a.AuthorizationURL)
 		}
 		if a.GrantType == "" || a.GrantType == "client_credentials" {
@@ -184,7 +192,7 @@ func (f *findings) transportAuth(path string, a TransportAuth) {
 			f.required(path+".clientSecret", a.ClientSecret)
 		}
 	default:
-		f.wrong(path+".type", "%.40q is none of bearer, header, oauth2", a.Type)
+		f.wrong(path+".type", "%.40q is not known: use one of bearer, header, oauth2", a.Type)
 	}
 }
 
@@ -209,7 +217,7 @@ func (f *findings) auth(r Recipe) {
 		return
 	}
 	for i, t := range r.Transports {
-		for _, text := range textsOf(t) {
+		for _, text := range TextsOf(t) {
 			for _, name := range appendVariables(nil, text.Value) {
 				if !slices.Contains(declared, name) {
 					f.wrong(fmt.Sprintf("transports[%d].%s", i, text.Name), "uses %s, which auth.envVars does not name", name)
@@ -242,7 +250,7 @@ func (f *findings) install(r Recipe) {
 		}
 	}
 	f.storage(*i)
-	if i.ToolsHash != "" && !toolshash.IsValid(i.ToolsHash) {
+	if i.ToolsHash != "" && !bridgeconfig.IsToolsHash(i.ToolsHash) {
 		f.wrong("install.toolsHash", "must be sha256- and 64 hexadecimal digits")
 	}
 }
@@ -284,7 +292,7 @@ func (f *findings) storage(i Install) {
 
 // Warnings returns oddities of a valid recipe that a person should check before
 // it is installed.
-func (r Recipe) Warnings(now time.Time) []string {
+func Warnings(r Recipe, now time.Time) []string {
 	var w []string
 	if verified, err := time.Parse(time.DateOnly, r.Metadata.LastVerified); err == nil && now.Sub(verified) > oldAfter {
 		w = append(w, "metadata.lastVerified is older than 90 days")
@@ -295,13 +303,13 @@ func (r Recipe) Warnings(now time.Time) []string {
 	if r.Metadata.Maturity == "deprecated" {
 		w = append(w, "the recipe is deprecated")
 	}
-	return slices.Concat(w, r.Install.warnings(r.Metadata.Origin), r.Skill.warnings())
+	return slices.Concat(w, installWarnings(r.Install, r.Metadata.Origin), skillWarnings(r.Skill))
 }
 
 // maxWarnings is how many warnings of one kind are given.
 const maxWarnings = 20
 
-func (i *Install) warnings(origin string) []string {
+func installWarnings(i *Install, origin string) []string {
 	if i == nil {
 		return nil
 	}
@@ -318,14 +326,14 @@ func (i *Install) warnings(origin string) []string {
 	return w
 }
 
-func (s *Skill) warnings() []string {
+func skillWarnings(s *Skill) []string {
 	if s == nil {
 		return nil
 	}
-	gotchas := incomplete("skill.gotchas[%d] needs an id and a summary", s.Gotchas, func(g Gotcha) bool {
+	gotchas := incomplete("skill.gotchas[%d] needs an id and a summary", s.Gotchas, func(g recipefile.RecipeGotcha) bool {
 		return g.ID == "" || g.Summary == ""
 	})
-	return append(gotchas, incomplete("skill.workflows[%d] needs an id, a name and steps", s.Workflows, func(flow Workflow) bool {
+	return append(gotchas, incomplete("skill.workflows[%d] needs an id, a name and steps", s.Workflows, func(flow recipefile.RecipeWorkflow) bool {
 		return flow.ID == "" || flow.Name == "" || len(flow.Steps) == 0
 	})...)
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/template"
 )
 
 // appendVariables adds the variables of text to names, each once. It stops when

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // Package is a program to install.
@@ -87,7 +87,7 @@ func packageOf(r recipe.Recipe, t recipe.Transport) (Package, bool) {
 		return Package{}, false
 	}
 	p := Package{Version: r.Install.Version, Transport: Transport{Type: string(recipe.Stdio)}}
-	p.Identifier, _ = r.Install.Runs(t)
+	p.Identifier, _ = recipe.Runs(*r.Install, t)
 	switch r.Install.Method {
 	case "npx", "npm":
 		p.RegistryType, p.RuntimeHint = "npm", "npx"

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // Item is a recipe as it is served. It is built once and never changed.

@@ -76,8 +76,7 @@ func list(all []scored, q Query, from cursor) Page {
 	return page(found, total, q)
 }
 
-// page returns the results found. One more than the limit means that there is
-// another page.
+// page returns the results found. One more than the limit means another page.
 func page(found []scored, total int, q Query) Page {
 	p := Page{Total: total}
 	if len(found) > q.Limit {

@@ -79,7 +79,7 @@ func (q *Query) normalize() (cursor, error) {
 		return cursor{}, &QueryError{"q", fmt.Sprintf("must have at most %d bytes", maxText)}
 	}
 	if q.Sort = q.sort(); !slices.Contains(Sorts, q.Sort) {
-		return cursor{}, &QueryError{"sort", fmt.Sprintf("%.40q is none of %s", q.Sort, strings.Join(names(Sorts), ", "))}
+		return cursor{}, &QueryError{"sort", fmt.Sprintf("%.40q is not known: use one of %s", q.Sort, strings.Join(names(Sorts), ", "))}
 	}
 	if q.Limit == 0 {
 		q.Limit = DefaultLimit

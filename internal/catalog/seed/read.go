@@ -16,11 +16,10 @@ import (
 
 // found is the content of a source.
 type found struct {
-	recipes []recipe.Recipe
-	// files are the recipes' paths, and sources the texts of those that are
-	// signed, by name.
-	files, sources map[string]string
-	broken         []catalog.BrokenRecipe
+	drafts []catalog.Draft
+	// files are the recipes' paths, by name.
+	files  map[string]string
+	broken []catalog.BrokenRecipe
 	// kept are the names of recipes in the source that cannot be used.
 	kept []string
 }
@@ -33,7 +32,7 @@ type checker struct {
 
 // read reads and checks all recipes of a source.
 func (c checker) read(ctx context.Context, s Source) (*found, error) {
-	f := &found{files: map[string]string{}, sources: map[string]string{}}
+	f := &found{files: map[string]string{}}
 	if err := s.Each(ctx, func(file File) { f.add(file, c) }); err != nil {
 		return nil, err
 	}
@@ -55,12 +54,8 @@ func (f *found) add(file File, c checker) {
 		f.refuseBoth(r.ID, first, file)
 		return
 	}
-	if r.Signature != nil && d.Format == recipe.V2 {
-		b, _ := d.Source.MarshalJSON() // What was read can be written.
-		f.sources[r.ID] = string(b)
-	}
 	f.files[r.ID] = file.Path
-	f.recipes = append(f.recipes, r)
+	f.drafts = append(f.drafts, catalog.Draft{Name: r.ID, Owner: catalog.SeedOwner, Recipe: r, Source: d.Signed()})
 }
 
 // refuse notes a file that cannot be used. Neither the name of its path nor the
@@ -77,9 +72,9 @@ func (f *found) refuse(file File, id string, problems ...catalog.Problem) {
 // counts. With three files, the first is noted already.
 func (f *found) refuseBoth(id, first string, second File) {
 	problem := catalog.Problem{Field: "id", Code: catalog.CodeName, Message: "is in the source more than once: " + first + " and " + second.Path}
-	before := len(f.recipes)
-	f.recipes = slices.DeleteFunc(f.recipes, func(r recipe.Recipe) bool { return r.ID == id })
-	if len(f.recipes) < before {
+	before := len(f.drafts)
+	f.drafts = slices.DeleteFunc(f.drafts, func(d catalog.Draft) bool { return d.Name == id })
+	if len(f.drafts) < before {
 		f.refuse(File{Path: first, Name: id}, "", problem)
 	}
 	f.refuse(second, id, problem)

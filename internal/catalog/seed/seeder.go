@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package seed brings the catalog in line with a source of recipe files: a
-// folder, which may be a mount, or a git repository. It is a shell: package
-// catalog decides what changes.
+// folder, which may be a mount, or an archive that a server has over HTTPS. It is
+// a shell: package catalog decides what changes.
 package seed
 
 import (
@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 )
@@ -41,8 +40,8 @@ const (
 	settled = 10 * time.Second
 )
 
-// ErrNone says that there is no source to seed from.
-var ErrNone = errors.New("there is no source of recipes: --catalog-seed is none")
+// ErrNone says that the installation has no source to seed from.
+var ErrNone = errors.New("the installation has no source of recipes: --catalog-seed is not set. Set it, or catalog.seed.source of the chart")
 
 var errNotSynced = errors.New("the catalog is not read yet")
 
@@ -93,8 +92,7 @@ func (s *Seeder) seed(ctx context.Context, dryRun bool) (catalog.SeedReport, err
 		return catalog.SeedReport{}, fmt.Errorf("read recipes from %s: %w", s.source, err)
 	}
 	for try := 1; ; try++ {
-		changes := catalog.Diff(f.recipes, s.store.Current().Entries(), f.kept...)
-		f.sign(changes)
+		changes := catalog.Diff(f.drafts, s.store.Current().Entries(), f.kept...)
 		writes := writesOf(changes)
 		if len(writes) == 0 {
 			return f.report(changes), nil
@@ -112,15 +110,6 @@ func (s *Seeder) seed(ctx context.Context, dryRun bool) (catalog.SeedReport, err
 			err = fmt.Errorf("write recipes: %w", err)
 		}
 		return f.report(changes), err
-	}
-}
-
-// sign adds the signed texts of the authors to the changes.
-func (f *found) sign(changes []catalog.Change) {
-	for i := range changes {
-		if c := &changes[i]; c.Kind == catalog.Create || c.Kind == catalog.Update {
-			c.Source = f.sources[c.Name]
-		}
 	}
 }
 
@@ -208,6 +197,6 @@ func isDone(c catalog.Change, current *search.Snapshot) bool {
 	case c.Kind == catalog.Deprecate:
 		return e.Deprecated != nil
 	}
-	again := catalog.Diff([]recipe.Recipe{c.Recipe}, []catalog.Entry{e})
+	again := catalog.Diff([]catalog.Draft{{Name: c.Name, Recipe: c.Recipe}}, []catalog.Entry{e})
 	return len(again) == 1 && again[0].Kind == catalog.None
 }

@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"net/url"
 	"path"
 	"strings"
 )
@@ -37,11 +35,10 @@ type File struct {
 
 // Options are settings that the place of a source does not contain.
 type Options struct {
-	// TokenFile holds the credentials for a git repository: a token, or
-	// user:token. It is read for each run, and may be empty for a public
-	// repository.
+	// TokenFile holds the credentials for an archive: a token, or user:token. It
+	// is read for each run, and empty for an archive that is public.
 	TokenFile string
-	// Transport carries the requests to a git repository.
+	// Transport carries the requests for an archive.
 	Transport http.RoundTripper
 }
 
@@ -49,7 +46,12 @@ type Options struct {
 const None = "none"
 
 // Forms are the places that ParseSource accepts.
-const Forms = "dir:/path, git:https://host/repository#ref:path (ref and path may be left out) or none"
+const Forms = "dir:/path, archive:https://host/recipes.tar.gz#path@sha256:digest (path and digest may be left out) or none"
+
+// errGit is for a place of a form that is not supported. It does not quote the
+// place, which may contain a password.
+var errGit = errors.New("git:URL is not supported: write archive:URL with the .tar.gz archive of the branch, tag or commit, " +
+	"such as archive:https://github.com/OWNER/REPOSITORY/archive/REF.tar.gz#PATH in place of git:https://github.com/OWNER/REPOSITORY#REF:PATH")
 
 // ParseSource returns the source at a place, which has one of the Forms; nil for
 // none.
@@ -60,28 +62,10 @@ func ParseSource(place string, o Options) (Source, error) {
 		return nil, nil //nolint:nilnil // None is a choice, and no error.
 	case kind == "dir" && path.IsAbs(rest):
 		return directory(path.Clean(rest)), nil
+	case kind == "archive":
+		return parseArchive(rest, o)
 	case kind == "git":
-		return parseRepository(rest, o)
+		return nil, errGit
 	}
 	return nil, fmt.Errorf("%q is no source of recipes: it must be %s", place, Forms)
-}
-
-func parseRepository(text string, o Options) (Source, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		// The errors of url.Parse quote the text, which may contain a password.
-		return nil, errors.New("the URL of the recipes' repository cannot be read: the form is " + Forms)
-	}
-	switch {
-	case u.User != nil:
-		return nil, errors.New("the URL of the recipes' repository must have no user and no password: put them in a file")
-	case u.Scheme != "https" || u.Host == "" || u.RawQuery != "":
-		return nil, fmt.Errorf("the recipes' repository must have an https URL without a query: the form is %s", Forms)
-	}
-	ref, dir, _ := strings.Cut(u.Fragment, ":")
-	if dir = path.Clean(strings.Trim(dir, "/")); !fs.ValidPath(dir) {
-		return nil, fmt.Errorf("the path %.100q leads out of the recipes' repository", dir)
-	}
-	u.Fragment, u.RawFragment = "", ""
-	return &repository{url: u.String(), ref: ref, dir: dir, options: o}, nil
 }

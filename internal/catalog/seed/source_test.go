@@ -180,10 +180,10 @@ func errorText(err error) string {
 }
 
 func TestPlacesOfSources(t *testing.T) {
+	const archive, sum = "archive:https://git.example/r.tar.gz", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	for place, want := range map[string]string{
-		"dir:/recipes": "", "dir:/recipes/": "dir:/recipes", "git:https://git.example/r": "", "git:https://git.example/r.git#v1": "",
-		"git:https://git.example/r#main:servers": "", "git:https://git.example/r#:servers/": "git:https://git.example/r#:servers",
-		"git:https://git.example/r#main:/": "git:https://git.example/r#main", "git:https://git.example/r#": "git:https://git.example/r",
+		"dir:/recipes": "", "dir:/recipes/": "dir:/recipes", archive: "", archive + "#servers": "", archive + "#servers@" + sum: "", archive + "#@" + sum: "",
+		archive + "#/servers/": archive + "#servers", archive + "#": archive, archive + "#/": archive, archive + "?sha=v1&token=x#servers": archive + "?...#servers",
 	} {
 		if want == "" {
 			want = place
@@ -199,18 +199,26 @@ func TestPlacesOfSources(t *testing.T) {
 		t.Errorf("none: %v, %v", s, err)
 	}
 	for _, place := range []string{
-		"", "dir", "dir:", "dir:recipes", "none:x", "oci:x", "git:", "git:git@git.example:r", "git:ssh://git.example/r", "git:http://git.example/r",
-		"git:https://", "git:file:///etc", "git:https://git.example/r?x=y", "git:https://git.example/r#main:../..", "git:https://git.example/%zz",
+		"", "dir", "dir:", "dir:recipes", "none:x", "oci:x", "archive:", "archive:git@git.example:r", "archive:ssh://git.example/r", "archive:http://git.example/r",
+		"archive:https://", "archive:file:///etc", archive + "#../..", "archive:https://git.example/%zz",
+		archive + "#@", archive + "#@sha256:12", archive + "#@md5:d41d8cd98f00b204e9800998ecf8427e", archive + "#servers@main",
 	} {
 		if s, err := ParseSource(place, Options{}); err == nil || !strings.Contains(err.Error(), "dir:/path") && !strings.Contains(err.Error(), "leads out") {
 			t.Errorf("%q: %v, %v", place, s, err)
 		}
 	}
-	_, err := ParseSource("git:https://me:hunter2@git.example/r", Options{})
-	if err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("a password in the URL: %v", err)
+	for _, place := range []string{"archive:https://me:hunter2@git.example/r", "archive:https://me:hunter2@git.example/%zz", "git:https://me:hunter2@git.example/r"} {
+		if _, err := ParseSource(place, Options{}); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("a password in the URL: %v", err)
+		}
 	}
-	if _, err := ParseSource("git:https://me:hunter2@git.example/%zz", Options{}); err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("a password in a wrong URL: %v", err)
+}
+
+func TestAGitRepositoryIsRefusedWithTheFormToWrite(t *testing.T) {
+	for _, place := range []string{"git:", "git:https://git.example/r", "git:https://git.example/r#main:servers"} {
+		_, err := ParseSource(place, Options{})
+		if text := errorText(err); !strings.Contains(text, "git:URL is not supported: write archive:URL") {
+			t.Errorf("%s: %q", place, text)
+		}
 	}
 }

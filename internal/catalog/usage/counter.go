@@ -10,9 +10,9 @@ import (
 	"maps"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 const (
@@ -35,7 +35,7 @@ const (
 // but Uses.
 type Sources struct {
 	// Bridges returns all bridges, or an error while they are not known.
-	Bridges func(ctx context.Context) ([]*v1alpha1.HostedBridge, error)
+	Bridges func(ctx context.Context) ([]*effective.Bridge, error)
 	// Uses returns the calls of each user and server from that time on and
 	// before the other. If it is nil, bridges alone count.
 	Uses func(ctx context.Context, from, to time.Time) ([]audit.Use, error)

@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // asked is a time that calls were counted of, in hours since the clock's start.
@@ -29,7 +30,7 @@ type world struct {
 	clock *clocktest.Clock
 
 	mu         sync.Mutex
-	bridges    []*v1alpha1.HostedBridge
+	bridges    []*effective.Bridge
 	bridgesErr error
 	calls      []time.Time
 	usesErr    error
@@ -37,17 +38,17 @@ type world struct {
 	told       []map[string]int64
 }
 
-func bridgeOf(user string) *v1alpha1.HostedBridge {
-	return &v1alpha1.HostedBridge{
+func bridgeOf(user string) *effective.Bridge {
+	return effective.Of(&v1alpha1.HostedBridge{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: user},
 		Spec:       v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{{Name: "gh", Recipe: &v1alpha1.RecipeReference{Name: "github"}}}},
-	}
+	})
 }
 
 // begin runs a counter and returns once it waits for the first time.
 func begin(t *testing.T, indexed bool, change func(w *world)) (*world, clocktest.Wait) {
 	t.Helper()
-	w := &world{t: t, clock: clocktest.New(0), bridges: []*v1alpha1.HostedBridge{bridgeOf("alice")}}
+	w := &world{t: t, clock: clocktest.New(0), bridges: []*effective.Bridge{bridgeOf("alice")}}
 	change(w)
 	s := Sources{Bridges: w.listBridges, Set: w.set, Clock: w.clock, Log: slog.New(slog.DiscardHandler)}
 	if indexed {
@@ -72,7 +73,7 @@ func begin(t *testing.T, indexed bool, change func(w *world)) (*world, clocktest
 	return w, <-w.clock.Waits
 }
 
-func (w *world) listBridges(context.Context) ([]*v1alpha1.HostedBridge, error) {
+func (w *world) listBridges(context.Context) ([]*effective.Bridge, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.bridges, w.bridgesErr

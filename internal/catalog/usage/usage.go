@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
 )
 
@@ -33,15 +34,15 @@ type server struct{ user, name string }
 // Of summarizes these bridges. Bridges that are being deleted do not count. If
 // several have the same user, only the recipes of the one that Precedes the
 // others count; each counts in its phase.
-func Of(bridges []*v1alpha1.HostedBridge) Installed {
+func Of(bridges []*effective.Bridge) Installed {
 	i := Installed{Phases: map[v1alpha1.Phase]int{}, bridges: map[string]int{}, recipes: map[server]string{}}
-	owners := map[v1alpha1.UserID]*v1alpha1.HostedBridge{}
+	owners := map[v1alpha1.UserID]*effective.Bridge{}
 	for _, b := range bridges {
 		if b.DeletionTimestamp != nil {
 			continue
 		}
 		i.Phases[cmp.Or(b.Status.Phase, v1alpha1.PhasePending)]++
-		if first := owners[b.User()]; first == nil || b.Precedes(first) {
+		if first := owners[b.User()]; first == nil || b.Precedes(first.HostedBridge) {
 			owners[b.User()] = b
 		}
 	}
@@ -53,7 +54,7 @@ func Of(bridges []*v1alpha1.HostedBridge) Installed {
 }
 
 // add counts the recipes of a user's servers.
-func (i Installed) add(user string, servers []v1alpha1.Server) {
+func (i Installed) add(user string, servers []effective.Server) {
 	named := map[string]bool{}
 	for _, s := range servers {
 		if s.Recipe == nil {

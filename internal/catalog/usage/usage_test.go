@@ -13,12 +13,13 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
 )
 
 // bridge returns one with servers such as "gh=github", name and recipe; without
 // a recipe "own=".
-func bridge(user string, servers ...string) *v1alpha1.HostedBridge {
+func bridge(user string, servers ...string) *effective.Bridge {
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: user, CreationTimestamp: metav1.NewTime(time.Unix(1000, 0))}}
 	b.Status.Phase = v1alpha1.PhaseRunning
 	for _, s := range servers {
@@ -29,10 +30,10 @@ func bridge(user string, servers ...string) *v1alpha1.HostedBridge {
 		}
 		b.Spec.Servers = append(b.Spec.Servers, added)
 	}
-	return b
+	return effective.Of(b)
 }
 
-func with(b *v1alpha1.HostedBridge, change func(*v1alpha1.HostedBridge)) *v1alpha1.HostedBridge {
+func with(b *effective.Bridge, change func(*effective.Bridge)) *effective.Bridge {
 	change(b)
 	return b
 }
@@ -43,12 +44,12 @@ func use(user, server string, calls, errors int64) audit.Use {
 
 func TestWhatBridgesHave(t *testing.T) {
 	deleted := metav1.NewTime(time.Unix(2000, 0))
-	i := Of([]*v1alpha1.HostedBridge{
+	i := Of([]*effective.Bridge{
 		bridge("alice", "gh=github", "gh2=github", "own="),
-		with(bridge("bob", "gh=github"), func(b *v1alpha1.HostedBridge) { b.Status.Phase = "" }),
-		with(bridge("carol", "gh=github"), func(b *v1alpha1.HostedBridge) { b.DeletionTimestamp = &deleted }),
-		with(bridge("another", "fetch=fetch"), func(b *v1alpha1.HostedBridge) {
-			b.Spec.UserID, b.CreationTimestamp, b.Status.Phase = "alice", metav1.NewTime(time.Unix(1001, 0)), v1alpha1.PhaseFailed
+		with(bridge("bob", "gh=github"), func(b *effective.Bridge) { b.Status.Phase = "" }),
+		with(bridge("carol", "gh=github"), func(b *effective.Bridge) { b.DeletionTimestamp = &deleted }),
+		with(bridge("another", "fetch=fetch"), func(b *effective.Bridge) {
+			b.HostedBridge.Spec.UserID, b.CreationTimestamp, b.Status.Phase = "alice", metav1.NewTime(time.Unix(1001, 0)), v1alpha1.PhaseFailed
 		}),
 	})
 	if i.Users != 2 {
@@ -64,7 +65,7 @@ func TestWhatBridgesHave(t *testing.T) {
 }
 
 func TestTopRecipes(t *testing.T) {
-	i := Of([]*v1alpha1.HostedBridge{
+	i := Of([]*effective.Bridge{
 		bridge("alice", "gh=github", "work=github", "own=", "f=fetch"), bridge("bob", "gh=github", "own=time", "s=search"), bridge("carol", "s=search"),
 	})
 	uses := []audit.Use{
@@ -86,7 +87,7 @@ func TestTopRecipes(t *testing.T) {
 }
 
 func TestPopularity(t *testing.T) {
-	i := Of([]*v1alpha1.HostedBridge{
+	i := Of([]*effective.Bridge{
 		bridge("alice", "gh=github", "work=github"), bridge("bob", "gh=github", "s=search"), bridge("carol", "s=search"), bridge("dave", "f=fetch"),
 	})
 	for name, test := range map[string]struct {

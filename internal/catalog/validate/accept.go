@@ -9,10 +9,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 const (
@@ -40,17 +40,20 @@ func Accept(o *v1alpha1.CatalogRecipe, publicKeys map[string][]string, now time.
 		v.Reason, v.Message = v1alpha1.ReasonRecipeMissing, "spec.recipe is not there"
 		return v
 	}
-	r, source, found := readObject(o)
+	r := o.Spec.Recipe.Recipe
+	source, found := signedSource(o, r)
 	previous, err := previousOf(o)
 	if err != nil {
 		found = append(found, catalog.Problem{Field: "status.versions[0]", Code: catalog.CodeInvalid, Message: err.Error()})
 	}
-	if len(found) == 0 {
-		found = Check(r, Checks{
-			Name: o.Name, Source: source, PublicKeys: catalog.PublicKeys(publicKeys[signerOf(r)]), Publisher: publisherOf(o.Spec.Owner),
-			Now: now, Previous: previous,
-		})
+	checks := Checks{
+		Name: o.Name, Source: source, PublicKeys: catalog.PublicKeys(publicKeys[signerOf(r)]), Publisher: publisherOf(o.Spec.Owner),
+		Now: now, Previous: previous,
 	}
+	if len(found) > 0 {
+		checks.Previous = nil // What its signer did not write is no version to compare.
+	}
+	found = append(found, Check(r, checks)...)
 	fresh := previous == nil || !catalog.Same(r, previous.Recipe)
 	newest := versionOf(o, r, now)
 	if len(found) == 0 && fresh {
@@ -94,44 +97,36 @@ func publisherOf(owner string) string {
 	return owner
 }
 
-// readObject returns an object's recipe and what its signature covers. The
+// signedSource returns what the signature of an object's recipe covers. The
 // signed text and the object must say the same.
-func readObject(o *v1alpha1.CatalogRecipe) (recipe.Recipe, *jsondoc.Value, []catalog.Problem) {
-	r, err := catalog.FromObject(o.Spec.Recipe)
-	if err != nil {
-		return r, nil, []catalog.Problem{{Code: catalog.CodeInvalid, Message: err.Error()}}
-	}
+func signedSource(o *v1alpha1.CatalogRecipe, r recipe.Recipe) (*jsondoc.Value, []catalog.Problem) {
 	if o.Spec.Source == "" {
-		return r, nil, nil
+		return nil, nil
 	}
 	signed, doc, err := catalog.ReadSource(o.Spec.Source)
 	switch {
 	case err != nil:
-		return r, nil, []catalog.Problem{{Field: "spec.source", Code: catalog.CodeInvalid, Message: err.Error()}}
+		return nil, []catalog.Problem{{Field: "spec.source", Code: catalog.CodeInvalid, Message: err.Error()}}
 	case !catalog.Same(signed, r):
-		return r, nil, []catalog.Problem{{Field: "spec.source", Code: catalog.CodeSignature, Message: "is another recipe than spec.recipe"}}
+		return &doc, []catalog.Problem{{Field: "spec.source", Code: catalog.CodeSignature, Message: "is another recipe than spec.recipe"}}
 	}
-	return r, &doc, nil
+	return &doc, nil
 }
 
 func previousOf(o *v1alpha1.CatalogRecipe) (*catalog.Version, error) {
 	if len(o.Status.Versions) == 0 {
 		return nil, nil //nolint:nilnil // Nothing was accepted before.
 	}
-	v := o.Status.Versions[0]
-	r, _, err := catalog.ReadSource(v.Recipe)
+	v, _, err := catalog.ReadVersion(o.Status.Versions[0])
 	if err != nil {
 		return nil, err
 	}
-	return &catalog.Version{Version: v.Version, Digest: v.Digest, At: v.AcceptedAt.Time, Recipe: r, Source: v.Recipe}, nil
+	return &v, nil
 }
 
 // versionOf returns the object's recipe as a version that is accepted now.
 func versionOf(o *v1alpha1.CatalogRecipe, r recipe.Recipe, now time.Time) v1alpha1.RecipeVersion {
-	source := catalog.SourceOf(r)
-	if o.Spec.Source != "" && r.Signature != nil {
-		source = o.Spec.Source
-	}
+	source := catalog.FileOf(r, o.Spec.Source)
 	digest := catalog.Digest(source)
 	return v1alpha1.RecipeVersion{
 		Version: catalog.VersionOf(r, digest), Digest: digest, Recipe: source,

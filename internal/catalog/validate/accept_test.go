@@ -16,13 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -56,7 +56,7 @@ func TestAcceptKeepsTheNewestVersions(t *testing.T) {
 	o := catalogtest.Object(r)
 	for i := range 13 {
 		r.RecipeVersion = fmt.Sprintf("1.%d.0", i)
-		o.Spec.Recipe = catalog.ToObject(r)
+		o.Spec.Recipe = &v1alpha1.Recipe{Recipe: r}
 		if v := judge(o, i); !v.Accepted {
 			t.Fatal(v.Message)
 		}
@@ -83,7 +83,7 @@ func TestAcceptKeepsFewerLongVersions(t *testing.T) {
 	o := catalogtest.Object(r)
 	for i := range 5 {
 		r.RecipeVersion = fmt.Sprintf("1.%d.0", i)
-		o.Spec.Recipe = catalog.ToObject(r)
+		o.Spec.Recipe = &v1alpha1.Recipe{Recipe: r}
 		judge(o, i)
 	}
 	if diff := cmp.Diff([]string{"1.4.0", "1.3.0", "1.2.0"}, versions(o)); diff != "" {
@@ -98,13 +98,13 @@ func TestARecipeWithoutVersionsIsNamedByItsDigest(t *testing.T) {
 	judge(o, 1)
 	first := versions(o)[0]
 	r.Description = "Else"
-	o.Spec.Recipe = catalog.ToObject(r)
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: r}
 	judge(o, 2)
 	if got := versions(o); len(got) != 2 || got[1] != first || len(first) != 12 {
 		t.Errorf("%q", got)
 	}
 	r.Description = "Does something"
-	o.Spec.Recipe = catalog.ToObject(r)
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: r}
 	judge(o, 3)
 	if got := versions(o); len(got) != 2 || got[0] != first {
 		t.Errorf("after it came back: %q", got)
@@ -125,7 +125,7 @@ func TestWhatIsServedIsWhatWasAccepted(t *testing.T) {
 
 	bad := r
 	bad.RecipeVersion, bad.Install = "2.0.0", nil
-	o.Spec.Recipe = catalog.ToObject(bad)
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: bad}
 	o.Generation++
 	if e := catalogtest.EntryOf(t, o); !e.Accepted || e.Recipe.RecipeVersion != "1.0.0" || e.Pending == nil || e.Matches(first.Revision) {
 		t.Errorf("while another waits, of which who writes next must know: %+v", e)
@@ -191,6 +191,10 @@ func TestASignedRecipeIsServedAsItWasSigned(t *testing.T) {
 	if v := judge(o, 5, public); v.Reason != v1alpha1.ReasonRecipeSignature || !strings.Contains(v.Message, "spec.source") {
 		t.Errorf("with another recipe beside it: %+v", v)
 	}
+	o.Spec.Recipe.Name = ""
+	if v := judge(o, 5, public); !strings.Contains(v.Message, "spec.source") || !strings.Contains(v.Message, "name: must have") {
+		t.Errorf("with another fault: %s", v.Message)
+	}
 	o.Spec.Source = "{"
 	if v := judge(o, 6, public); v.Reason != v1alpha1.ReasonRecipeInvalid {
 		t.Errorf("with a source that is none: %+v", v)
@@ -204,7 +208,7 @@ func signedObject(t *testing.T, o *v1alpha1.CatalogRecipe, version string, seed 
 	r.RecipeVersion = version
 	r, doc := signed(t, r, seed, catalogtest.Start.Add(time.Duration(minutes)*time.Minute))
 	source := must.Value(doc.MarshalJSON())(t)
-	o.Spec.Recipe, o.Spec.Source = catalog.ToObject(r), string(source)
+	o.Spec.Recipe, o.Spec.Source = &v1alpha1.Recipe{Recipe: r}, string(source)
 }
 
 func TestAVersionIsWithdrawnWithTheKeyThatSignedIt(t *testing.T) {
@@ -243,7 +247,7 @@ func TestAVersionIsWithdrawnWithTheKeyThatSignedIt(t *testing.T) {
 		t.Error("with an overlay: " + diff)
 	}
 	bad := catalogtest.Recipe("notes")
-	o.Spec.Recipe, o.Spec.Source = catalog.ToObject(bad), ""
+	o.Spec.Recipe, o.Spec.Source = &v1alpha1.Recipe{Recipe: bad}, ""
 	if e := catalogtest.EntryOf(t, o); e.Accepted {
 		t.Errorf("while another one waits: %+v", e)
 	}
@@ -271,7 +275,7 @@ func TestSignersAreFoundHoweverTheyAreSpelled(t *testing.T) {
 	if v := judge(o, 1, public); !v.Accepted || !strings.Contains(v.Versions[0].Recipe, `\u0073`) {
 		t.Fatalf("%+v", v)
 	}
-	o.Spec.Recipe = catalog.ToObject(catalogtest.Recipe("notes"))
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: catalogtest.Recipe("notes")}
 	o.Status.Versions = append(o.Status.Versions, v1alpha1.RecipeVersion{Recipe: "{"}, v1alpha1.RecipeVersion{Recipe: `"signature"`})
 	if diff := cmp.Diff([]string{"acme"}, validate.Signers(o)); diff != "" {
 		t.Error(diff)
@@ -290,14 +294,14 @@ func TestNoVersionTakesThePlaceOfAnother(t *testing.T) {
 
 	// Whoever pinned the digits would get this.
 	r.RecipeVersion, r.Description = first.Version, "Else"
-	o.Spec.Recipe = catalog.ToObject(r)
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: r}
 	if v := judge(o, 2); v.Accepted || !cmp.Equal([]v1alpha1.RecipeVersion{first}, v.Versions) || !strings.Contains(v.Message, "recipeVersion") {
 		t.Errorf("the digits of a digest as a version: %+v", v)
 	}
 
 	// Twelve digits of two contents can be the same, with some patience.
 	r.RecipeVersion = ""
-	o.Spec.Recipe = catalog.ToObject(r)
+	o.Spec.Recipe = &v1alpha1.Recipe{Recipe: r}
 	other := catalogtest.Recipe("notes")
 	other.Description = "Another"
 	colliding := first
@@ -321,7 +325,7 @@ func TestAcceptSaysWhatTheProblemsAreOf(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	for range 14 {
-		o.Spec.Recipe.Transports = append(o.Spec.Recipe.Transports, v1alpha1.RecipeTransport{Type: strings.Repeat("x", 1000)})
+		o.Spec.Recipe.Transports = append(o.Spec.Recipe.Transports, recipe.Transport{Type: recipe.TransportType(strings.Repeat("x", 1000))})
 	}
 	if v := judge(o, 4); !strings.Contains(v.Message, "more") || len(v.Message) > catalog.MaxMessage+len("…") {
 		t.Errorf("%d bytes: %s", len(v.Message), v.Message)

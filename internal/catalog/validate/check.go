@@ -12,9 +12,9 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // Checks are what a recipe is checked against. The zero value checks the recipe
@@ -41,6 +41,9 @@ type Checks struct {
 // digits matches VersionOf's names for recipes without a version.
 var digits = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
+// numbered matches versions that begin with numbers.
+var numbered = regexp.MustCompile(`^v?[0-9]+(\.[0-9]+)*([-+.].*)?$`)
+
 // clockSkew is how far a signer's clock may be ahead.
 const clockSkew = 10 * time.Minute
 
@@ -52,16 +55,14 @@ func Check(r recipe.Recipe, c Checks) []catalog.Problem {
 }
 
 func (p *collector) checkRecipe(r recipe.Recipe, c Checks) {
-	for _, found := range r.Validate() {
+	for _, found := range recipe.Validate(r) {
 		p.addFound(found, catalog.CodeInvalid, found.Message)
 	}
 	if c.Name != "" && r.ID != c.Name {
 		p.add("id", catalog.CodeName, "must be %s, the name under which the recipe is written", c.Name)
 	}
-	if digits.MatchString(r.RecipeVersion) {
-		p.add("recipeVersion", catalog.CodeInvalid, "must not be 12 hexadecimal digits: so the catalog names recipes without a version")
-	}
-	if !r.Oversized() {
+	p.checkVersionName(r, c.Previous)
+	if !recipe.Oversized(r) {
 		p.checkSafe(r)
 		p.checkPinned(r)
 	}
@@ -70,6 +71,18 @@ func (p *collector) checkRecipe(r recipe.Recipe, c Checks) {
 	}
 	if c.Previous != nil && !catalog.Same(r, c.Previous.Recipe) {
 		p.checkNewer(r, *c.Previous)
+	}
+}
+
+// checkVersionName refuses versions that cannot be ordered. A recipe whose last
+// version has no number keeps such names: every number is lower than a word.
+func (p *collector) checkVersionName(r recipe.Recipe, previous *catalog.Version) {
+	switch {
+	case digits.MatchString(r.RecipeVersion):
+		p.add("recipeVersion", catalog.CodeInvalid, "must not be 12 hexadecimal digits: so the catalog names recipes without a version")
+	case r.RecipeVersion == "" || numbered.MatchString(r.RecipeVersion):
+	case previous == nil || previous.Recipe.RecipeVersion == "" || numbered.MatchString(previous.Recipe.RecipeVersion):
+		p.add("recipeVersion", catalog.CodeInvalid, "must begin with numbers, such as 1.2.0: the catalog orders versions by them")
 	}
 }
 
@@ -103,7 +116,7 @@ func (p *collector) checkSignature(r recipe.Recipe, c Checks) {
 	if c.Publisher != "" && r.Signature.PublisherID != c.Publisher {
 		p.add("signature.publisherId", catalog.CodeSignature, "must be %s, who owns the recipe", c.Publisher)
 	}
-	at, err := r.Signature.Time()
+	at, err := recipe.SignedAt(*r.Signature)
 	switch {
 	case err != nil:
 		p.add("signature.signedAt", catalog.CodeSignature, "is not a time such as 2026-01-02T15:04:05Z")
@@ -153,8 +166,8 @@ func (p *collector) checkNewer(r recipe.Recipe, previous catalog.Version) {
 		p.add("signature", catalog.CodeSignature, "is required, as the recipe was signed before")
 		return
 	}
-	now, err := r.Signature.Time()
-	then, errBefore := before.Signature.Time()
+	now, err := recipe.SignedAt(*r.Signature)
+	then, errBefore := recipe.SignedAt(*before.Signature)
 	if err == nil && errBefore == nil && !now.After(then) {
 		p.add("signature.signedAt", catalog.CodeReplay, "must be later than %s, when the version before was signed", then.UTC().Format(time.RFC3339))
 	}

@@ -12,11 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -175,6 +175,8 @@ func TestCheckComparesWithTheVersionBefore(t *testing.T) {
 		"a higher one":                     {func(r *recipe.Recipe) { r.RecipeVersion = "1.11.0" }, []string{}},
 		"a lower one":                      {func(r *recipe.Recipe) { r.RecipeVersion = "1.9.0" }, []string{"recipeVersion version_not_newer"}},
 		"another content, the same number": {func(r *recipe.Recipe) { r.Description = "Else" }, []string{"recipeVersion version_not_newer"}},
+		"a word after numbers":             {func(r *recipe.Recipe) { r.RecipeVersion = "next" }, []string{"recipeVersion invalid"}},
+		"a date":                           {func(r *recipe.Recipe) { r.RecipeVersion = "2026-01-02" }, []string{}},
 		"no version anymore":               {func(r *recipe.Recipe) { r.RecipeVersion = "" }, []string{"recipeVersion version_not_newer"}},
 	}
 	for name, tt := range tests {
@@ -185,6 +187,17 @@ func TestCheckComparesWithTheVersionBefore(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+	// A word is higher than each number: a recipe that has one can only go on with words.
+	words := before
+	words.RecipeVersion = "one"
+	next := before
+	next.RecipeVersion = "two"
+	if got := found(validate.Check(next, validate.Checks{Previous: &catalog.Version{Recipe: words}})); len(got) > 0 {
+		t.Errorf("a word after a word: %v", got)
+	}
+	if got := found(validate.Check(words, validate.Checks{})); !cmp.Equal(got, []string{"recipeVersion invalid"}) {
+		t.Errorf("a word at first: %v", got)
 	}
 	if got := found(validate.Check(before, validate.Checks{Name: "other"})); !cmp.Equal(got, []string{"id name_mismatch"}) {
 		t.Error(got)
@@ -280,7 +293,7 @@ func FuzzParse(f *testing.F) {
 		if len(problems) > 0 {
 			return
 		}
-		kept := must.Value(catalog.FromObject(catalog.ToObject(d.Recipe)))(t)
+		kept := catalogtest.Stored(t, d.Recipe)
 		if !catalog.Same(kept, d.Recipe) {
 			t.Errorf("%s\n%s", catalog.SourceOf(d.Recipe), catalog.SourceOf(kept))
 		}

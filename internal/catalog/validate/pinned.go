@@ -73,7 +73,7 @@ func (p *collector) checkInstall(i recipe.Install) {
 // servers that an attacker on the network could replace.
 func (p *collector) checkSafe(r recipe.Recipe) {
 	p.checkControlCharacters(r)
-	for _, use := range r.Undeclared() {
+	for _, use := range recipe.Undeclared(r) {
 		p.add(use.Name, catalog.CodeInvalid, "uses %.64s, which auth.envVars does not name", use.Value)
 	}
 	if i := r.Install; i != nil {

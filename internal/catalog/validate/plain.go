@@ -10,9 +10,9 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // checkControlCharacters refuses control characters in texts that become an
@@ -21,7 +21,7 @@ import (
 func (p *collector) checkControlCharacters(r recipe.Recipe) {
 	for n, t := range r.Transports {
 		field := fmt.Sprintf("transports[%d]", n)
-		p.checkTexts(field, t.Texts())
+		p.checkTexts(field, recipe.TextsOf(t))
 		if a := t.Auth; a != nil {
 			texts := jsondoc.Ordered[string]{{Name: "auth.deviceAuthorizationUrl", Value: a.DeviceAuthorizationURL}, {Name: "auth.audience", Value: a.Audience}}
 			for i, scope := range a.Scopes {
@@ -37,7 +37,7 @@ func (p *collector) checkControlCharacters(r recipe.Recipe) {
 	for _, system := range slices.Sorted(maps.Keys(i.Platforms)) {
 		platform := i.Platforms[system]
 		t := recipe.Transport{Command: platform.Command, Args: platform.Args, Env: platform.Env}
-		p.checkTexts("install.platforms."+system, t.Texts())
+		p.checkTexts("install.platforms."+system, recipe.TextsOf(t))
 	}
 	for n, file := range i.ConfigFiles {
 		if strings.ContainsFunc(file.Content, isControl) {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // collector collects the problems of a recipe: the first ones, as many as

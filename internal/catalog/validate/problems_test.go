@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // TestARecipeWithManyFaultsIsAnsweredBriefly holds for the longest recipes.

@@ -39,7 +39,7 @@ func (p *collector) checkPlatforms(systems []string, i recipe.Install, t recipe.
 	for _, system := range systems {
 		platform := i.Platforms[system]
 		if platform.Command != "" || len(platform.Args) > 0 {
-			p.checkProgram("install.platforms."+system, i, platform.Over(t))
+			p.checkProgram("install.platforms."+system, i, recipe.Over(platform, t))
 		}
 	}
 }
@@ -54,7 +54,7 @@ func (p *collector) checkProgram(field string, i recipe.Install, t recipe.Transp
 	if i.Method == "docker" {
 		expected = i.Image
 	}
-	name, version := i.Runs(t)
+	name, version := recipe.Runs(i, t)
 	if name != expected {
 		p.addOtherProgram(field+".args", name, expected)
 	}
@@ -75,7 +75,7 @@ func (p *collector) checkFetchedProgram(field string, i recipe.Install, t recipe
 		return
 	}
 	name, version := f.Version()
-	if !i.Names(name) {
+	if !recipe.IsNameOf(i, name) {
 		p.addOtherProgram(field+".args", name, i.Package)
 	}
 	p.checkVersion(field+".args", i, version)

@@ -22,15 +22,15 @@ func Signers(o *v1alpha1.CatalogRecipe) []string {
 			names = append(names, s.PublisherID)
 		}
 	}
-	if o.Spec.Recipe != nil && o.Spec.Recipe.Signature != nil {
-		add(&recipe.Signature{PublisherID: o.Spec.Recipe.Signature.PublisherID})
+	if o.Spec.Recipe != nil {
+		add(o.Spec.Recipe.Signature)
 	}
 	for _, v := range o.Status.Versions {
 		if !maybeSigned(v.Recipe) {
 			continue
 		}
-		if r, _, err := catalog.ReadSource(v.Recipe); err == nil {
-			add(r.Signature)
+		if kept, _, err := catalog.ReadVersion(v); err == nil {
+			add(kept.Recipe.Signature)
 		}
 	}
 	return names
@@ -47,21 +47,21 @@ func maybeSigned(source string) bool {
 func withWithdrawn(versions []v1alpha1.RecipeVersion, publicKeys map[string][]string) []v1alpha1.RecipeVersion {
 	versions = slices.Clone(versions)
 	for i := range versions {
-		versions[i].Withdrawn = isWithdrawn(versions[i].Recipe, publicKeys)
+		versions[i].Withdrawn = isWithdrawn(versions[i], publicKeys)
 	}
 	return versions
 }
 
 // isWithdrawn reports whether an accepted recipe is signed, and by none of the
 // keys that its publisher has now.
-func isWithdrawn(source string, publicKeys map[string][]string) bool {
-	if !maybeSigned(source) {
+func isWithdrawn(v v1alpha1.RecipeVersion, publicKeys map[string][]string) bool {
+	if !maybeSigned(v.Recipe) {
 		return false
 	}
-	r, doc, err := catalog.ReadSource(source)
-	if err != nil || r.Signature == nil {
+	kept, doc, err := catalog.ReadVersion(v)
+	if err != nil || kept.Recipe.Signature == nil {
 		return false // An unreadable recipe is not served either.
 	}
-	keys := catalog.PublicKeys(publicKeys[r.Signature.PublisherID])
+	keys := catalog.PublicKeys(publicKeys[kept.Recipe.Signature.PublisherID])
 	return !slices.ContainsFunc(keys, func(key ed25519.PublicKey) bool { return recipe.Verify(doc, key) == nil })
 }

@@ -30,8 +30,12 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
+	"github.com/hostedbridge/hostedbridge/internal/profile"
+	"github.com/hostedbridge/hostedbridge/internal/profile/manifest"
 	"github.com/hostedbridge/hostedbridge/internal/programs"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 )
 
 // People are the users of the installation. Queries are those of the API's routes.
@@ -39,16 +43,17 @@ type People interface {
 	Users(c httpapi.Call, query string) (overview.Page, error)
 	User(c httpapi.Call, user v1alpha1.UserID) (overview.Detail, error)
 	Problems(c httpapi.Call) (overview.Problems, error)
+	// Known returns which of some users have a page: those with a bridge, or with a record of
+	// their access.
+	Known(ctx context.Context, users []v1alpha1.UserID) map[v1alpha1.UserID]bool
 	// Wake starts a bridge that sleeps, and does not wait for it.
 	Wake(c httpapi.Call, user v1alpha1.UserID) (overview.Wake, error)
 }
 
-// Access is what users may use, and by which keys.
+// Access is what users may use.
 type Access interface {
 	Access(c httpapi.Call, user v1alpha1.UserID) (access.Report, error)
 	SetAccess(c httpapi.Call, user v1alpha1.UserID, to v1alpha1.Access, dryRun bool) (access.Report, error)
-	Keys(c httpapi.Call, user v1alpha1.UserID) (selfservice.Keys, error)
-	RevokeKey(c httpapi.Call, user v1alpha1.UserID, id string) error
 }
 
 // Trail is what was called and done. Queries are those of the API's routes.
@@ -59,8 +64,8 @@ type Trail interface {
 
 // Requests are what users ask for, which an administrator answers.
 type Requests interface {
-	AllRequests(ctx context.Context, by selfservice.Actor, state string) ([]selfservice.UserRequest, error)
-	Decide(ctx context.Context, by selfservice.Actor, d selfservice.Decision) (selfservice.UserRequest, error)
+	All(ctx context.Context, by selfservice.Actor, state string) ([]requests.UserRequest, error)
+	Decide(ctx context.Context, by selfservice.Actor, d requests.Decision) (requests.UserRequest, error)
 }
 
 // Catalog is the catalog as it is known.
@@ -75,9 +80,16 @@ type Catalog interface {
 // ErrMayNotRead says that the API server does not let the ingress read something.
 var ErrMayNotRead = errors.New("the ingress may not read it")
 
-// Profiles returns the BridgeProfiles of the installation, or an error that wraps
-// ErrMayNotRead.
-type Profiles func(context.Context) ([]v1alpha1.BridgeProfile, error)
+// Profiles are the BridgeProfiles of the installation. Errors wrap ErrMayNotRead where the
+// API server refuses to show them.
+type Profiles interface {
+	List(context.Context) ([]v1alpha1.BridgeProfile, error)
+	// Refuses returns why the installation does not accept a profile, empty if it does.
+	Refuses(context.Context, *v1alpha1.BridgeProfileSpec) (why string, err error)
+	// Preview returns what a profile would change, and when that was computed: now with
+	// again, or else a short time ago.
+	Preview(ctx context.Context, p v1alpha1.BridgeProfile, again bool) (profile.Preview, time.Time, error)
+}
 
 // Options are what a Console is made of.
 type Options struct {
@@ -88,6 +100,7 @@ type Options struct {
 	Sessions  *session.Keeper
 	People    People
 	Access    Access
+	Keys      *keys.Keys
 	Trail     Trail
 	Requests  Requests
 	Catalog   Catalog
@@ -110,6 +123,7 @@ type Console struct {
 	catalog  *catalogPages
 	requests *requestPages
 	programs *programPages
+	profiles *profilePages
 }
 
 // core has what all pages share: the options, and how a page is written.
@@ -127,17 +141,18 @@ type (
 	catalogPages struct{ *core }
 	requestPages struct{ *core }
 	programPages struct{ *core }
+	profilePages struct{ *core }
 )
 
 // New returns a Console.
 func New(o Options) (*Console, error) {
-	for _, have := range []bool{o.Sessions != nil, o.People != nil, o.Access != nil, o.Trail != nil, o.Requests != nil, o.Catalog != nil, o.Profiles != nil, o.Programs != nil, o.Health != nil, o.Log != nil} {
+	for _, have := range []bool{o.Sessions != nil, o.People != nil, o.Access != nil, o.Keys != nil, o.Trail != nil, o.Requests != nil, o.Catalog != nil, o.Profiles != nil, o.Programs != nil, o.Health != nil, o.Log != nil} {
 		if !have {
 			return nil, errors.New("administrators' console: a dependency is missing")
 		}
 	}
 	c := &core{Options: o, templates: parsePages()}
-	return &Console{c, &door{c}, &peoplePages{c}, &trailPages{c}, &catalogPages{c}, &requestPages{c}, &programPages{c}}, nil
+	return &Console{c, &door{c}, &peoplePages{c}, &trailPages{c}, &catalogPages{c}, &requestPages{c}, &programPages{c}, &profilePages{c}}, nil
 }
 
 // Longest is how long a session of an administrator lasts. It is not renewed: the roles of
@@ -147,6 +162,10 @@ const Longest = time.Hour
 const (
 	// maxForm holds what is typed into a form.
 	maxForm = 4 << 10
+	// maxTryForm holds a manifest in percent encoding, and maxTryPage a page that has it twice,
+	// each character as long as in HTML.
+	maxTryForm = 3*manifest.MaxSize + maxForm
+	maxTryPage = 1 << 20
 	// maxPath and maxQuery hold the longest path and query.
 	maxPath  = 256
 	maxQuery = 2048
@@ -162,6 +181,7 @@ const (
 	pathAudit    = pathHome + "/audit"
 	pathUsage    = pathHome + "/usage"
 	pathProfiles = pathHome + "/profiles"
+	pathTry      = pathHome + "/try-profile"
 	pathCatalog  = pathHome + "/catalog"
 	pathPrograms = pathHome + "/programs"
 	pathHealth   = pathHome + "/health"
@@ -173,7 +193,7 @@ const part = `[A-Za-z0-9_.-]+`
 // params are the forms of the parts of paths.
 var params = map[string]httpapi.Param{
 	"userId":  {Form: v1alpha1.UserIDPattern},
-	"keyId":   {Form: `[0-9A-Za-z]{8,32}`},
+	"keyId":   keys.IDParam,
 	"server":  {Form: v1alpha1.ServerNamePattern},
 	"profile": {Form: `[a-z0-9]([a-z0-9.-]*[a-z0-9])?`, MaxLength: 128},
 	"program": {Form: programs.NamePattern, MaxLength: programs.MaxName},
@@ -212,7 +232,7 @@ const (
 
 // views are the pages that change nothing.
 func (c *Console) views() []httpapi.Route {
-	d, p, t, k, q := c.door, c.people, c.trail, c.catalog, c.requests
+	d, p, t, k, q, r := c.door, c.people, c.trail, c.catalog, c.requests, c.profiles
 	view := func(path string, roles []oauth.Role, query *regexp.Regexp, handle handler) httpapi.Route {
 		return httpapi.Route{Method: http.MethodGet, Path: path, Roles: roles, Query: query, Handle: d.view(handle)}
 	}
@@ -226,8 +246,9 @@ func (c *Console) views() []httpapi.Route {
 		view(pathRequest, deciders, nil, q.confirm),
 		view(pathAudit, readers, console.FilterQuery, t.audit),
 		view(pathUsage, readers, console.FilterQuery, t.usage),
-		view(pathProfiles, readers, nil, k.profiles),
-		view(pathProfiles+"/:profile", readers, nil, k.profile),
+		view(pathProfiles, readers, nil, r.list),
+		view(pathProfiles+"/:profile", readers, console.FilterQuery, r.profile),
+		view(pathTry, readers, console.FilterQuery, r.form),
 		view(pathCatalog, curators, console.FilterQuery, k.recipes),
 		view(pathHealth, readers, nil, t.health),
 	}
@@ -265,6 +286,7 @@ func (c *Console) forms() []httpapi.Route {
 		form(pathWake, nil, p.wake),
 		form(pathRequest, deciders, q.decide),
 		form(pathReinstall, nil, c.programs.reinstall),
+		{Method: http.MethodPost, Path: pathTry, Roles: readers, MaxBody: maxTryForm, MaxAnswer: maxTryPage, Handle: d.form(c.profiles.try)},
 	}
 	for _, a := range acts {
 		routes = append(routes, form(pathPerson+"/"+a.name, nil, p.do(a)))

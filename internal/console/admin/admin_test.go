@@ -4,8 +4,15 @@
 package admin
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/console"
+	"github.com/hostedbridge/hostedbridge/test/must"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +22,18 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
 )
+
+// Of a page for administrators nobody needs to be told to ask one.
+func TestPagesNameTheContactOfTheInstallationAlone(t *testing.T) {
+	for contact, want := range map[string]bool{"ask@example.com": true, "": false} {
+		c := core{Options: Options{Look: console.Look{Contact: contact}}, templates: parsePages()}
+		w := httptest.NewRecorder()
+		must.Succeed(t, c.write(w, "message", http.StatusOK, &message{Text: "It is done."}))
+		if got := w.Body.String(); strings.Contains(got, "Questions? Ask "+contact+".") != want || strings.Contains(got, "an administrator") {
+			t.Errorf("with the contact %q: %s", contact, got)
+		}
+	}
+}
 
 func TestAnAxisEndsAtAValueThatIsEasyToRead(t *testing.T) {
 	for top, want := range map[float64]float64{0: 1, 1: 1, 1.5: 2, 2: 2, 4: 5, 6: 10, 158: 200, 201: 500, 900: 1000, 1_234_567: 2_000_000} {
@@ -73,7 +92,7 @@ func TestAReasonIsReadAsWords(t *testing.T) {
 	for reason, want := range map[string]string{
 		"CredentialsRefused": "Credentials refused", "Ready": "Ready", "UserIDConflict": "User ID conflict", "name_not_resolved": "name not resolved", "": "",
 	} {
-		if got := reasonOf(reason); got != want {
+		if got := overview.Words(reason); got != want {
 			t.Errorf("%q: %q, want %q", reason, got, want)
 		}
 	}
@@ -137,6 +156,20 @@ func TestALoginLeadsToAPageOfTheConsoleAlone(t *testing.T) {
 	} {
 		if got := nextPage(asked); got != want {
 			t.Errorf("%q leads to %q, want %q", asked, got, want)
+		}
+	}
+}
+
+func TestLabelsOfActsHaveWhatIsSeen(t *testing.T) {
+	for _, now := range []v1alpha1.Access{v1alpha1.AccessAllowed, v1alpha1.AccessSuspended, v1alpha1.AccessOffboarded} {
+		links := actsFor("alice", access.Report{Access: now})
+		if len(links) == 0 {
+			t.Errorf("%s: there is no act", now)
+		}
+		for _, l := range links {
+			if !strings.Contains(l.Label, l.Word) || !strings.Contains(l.Label, "alice") {
+				t.Errorf("%s: the label %q of %q", now, l.Label, l.Word)
+			}
 		}
 	}
 }

@@ -4,111 +4,15 @@
 package admin
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
-	"slices"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
-
-// profilesPage lists the profiles.
-type profilesPage struct {
-	frame
-
-	Profiles []v1alpha1.BridgeProfile
-	// Closed is whether the ingress may not read them, and Command what lists them then.
-	Closed  bool
-	Command string
-}
-
-// profiles is the page of the profiles.
-func (k *catalogPages) profiles(v *visit) error {
-	page := &profilesPage{frame: frame{Title: "Profiles", Path: pathProfiles}, Command: "kubectl get bridgeprofiles --namespace " + k.Namespace}
-	found, err := k.Profiles(v.Request().Context())
-	switch {
-	case errors.Is(err, ErrMayNotRead):
-		page.Closed = true
-	case err != nil:
-		page.Trouble = k.troubleOf(v, "The profiles", err)
-	}
-	slices.SortFunc(found, func(a, b v1alpha1.BridgeProfile) int {
-		if a.Spec.Priority != b.Spec.Priority {
-			return int(b.Spec.Priority) - int(a.Spec.Priority)
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	page.Profiles = found
-	if err := v.Audit(httpapi.Act{Name: "profiles.list"}); err != nil {
-		return err
-	}
-	return k.show(v, "profiles", http.StatusOK, page)
-}
-
-// profilePage is one profile.
-type profilePage struct {
-	frame
-
-	Profile v1alpha1.BridgeProfile
-	// Spec is what it says, as YAML.
-	Spec string
-	// People is the list of those whom it selects, and the commands edit it, and show
-	// before that what would change.
-	People, Diff, Kubectl string
-}
-
-// profile is the page of one profile.
-func (k *catalogPages) profile(v *visit) error {
-	found, err := k.Profiles(v.Request().Context())
-	switch {
-	case errors.Is(err, ErrMayNotRead):
-		return console.ErrNotFound
-	case err != nil:
-		return fmt.Errorf("%w: %w", errProfiles, err)
-	}
-	at := slices.IndexFunc(found, func(p v1alpha1.BridgeProfile) bool { return p.Name == v.Param("profile") })
-	if at < 0 {
-		return console.ErrNotFound
-	}
-	p := found[at]
-	if err := v.Audit(httpapi.Act{Name: "profiles.get", Target: p.Name}); err != nil {
-		return err
-	}
-	spec, err := specOf(p)
-	if err != nil {
-		return err
-	}
-	return k.show(v, "profile", http.StatusOK, &profilePage{
-		frame: frame{Title: p.Name, Path: pathProfiles}, Profile: p, Spec: spec,
-		People:  pathPeople + "?profile=" + p.Name,
-		Diff:    diffCommand("FILE", k.Namespace),
-		Kubectl: "kubectl get bridgeprofile --namespace " + k.Namespace + " " + p.Name + " -o yaml",
-	})
-}
-
-// errProfiles is that the profiles cannot be read now.
-var errProfiles = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server does not answer. Running bridges go on. Try again in a minute.")
-
-// specOf returns the spec of a profile as YAML.
-func specOf(p v1alpha1.BridgeProfile) (string, error) {
-	text, err := json.Marshal(p.Spec)
-	if err != nil {
-		return "", fmt.Errorf("write a profile: %w", err)
-	}
-	spec, err := yaml.JSONToYAML(text)
-	if err != nil {
-		return "", fmt.Errorf("write a profile: %w", err)
-	}
-	return string(spec), nil
-}
 
 // catalogPage lists recipes and publishers.
 type catalogPage struct {
@@ -121,14 +25,15 @@ type catalogPage struct {
 	// Known is whether the catalog was read, and Total how many recipes it has.
 	Known bool
 	Total int
-	// More is how many recipes are not shown.
-	More int
-	Now  time.Time
+	// Page counts from 1. Before and After are the paths of the pages beside it, empty for none.
+	Page, Pages   int
+	Before, After string
+	Now           time.Time
 }
 
 // recipeRow is a recipe in a list.
 type recipeRow struct {
-	Name, Owner, Version, Description string
+	Name, Owner, Version, Description, Icon string
 	// Quality is what administrators said of it, nil for nothing, and Outdated whether that
 	// was about another version.
 	Quality  *catalog.Overlay
@@ -139,6 +44,8 @@ type recipeRow struct {
 	Updated time.Time
 	// Program is the package that bridges start for it, nil for none.
 	Program *catalog.Program
+
+	entry catalog.Entry
 }
 
 // publisherRow is a publisher in a list.
@@ -150,7 +57,8 @@ type publisherRow struct {
 	Used  *time.Time
 }
 
-// maxRecipes is how many recipes without trouble a page has. A search finds the others.
+// maxRecipes is how many recipes a page has of those without trouble. The first page has all that
+// have some.
 const maxRecipes = 50
 
 // recipes is the page of the catalog.
@@ -163,18 +71,19 @@ func (k *catalogPages) recipes(v *visit) error {
 			continue
 		}
 		r := rowOf(e)
-		list := &page.Others
 		if r.Look.Class != "ok" {
-			list = &page.Troubled
+			page.Troubled = append(page.Troubled, r)
+		} else {
+			page.Others = append(page.Others, r)
 		}
-		if len(*list) == maxRecipes {
-			page.More++
-			continue
+	}
+	page.turnTo(v.query("page"))
+	for _, shown := range [][]recipeRow{page.Troubled, page.Others} {
+		for i := range shown {
+			if r := &shown[i]; r.entry.Accepted {
+				r.Program = k.Catalog.Program(r.entry.Recipe)
+			}
 		}
-		if e.Accepted {
-			r.Program = k.Catalog.Program(e.Recipe)
-		}
-		*list = append(*list, r)
 	}
 	for _, p := range k.Catalog.Publishers() {
 		page.Publishers = append(page.Publishers, publisherOf(p, v.Now()))
@@ -185,6 +94,29 @@ func (k *catalogPages) recipes(v *visit) error {
 	return k.show(v, "catalog", http.StatusOK, page)
 }
 
+// turnTo leaves the recipes of one page, the first one if there is no such page.
+func (p *catalogPage) turnTo(asked string) {
+	p.Pages = max(1, (len(p.Others)+maxRecipes-1)/maxRecipes)
+	n, err := strconv.Atoi(asked)
+	if err != nil || n < 1 || n > p.Pages {
+		n = 1
+	}
+	path := func(n int) string {
+		query := url.Values{"page": {strconv.Itoa(n)}}
+		if p.Query != "" {
+			query.Set("search", p.Query)
+		}
+		return pathCatalog + "?" + query.Encode()
+	}
+	if p.Page = n; n > 1 {
+		p.Troubled, p.Before = nil, path(n-1)
+	}
+	if n < p.Pages {
+		p.After = path(n + 1)
+	}
+	p.Others = p.Others[min(len(p.Others), (n-1)*maxRecipes):min(len(p.Others), n*maxRecipes)]
+}
+
 func matches(e catalog.Entry, query string) bool {
 	query = strings.ToLower(strings.TrimSpace(query))
 	return query == "" || strings.Contains(e.Name, query) || strings.Contains(strings.ToLower(e.Owner), query) || strings.Contains(strings.ToLower(e.Recipe.Description), query)
@@ -192,7 +124,7 @@ func matches(e catalog.Entry, query string) bool {
 
 // rowOf returns a recipe as the list has it: what is wrong with it first.
 func rowOf(e catalog.Entry) recipeRow {
-	r := recipeRow{Name: e.Name, Owner: e.Owner, Description: e.Recipe.Description, Updated: e.Updated, Look: state{"ok", "works", "Accepted"}}
+	r := recipeRow{Name: e.Name, Icon: e.Recipe.Metadata.Icon, Owner: e.Owner, Description: e.Recipe.Description, Updated: e.Updated, Look: state{"ok", "works", "Accepted"}, entry: e}
 	if e.Quality != nil {
 		view := catalog.Merge(e)
 		r.Quality, r.Outdated = &view.Overlay, view.Listing.AuditOutdated

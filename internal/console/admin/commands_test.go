@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -57,6 +58,18 @@ func TestCommandsAreRunAsTheyAreShown(t *testing.T) {
 		}
 		if got := run(commands[2].Text); !strings.Contains(got, "[operator][profiles][diff][--namespace][hosted-bridge-system]") || !strings.Contains(got, "[kubectl][apply][-f][PROFILE.yaml]") {
 			t.Errorf("a profile: %s", got)
+		}
+	}
+}
+
+func TestFiguresSayOfWhatAPercentageIs(t *testing.T) {
+	for want, f := range map[string]overview.Figures{
+		"50 calls: 14 ran, 2 of these failed (14.3 %), 36 over a quota":    overview.FiguresOf(audit.Calls{ByStatus: map[audit.Status]int64{audit.Success: 12, audit.Timeout: 2, audit.RateLimited: 36}}),
+		"3 calls: 0 ran, 0 of these failed, 1 over a quota, 2 not allowed": overview.FiguresOf(audit.Calls{ByStatus: map[audit.Status]int64{audit.Denied: 2, audit.RateLimited: 1}}),
+		"0 calls": overview.FiguresOf(audit.Calls{}),
+	} {
+		if got := endedOf(f); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 )
 
 // homePage says who cannot use something, by cause.
@@ -22,7 +23,11 @@ type homePage struct {
 	// More is how many causes are not shown.
 	More   int
 	Phases []phaseCount
-	Now    time.Time
+	// Asked is how many requests of users wait for an answer. Quiet is whether nothing is known
+	// to wait for an administrator.
+	Asked int
+	Quiet bool
+	Now   time.Time
 }
 
 // cause is a problem, with the people who have it.
@@ -49,7 +54,7 @@ func (p *peoplePages) home(v *visit) error {
 	if err != nil {
 		return err
 	}
-	page := &homePage{frame: frame{Path: pathHome}, Now: v.Now()}
+	page := &homePage{frame: frame{Path: pathHome, Icons: p.icons()}, Now: v.Now()}
 	page.Title, page.Lead = headline(found)
 	for _, problem := range found.Problems[:min(len(found.Problems), maxCauses)] {
 		filter := url.Values{"reason": {problem.Reason}}
@@ -60,6 +65,13 @@ func (p *peoplePages) home(v *visit) error {
 	}
 	page.More = len(found.Problems) - len(page.Causes)
 	page.Phases = phaseCounts(found.Phases)
+	asked, err := p.Requests.All(v.Request().Context(), v, requests.Open)
+	if err != nil {
+		page.Trouble = p.troubleOf(v, "Whether users wait for an answer", err)
+	} else {
+		page.Asked = len(asked)
+	}
+	page.Quiet = err == nil && page.Asked == 0 && len(page.Causes) == 0
 	return p.show(v, "home", http.StatusOK, page)
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -16,12 +17,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 )
 
 // personPage is all about one person.
 type personPage struct {
 	frame
+	terminal
 
 	User v1alpha1.UserID
 	Lead string
@@ -29,14 +31,13 @@ type personPage struct {
 	Detail *overview.Detail
 	// Report is nil where the access cannot be shown.
 	Report        *access.Report
-	Keys          []userkey.Info
+	Keys          []keys.Info
 	KeysTrouble   string
 	AccessTrouble string
+	// Profiles are those that have a page.
+	Profiles map[string]bool
 	// Acts are what an administrator may do about the access.
 	Acts []link
-	// Commands change what a manifest decides, and Events shows the events of the bridge.
-	Commands []command
-	Events   string
 	// Asleep is whether an administrator may start the bridge.
 	Asleep bool
 	// Usage are the person's calls of the last 24 hours, nil in an installation that counts
@@ -46,10 +47,19 @@ type personPage struct {
 	Now          time.Time
 }
 
+// terminal is what an administrator runs in a terminal: Commands change what a manifest decides,
+// and Events shows the events of the bridge.
+type terminal struct {
+	Commands []command
+	Events   string
+}
+
 // link is a link to a page that asks before an act.
 type link struct {
-	URL, Label string
-	Danger     bool
+	// Word is the beginning of the label, without the person whose page it is on. The label has
+	// what is seen, word for word: Label in Name of the WCAG.
+	URL, Label, Word string
+	Danger           bool
 }
 
 // person is the page of one person.
@@ -73,19 +83,43 @@ func (p *peoplePages) person(v *visit) error {
 		page.AccessTrouble = p.troubleOf(v, "The access", reportErr)
 	}
 	if page.Detail != nil {
-		keys, err := p.Access.Keys(v, user)
+		page.Profiles = p.profilesOf(v)
+		page.Icons = p.icons()
+		held, err := p.Keys.Of(v, user).List()
 		if err != nil {
 			page.KeysTrouble = p.troubleOf(v, "The keys", err)
 		}
-		page.Keys = keys.Keys
+		page.Keys = held.Keys
 		used, err := p.Trail.Analytics(v, url.Values{"userId": {string(user)}, "top": {"5"}}.Encode())
 		if err != nil {
 			page.UsageTrouble = p.troubleOf(v, "The calls", err)
 		}
 		page.Usage = used.CallFigures
 	}
+	if isUnderWay(detail) {
+		page.Changing = updateEvery
+	}
 	page.Lead, page.Asleep = leadOf(page), detail.Phase == v1alpha1.PhaseAsleep && detail.Access == v1alpha1.AccessAllowed
 	return p.show(v, "person", http.StatusOK, page)
+}
+
+// isUnderWay reports whether a bridge or one of its servers is starting.
+func isUnderWay(d overview.Detail) bool {
+	return d.Phase == v1alpha1.PhasePending || d.Phase == v1alpha1.PhaseWaking ||
+		d.Phase == v1alpha1.PhaseRunning && slices.ContainsFunc(d.States, func(s v1alpha1.ServerState) bool { return s.State == v1alpha1.ServerConnecting })
+}
+
+// profilesOf returns which profiles have a page. None has one that cannot be read now.
+func (p *peoplePages) profilesOf(v *visit) map[string]bool {
+	found, err := p.core.Profiles.List(v.Request().Context())
+	if err != nil && !errors.Is(err, ErrMayNotRead) {
+		p.troubleOf(v, "The profiles", err)
+	}
+	names := map[string]bool{}
+	for _, one := range found {
+		names[one.Name] = true
+	}
+	return names
 }
 
 // leadOf returns the answer to how a person is.
@@ -96,18 +130,8 @@ func leadOf(p *personPage) string {
 		return "What is known of the access is below."
 	case d == nil:
 		return "The bridge is deleted. What is left of the access is below."
-	case d.Access != v1alpha1.AccessAllowed:
-		return "This person's keys and logins are refused."
-	case d.Phase == v1alpha1.PhaseFailed:
-		return "The bridge does not run. The conditions say why."
-	case d.Unhealthy > 0:
-		return fmt.Sprintf("%d of %s cannot be used.", d.Unhealthy, counted(d.Servers, "server", "servers"))
-	case d.Phase == v1alpha1.PhaseAsleep:
-		return "The bridge is asleep, and wakes at the next call."
-	case d.Servers == 0:
-		return "The bridge has no servers."
 	}
-	return counted(d.Servers, "server", "servers") + ", " + counted(d.Tools, "tool", "tools") + ". Nothing is reported to be wrong."
+	return d.Summary()
 }
 
 func isNotFound(err error) bool {
@@ -138,7 +162,8 @@ func actsFor(user v1alpha1.UserID, r access.Report) []link {
 	var links []link
 	for _, a := range acts {
 		if a.to != r.Access && (a.to != v1alpha1.AccessSuspended || r.Access != v1alpha1.AccessOffboarded) {
-			links = append(links, link{pathPeople + "/" + string(user) + "/" + a.name, fmt.Sprintf(a.label, user), a.danger})
+			word, _, _ := strings.Cut(a.label, " %s")
+			links = append(links, link{pathPeople + "/" + string(user) + "/" + a.name, fmt.Sprintf(a.label, user), word, a.danger})
 		}
 	}
 	return links
@@ -217,28 +242,24 @@ func (p *peoplePages) wake(v *visit) error {
 // confirmRevoke asks before a key is revoked.
 func (p *peoplePages) confirmRevoke(v *visit) error {
 	user, id := v.user(), v.Param("keyId")
-	keys, err := p.Access.Keys(v, user)
+	held, err := p.Keys.Of(v, user).List()
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(keys.Keys, func(k userkey.Info) bool { return k.ID == id })
-	if at < 0 {
+	key, ok := held.Find(id)
+	if !ok {
 		return console.ErrNotFound
-	}
-	name := keys.Keys[at].Name
-	if name == "" {
-		name = id
 	}
 	person := pathPeople + "/" + string(user)
 	return p.show(v, "confirm", http.StatusOK, &confirmPage{
-		frame: frame{Title: "Revoke " + string(user) + "'s key?", Path: pathPeople}, Text: name + ": apps that use it lose access now.",
+		frame: frame{Title: "Revoke " + string(user) + "'s key?", Path: pathPeople}, Text: console.RevokeText(key, v.Now()),
 		Action: person + "/keys/" + id + "/revoke", Label: "Revoke key", Back: person, Danger: true,
 	})
 }
 
 // revoke revokes a key.
 func (p *peoplePages) revoke(v *visit) error {
-	if err := p.Access.RevokeKey(v, v.user(), v.Param("keyId")); err != nil {
+	if err := p.Keys.Of(v, v.user()).Revoke(v.Param("keyId")); err != nil {
 		return err
 	}
 	return v.done(pathPeople+"/"+string(v.user()), "revoked")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/overview"
+	"github.com/hostedbridge/hostedbridge/internal/pages"
 	"github.com/hostedbridge/hostedbridge/internal/programs"
-	"github.com/hostedbridge/hostedbridge/internal/web"
 )
 
 // Programs are the programs that are installed once for all users. Queries are those of the API's
@@ -75,6 +77,7 @@ func (g *programPages) list(v *visit) error {
 		return err
 	}
 	page.Page = found
+	page.Changing = everyWhile(found.Programs...)
 	if found.Next != "" {
 		filters.Set("cursor", found.Next)
 		page.NextURL = pathPrograms + "?" + filters.Encode()
@@ -112,6 +115,7 @@ func (g *programPages) program(v *visit) error {
 		frame: frame{Title: d.Package + "@" + d.Version, Path: pathPrograms}, Detail: d,
 		Describe: "kubectl describe programbundle" + at + d.Name, Log: "kubectl logs" + at + "--all-containers job/" + d.Job,
 	}
+	page.Changing = everyWhile(d.Program)
 	if d.Contents != nil {
 		for _, p := range d.Contents.Packages {
 			if p.Scripts {
@@ -120,6 +124,15 @@ func (g *programPages) program(v *visit) error {
 		}
 	}
 	return g.show(v, "program", http.StatusOK, page)
+}
+
+// everyWhile returns after how many seconds a page looks again of which one of the programs is
+// being installed, else 0.
+func everyWhile(of ...programs.Program) int {
+	if slices.ContainsFunc(of, func(p programs.Program) bool { return !p.Ready() && !p.Failed() }) {
+		return updateEvery
+	}
+	return 0
 }
 
 // changesPage is what differs between two programs.
@@ -131,6 +144,9 @@ type changesPage struct {
 // changes is the page of what differs between two programs.
 func (g *programPages) changes(v *visit) error {
 	c, err := g.Programs.Compare(v, v.query("from"), v.Param("program"))
+	if p, ok := errors.AsType[*httpapi.Problem](err); ok && p.Code == "program_lost" {
+		return g.show(v, "message", http.StatusOK, &message{frame: frame{Title: "They cannot be compared", Path: pathPrograms}, Text: p.Detail})
+	}
 	if err != nil {
 		return err
 	}
@@ -179,7 +195,7 @@ func (g *programPages) ask(v *visit, status int, wrong string) error {
 		steps = unusedSteps
 	}
 	return g.show(v, "confirm", status, &confirmPage{
-		frame: frame{Title: "Install " + web.Plain(d.Package+"@"+d.Version) + " again?", Path: pathPrograms, Trouble: wrong},
+		frame: frame{Title: "Install " + pages.Plain(d.Package+"@"+d.Version) + " again?", Path: pathPrograms, Trouble: wrong},
 		Text:  counted(d.Users, "bridge uses", "bridges use") + " it.", Steps: steps,
 		Action: program + "/reinstall", Label: "Install it again", Back: program, Danger: true, Version: d.UID,
 	})
@@ -209,7 +225,7 @@ func programOf(p programs.Program) state {
 	case p.State == v1alpha1.ReasonInstalling:
 		return state{"start", "starting", "Installing"}
 	}
-	return state{"bad", "broken", web.Plain(reasonOf(p.State))}
+	return state{"bad", "broken", pages.Plain(overview.Words(p.State))}
 }
 
 // size returns a number of bytes, rounded up to whole MiB as kubectl shows it.

@@ -12,7 +12,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+	"github.com/hostedbridge/hostedbridge/internal/users/requests"
 )
 
 // requestsPage lists what users have asked for.
@@ -20,7 +20,7 @@ type requestsPage struct {
 	frame
 
 	// Open are those without an answer, the oldest first, and Answered the newest others.
-	Open, Answered []selfservice.UserRequest
+	Open, Answered []requests.UserRequest
 	// More is how many answered ones are not shown.
 	More int
 	// Decides is whether the administrator may answer.
@@ -33,14 +33,14 @@ const maxAnswered = 50
 
 // list is the page of the requests.
 func (q *requestPages) list(v *visit) error {
-	all, err := q.Requests.AllRequests(v.Request().Context(), v, "")
+	all, err := q.Requests.All(v.Request().Context(), v, "")
 	if err != nil {
 		return err
 	}
 	page := &requestsPage{frame: frame{Title: "Requests", Path: pathRequests}, Decides: v.who().May(deciders), Now: v.Now()}
 	for _, r := range all {
 		switch {
-		case r.State == selfservice.RequestOpen:
+		case r.State == requests.Open:
 			page.Open = append(page.Open, r)
 		case len(page.Answered) < maxAnswered:
 			page.Answered = append(page.Answered, r)
@@ -55,7 +55,7 @@ func (q *requestPages) list(v *visit) error {
 type requestPage struct {
 	frame
 
-	Request selfservice.UserRequest
+	Request requests.UserRequest
 	// Entered is the reason that was entered, and Error what is wrong with it.
 	Entered, Error string
 	Now            time.Time
@@ -67,11 +67,11 @@ func (q *requestPages) confirm(v *visit) error { return q.ask(v, http.StatusOK, 
 // ask shows a request, with what is wrong with the answer that was entered.
 func (q *requestPages) ask(v *visit, status int, wrong string) error {
 	user, server := v.user(), v.Param("server")
-	all, err := q.Requests.AllRequests(v.Request().Context(), v, "")
+	all, err := q.Requests.All(v.Request().Context(), v, "")
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(all, func(r selfservice.UserRequest) bool { return r.User == user && r.Server == server })
+	at := slices.IndexFunc(all, func(r requests.UserRequest) bool { return r.User == user && r.Server == server })
 	if at < 0 {
 		return console.ErrNotFound
 	}
@@ -91,7 +91,7 @@ func (q *requestPages) decide(v *visit) error {
 	if !ok {
 		return console.ErrForm
 	}
-	_, err := q.Requests.Decide(v.Request().Context(), v, selfservice.Decision{
+	_, err := q.Requests.Decide(v.Request().Context(), v, requests.Decision{
 		User: v.user(), Server: v.Param("server"), Version: v.form.Get("version"),
 		Verdict: v1alpha1.RequestVerdict(verdict), Reason: v.form.Get("reason"),
 	})

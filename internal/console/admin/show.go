@@ -16,20 +16,21 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/console"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/overview"
 )
 
 //go:embed pages
 var pageFiles embed.FS
 
 // pageNames are the templates of the pages, each in a file of its own.
-var pageNames = []string{"login", "home", "people", "person", "confirm", "audit", "usage", "requests", "request", "profiles", "profile", "catalog", "programs", "program", "changes", "health", "message"}
+var pageNames = []string{"login", "home", "people", "person", "confirm", "audit", "usage", "requests", "request", "profiles", "profile", "tryprofile", "catalog", "programs", "program", "changes", "health", "message"}
 
 func parsePages() map[string]*template.Template {
 	layout := template.Must(console.Layout().Funcs(template.FuncMap{
-		"phase": phaseOf, "serverState": serverStateOf, "condition": conditionOf, "reason": reasonOf, "access": accessOf, "replicas": replicasOf, "store": storeOf, "provider": providerOf,
-		"actor": actorOf, "deed": deedOf, "percent": percent, "number": number, "calls": calls, "steptime": stepTime, "visible": visible,
-		"program": programOf, "size": size, "digest": shortDigest, "versions": versions, "withScripts": withScripts, "packages": packages, "ran": ranOrNot, "titled": titledOf, "more": more, "counted": counted,
-	}).ParseFS(pageFiles, "pages/top.html"))
+		"phase": phaseOf, "serverState": serverStateOf, "condition": conditionOf, "reason": overview.Words, "access": accessOf, "replicas": replicasOf, "store": storeOf, "backups": backupsOf, "provider": providerOf,
+		"actor": actorOf, "deed": deedOf, "ended": endedOf, "number": number, "calls": calls, "steptime": stepTime, "visible": visible,
+		"program": programOf, "size": size, "digest": shortDigest, "versions": versions, "withScripts": withScripts, "packages": packages, "ran": ranOrNot, "titled": titledOf, "more": more, "personAt": personAt, "counted": counted,
+	}).ParseFS(pageFiles, "pages/parts.html"))
 	pages := map[string]*template.Template{}
 	for _, name := range pageNames {
 		pages[name] = template.Must(template.Must(layout.Clone()).ParseFS(pageFiles, "pages/"+name+".html"))
@@ -37,16 +38,20 @@ func parsePages() map[string]*template.Template {
 	return pages
 }
 
-// item is an entry of the navigation.
+// item is an entry of the navigation, for those with one of its roles.
 type item struct {
-	Path, Name string
-	roles      []oauth.Role
+	console.Item
+
+	roles []oauth.Role
 }
 
 // items are all entries.
 var items = []item{
-	{pathHome, "Overview", readers}, {pathPeople, "People", readers}, {pathRequests, "Requests", curators}, {pathUsage, "Usage", readers}, {pathAudit, "Audit", readers},
-	{pathProfiles, "Profiles", readers}, {pathCatalog, "Catalog", curators}, {pathPrograms, "Programs", readers}, {pathHealth, "Health", readers},
+	{console.Item{Path: pathHome, Name: "Overview"}, readers}, {console.Item{Path: pathPeople, Name: "People"}, readers},
+	{console.Item{Path: pathRequests, Name: "Requests"}, curators}, {console.Item{Path: pathUsage, Name: "Usage"}, readers},
+	{console.Item{Path: pathAudit, Name: "Audit"}, readers}, {console.Item{Path: pathProfiles, Name: "Profiles"}, readers},
+	{console.Item{Path: pathCatalog, Name: "Catalog"}, curators}, {console.Item{Path: pathPrograms, Name: "Programs"}, readers},
+	{console.Item{Path: pathHealth, Name: "Health"}, readers},
 }
 
 // homeOf returns the first page of an administrator.
@@ -68,17 +73,27 @@ type frame struct {
 	Small bool
 	// Home is the administrator's first page, and Items what they may look at.
 	Home  string
-	Items []item
-	// Who is how the administrator is here.
-	Who  string
-	CSRF string
+	Items []console.Item
+	// Who is "admin key", or the roles of the administrator. Logout is the path at which they
+	// log out.
+	Who, Logout string
+	CSRF        string
 	// Path is the part of the navigation to which the page belongs.
 	Path string
 	// Said is what was done, and Trouble what could not be shown.
 	Said, Trouble string
+	// Changing is after how many seconds a page of which something is under way looks again, 0
+	// for all other pages.
+	Changing int
+	// Icons are those of recipes, by name, on pages that show servers.
+	Icons map[string]string
 	// Admin is whether the administrator may change something.
 	Admin bool
 }
+
+// updateEvery is how often a page of which something is under way looks again, in seconds.
+// Each look is in the audit trail, so it is rarer than for users.
+const updateEvery = 3 * console.UpdateEvery
 
 // content is a page's own part, which has a frame.
 type content interface{ framed() *frame }
@@ -107,10 +122,7 @@ func (c *core) write(w http.ResponseWriter, name string, status int, data conten
 	if err := c.templates[name].Execute(&b, data); err != nil {
 		return fmt.Errorf("write page %s: %w", name, err)
 	}
-	console.SetHeader(w.Header())
-	w.WriteHeader(status)
-	// Whoever hung up does not read it either.
-	_, _ = w.Write(b.Bytes())
+	console.WritePage(w, status, b.Bytes())
 	return nil
 }
 
@@ -123,7 +135,7 @@ func (c *core) showProblem(w http.ResponseWriter, p *httpapi.Problem) error {
 // enter adds what a page of an administrator has.
 func (f *frame) enter(v *visit) {
 	who := v.who()
-	f.CSRF, f.Home, f.Admin, f.Who = v.session.CSRF, homeOf(who), who.May(nil), "admin key"
+	f.CSRF, f.Home, f.Admin, f.Who, f.Logout = v.session.CSRF, homeOf(who), who.May(nil), "admin key", pathLogout
 	if who.Subject != nil {
 		names := make([]string, len(who.Roles))
 		for i, role := range who.Roles {
@@ -133,9 +145,21 @@ func (f *frame) enter(v *visit) {
 	}
 	for _, i := range items {
 		if who.May(i.roles) {
-			f.Items = append(f.Items, i)
+			f.Items = append(f.Items, i.Item)
 		}
 	}
+}
+
+// icons returns the icons of recipes, by name.
+func (c *core) icons() map[string]string {
+	icons := map[string]string{}
+	entries, _ := c.Catalog.Entries()
+	for _, e := range entries {
+		if e.Recipe.Metadata.Icon != "" {
+			icons[e.Name] = e.Recipe.Metadata.Icon
+		}
+	}
+	return icons
 }
 
 // message is a page that says one thing.

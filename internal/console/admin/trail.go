@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/overview"
@@ -26,11 +27,15 @@ type auditPage struct {
 	Wrong    string
 	Filtered bool
 	Statuses []audit.Status
-	NextURL  string
+	// Views is whether the page has what administrators looked at.
+	Views   bool
+	NextURL string
 	// First is whether no later page was left.
 	First bool
 	// Replica is whether the entries are of one replica alone.
 	Replica bool
+	// Known are the users that have a page: others have left.
+	Known map[v1alpha1.UserID]bool
 }
 
 // auditFilters are the fields by which entries are searched.
@@ -50,6 +55,10 @@ func (t *trailPages) audit(v *visit) error {
 	if !filters.Has("limit") {
 		filters.Set("limit", auditRows)
 	}
+	// Otherwise the page would be full of looks at itself.
+	if page.Views = filters.Get("views") == "true"; !filters.Has("views") {
+		filters.Set("views", "false")
+	}
 	status := http.StatusOK
 	found, err := t.Trail.AuditEntries(v, filters.Encode())
 	switch page.Wrong = refusal(err); {
@@ -63,6 +72,11 @@ func (t *trailPages) audit(v *visit) error {
 		filters.Set("cursor", found.Next)
 		page.NextURL = pathAudit + "?" + filters.Encode()
 	}
+	var users []v1alpha1.UserID
+	for _, e := range found.Entries {
+		users = append(users, v1alpha1.UserID(e.UserID))
+	}
+	page.Known = t.People.Known(v.Request().Context(), users)
 	return t.show(v, "audit", status, page)
 }
 
@@ -80,6 +94,8 @@ type usagePage struct {
 	Replica bool
 	// Indexed is whether calls are counted at all.
 	Indexed bool
+	// Known are the users that have a page: others have left.
+	Known map[v1alpha1.UserID]bool
 }
 
 // span is a range of time that ends now.
@@ -118,6 +134,11 @@ func (t *trailPages) usage(v *visit) error {
 	if page.Indexed = found.CallFigures != nil; page.Indexed {
 		page.Replica = found.Scope == selfservice.ScopeReplica
 		page.Charts = chartsOf(found)
+		var users []v1alpha1.UserID
+		for _, u := range found.Users {
+			users = append(users, v1alpha1.UserID(u.UserID))
+		}
+		page.Known = t.People.Known(v.Request().Context(), users)
 	}
 	return t.show(v, "usage", status, page)
 }
@@ -158,6 +179,18 @@ type Health struct {
 	Providers []flow.ProviderHealth
 	// CatalogKnown is whether the catalog was read.
 	CatalogKnown bool
+	Backups      Backups
+}
+
+// Backups are what is known of scheduled backups, if they are configured. It is not known
+// now if Err is set.
+type Backups struct {
+	Configured bool
+	Schedule   string
+	Suspended  bool
+	// Since is when they were configured, and Last when the last one succeeded, zero if none has.
+	Since, Last time.Time
+	Err         error
 }
 
 // Replicas are how many replicas of a process are ready, of those that are wanted.
@@ -186,6 +219,8 @@ type healthPage struct {
 	Rotation string
 	// ReplicasTrouble is why the replicas are not known.
 	ReplicasTrouble string
+	// BackupsTrouble is why the state of backups is not known.
+	BackupsTrouble string
 	// Lag is what the audit index lacks, as far as it is known.
 	Lag time.Duration
 	// IndexTrouble is why nothing is known of the index.
@@ -224,6 +259,9 @@ func (t *trailPages) health(v *visit) error {
 	page.Rotation = "kubectl exec -n " + shell(t.Namespace) + " deploy/hosted-bridge-keybroker -- /keybroker rotate --dry-run"
 	if known.ReplicasErr != nil {
 		page.ReplicasTrouble = t.troubleOf(v, "The replicas", known.ReplicasErr)
+	}
+	if known.Backups.Err != nil {
+		page.BackupsTrouble = t.troubleOf(v, "The state of backups", known.Backups.Err)
 	}
 	for what, store := range map[string]Store{"The store of logins": known.Logins, "The store of quotas": known.Quotas} {
 		if store.Err != nil {

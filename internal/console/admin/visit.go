@@ -63,7 +63,7 @@ func (d *door) page(handle handler) func(httpapi.Call) error {
 }
 
 // view returns the handler of a page of an administrator with a session and a role that
-// suffices. Who has no session is sent to log in, and comes back.
+// suffices. Without a session, the administrator is sent to log in, and comes back.
 func (d *door) view(handle handler) func(httpapi.Call) error {
 	return d.page(func(v *visit) error {
 		if err := d.enter(v); err != nil {

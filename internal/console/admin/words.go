@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,7 +16,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/web"
+	"github.com/hostedbridge/hostedbridge/internal/overview"
+	"github.com/hostedbridge/hostedbridge/internal/pages"
 )
 
 // state is how a state looks: a word, a shape and a colour.
@@ -53,7 +54,7 @@ func serverStateOf(s v1alpha1.ServerState) state {
 	case v1alpha1.ServerConnecting:
 		return state{"start", "starting", "Connecting"}
 	case v1alpha1.ServerUnhealthy:
-		return state{"bad", "broken", reasonOf(s.Reason)}
+		return state{"bad", "broken", overview.Words(s.Reason)}
 	}
 	return state{"off", "starting", "Not known yet"}
 }
@@ -69,39 +70,13 @@ func conditionOf(c metav1.Condition) state {
 	isGood := (c.Status == metav1.ConditionTrue) != slices.Contains(troubles, c.Type)
 	switch {
 	case c.Status == metav1.ConditionUnknown:
-		return state{"off", "starting", reasonOf(c.Type) + ": not known"}
+		return state{"off", "starting", overview.ConditionWords(c)}
 	case isGood:
-		return state{"ok", "works", reasonOf(c.Type) + ": " + yesNo(c.Status)}
+		return state{"ok", "works", overview.ConditionWords(c)}
 	case c.Type == v1alpha1.ConditionProgressing, c.Type == v1alpha1.ConditionReconciling:
-		return state{"start", "starting", reasonOf(c.Type) + ": " + yesNo(c.Status)}
+		return state{"start", "starting", overview.ConditionWords(c)}
 	}
-	return state{"warn", "needs", reasonOf(c.Type) + ": " + yesNo(c.Status)}
-}
-
-func yesNo(s metav1.ConditionStatus) string {
-	if s == metav1.ConditionTrue {
-		return "yes"
-	}
-	return "no"
-}
-
-// reasonOf returns a reason or a type of a condition, one word in the API, as words.
-func reasonOf(reason string) string {
-	var b strings.Builder
-	letters := []rune(strings.ReplaceAll(reason, "_", " "))
-	for i, r := range letters {
-		isWord := i+1 < len(letters) && unicode.IsLower(letters[i+1]) // And no short form, such as ID.
-		if i > 0 && unicode.IsUpper(r) {
-			if unicode.IsLower(letters[i-1]) || isWord {
-				b.WriteByte(' ')
-			}
-			if isWord {
-				r = unicode.ToLower(r)
-			}
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
+	return state{"warn", "needs", overview.ConditionWords(c)}
 }
 
 // accessOf returns the look of an access.
@@ -135,6 +110,28 @@ func storeOf(s Store) state {
 	return state{"ok", "works", "Answers"}
 }
 
+// backupDue is the age at which a backup is too old, as in the alert HostedBridgeBackupOld.
+const backupDue = 36 * time.Hour
+
+// backupsOf returns the look of backups.
+func backupsOf(b Backups, now time.Time) state {
+	switch {
+	case !b.Configured:
+		return state{"warn", "needs", "Not configured"}
+	case b.Err != nil:
+		return state{"warn", "needs", "Not shown"}
+	case b.Suspended:
+		return state{"warn", "suspended", "Suspended"}
+	case b.Last.IsZero() && now.Sub(b.Since) <= backupDue:
+		return state{"start", "starting", "None yet"}
+	case b.Last.IsZero():
+		return state{"bad", "broken", "None"}
+	case now.Sub(b.Last) > backupDue:
+		return state{"bad", "broken", "Too old"}
+	}
+	return state{"ok", "works", "Current"}
+}
+
 // providerOf returns the look of an identity provider, by what it did last.
 func providerOf(p flow.ProviderHealth) state {
 	switch {
@@ -160,7 +157,7 @@ func actorOf(p audit.Principal) string {
 	if p.Role != "" {
 		text = p.Role + ", by " + text
 	}
-	return web.Visible(text, web.NameLength)
+	return pages.Visible(text, pages.NameLength)
 }
 
 // deedOf returns what an entry is about: a tool with its server, or an act by the name that
@@ -170,6 +167,27 @@ func deedOf(e audit.Entry) string {
 		return strings.TrimSpace(e.Server + " " + e.Tool)
 	}
 	return strings.TrimSpace(e.Method + " " + e.Action)
+}
+
+// endedOf says how calls ended. The percentage is of the calls that ran: refused ones did not.
+func endedOf(f overview.Figures) string {
+	denied := f.ByStatus[audit.Denied]
+	ran := f.Total - f.RateLimited - denied
+	text := calls(f.Total)
+	if f.Total == 0 {
+		return text
+	}
+	text += ": " + number(ran) + " ran, " + number(f.Errors) + " of these failed"
+	if ran > 0 {
+		text += " (" + percent(f.ErrorRate) + ")"
+	}
+	if f.RateLimited > 0 {
+		text += ", " + number(f.RateLimited) + " over a quota"
+	}
+	if denied > 0 {
+		text += ", " + number(denied) + " not allowed"
+	}
+	return text
 }
 
 // percent returns a part of one as a percentage.
@@ -194,7 +212,7 @@ func number(n any) string {
 }
 
 // visible returns a long text of others as it may be shown.
-func visible(s string) string { return web.Visible(s, web.ResultLength) }
+func visible(s string) string { return pages.Visible(s, pages.ResultLength) }
 
 // calls returns a number of calls.
 func calls(n any) string { return counted(n, "call", "calls") }
@@ -205,6 +223,17 @@ func counted(n any, one, many string) string {
 		return "1 " + one
 	}
 	return number(n) + " " + many
+}
+
+// named is a user that a page names, which may have no page any more.
+type named struct {
+	User  string
+	Known bool
+}
+
+func personAt(known map[v1alpha1.UserID]bool, user any) named {
+	name := fmt.Sprint(user)
+	return named{name, known[v1alpha1.UserID(name)]}
 }
 
 // doneTexts say what was done.

@@ -44,6 +44,7 @@ const (
 	nameSession       = "hb-console"
 	nameAdministrator = "hb-administrator"
 	nameVisit         = "hb-visit"
+	nameOnce          = "hb-once"
 )
 
 func (k Cookies) name(of string) string {
@@ -79,6 +80,40 @@ func (k Cookies) SetVisit(w http.ResponseWriter, secret string) { k.write(w, nam
 
 // RemoveSession has the browser forget the session.
 func (k Cookies) RemoveSession(w http.ResponseWriter) { k.write(w, k.session, "", -1) }
+
+// OnceFor is how long a browser keeps what the next page shows: a redirect and a slow network.
+const OnceFor = time.Minute
+
+// SetOnce has the browser keep what Session.Seal sealed for the one page that shows it.
+func (k Cookies) SetOnce(w http.ResponseWriter, page, sealed string) {
+	k.writeOnce(w, page, sealed, int(OnceFor.Seconds()))
+}
+
+// Once returns what the browser keeps for this page, empty for nothing, and has it forget it.
+func (k Cookies) Once(w http.ResponseWriter, r *http.Request) string {
+	found := r.CookiesNamed(k.onceName())
+	if len(found) == 0 {
+		return ""
+	}
+	k.writeOnce(w, r.URL.Path, "", -1)
+	return found[0].Value
+}
+
+// onceName has the prefix by which browsers take the cookie over TLS alone; the one for the
+// whole host forbids a path.
+func (k Cookies) onceName() string {
+	if k.secure {
+		return "__Secure-" + nameOnce
+	}
+	return nameOnce
+}
+
+func (k Cookies) writeOnce(w http.ResponseWriter, page, value string, seconds int) {
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // As in write.
+		Name: k.onceName(), Value: value, Path: page, MaxAge: seconds,
+		Secure: k.secure, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
+}
 
 func (k Cookies) write(w http.ResponseWriter, of, value string, seconds int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // It is secure but on this machine, where there is no TLS.

@@ -22,9 +22,9 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 const (
@@ -47,7 +47,7 @@ const (
 
 // The errors of Open.
 var (
-	// ErrNone says that there is no session, or that it has ended.
+	// ErrNone says that the request has no session, or that it has ended.
 	ErrNone = errors.New("no session")
 	// ErrAway says that the keybroker's keys, or the ends of sessions, are not known.
 	ErrAway = errors.New("the keys or the ends of sessions are not known")
@@ -104,7 +104,7 @@ type Options struct {
 	// Issuer is where users reach the installation. A session of another installation is
 	// none of this one's.
 	Issuer string
-	// Of is whose sessions they are: one of another kind is none of these.
+	// Of is the kind of console. Sessions of another kind are not accepted.
 	Of Kind
 	// Longest is how long a session lasts altogether, that of users' if it is zero.
 	Longest time.Duration

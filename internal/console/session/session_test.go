@@ -15,18 +15,17 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // keybroker signs as the keybroker does, and counts how often it is asked for keys.
 type keybroker struct {
-	keys  signing.Keys
+	keys  oauth.SigningKeys
 	now   func() time.Time
 	away  bool
 	asked int
@@ -73,7 +72,7 @@ func newKeeper(t *testing.T, issuer string, secret byte) (*Keeper, *keybroker, *
 	t.Helper()
 	authority := must.Value(pki.NewAuthority([32]byte{secret}))(t)
 	c := &clock{time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)}
-	k := &keybroker{keys: signing.Of(authority, 1), now: c.now}
+	k := &keybroker{keys: oauth.NewSigningKeys(authority, 1), now: c.now}
 	return NewKeeper(Options{Issuer: issuer, Signer: k, Keys: k, Ends: &ends{at: map[string]time.Time{}}, Random: rand.Reader, Now: c.now}), k, c
 }
 

@@ -68,7 +68,7 @@ func Call(tool string, arguments json.RawMessage) httpapi.RPC {
 
 // Failure is an answer that is no result.
 type Failure struct {
-	// Code is the stable code of the ingress or bridge, empty where there is none.
+	// Code is the stable code of the ingress or bridge, empty without one.
 	Code, Message string
 }
 
@@ -149,7 +149,7 @@ func (t *Tool) Deletes() bool { return t.Annotations.Destructive != nil && *t.An
 const maxPages = 20
 
 // Find asks the bridge for its tools until the one of that name is among them. The tool is
-// nil if there is none.
+// nil if the bridge does not have it.
 func Find(exchange func(httpapi.RPC) httpapi.Exchanged, name string) (*Tool, error) {
 	cursor := ""
 	for range maxPages {

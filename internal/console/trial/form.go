@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/web"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/pages"
 )
 
 // The kinds of a field.
@@ -168,7 +168,7 @@ func (f *Field) accepted(preset any) string {
 		}
 	}
 	if preset != nil {
-		text += ". If left empty, the server takes " + web.Visible(string(jsondoc.EncodeExact(preset)), web.NameLength)
+		text += ". If left empty, the server takes " + pages.Visible(string(jsondoc.EncodeExact(preset)), pages.NameLength)
 	}
 	return text + "."
 }

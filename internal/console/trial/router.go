@@ -35,7 +35,7 @@ func CallThroughRouter(server, tool string, arguments json.RawMessage) httpapi.R
 }
 
 // FindThroughRouter asks a bridge in mode Router for a tool of a server. The tool is nil if
-// there is none.
+// the server does not have it.
 func FindThroughRouter(exchange func(httpapi.RPC) httpapi.Exchanged, server, tool string) (*Tool, error) {
 	result, err := Result(exchange(routed{Action: "schema", Server: server, Tool: tool}.call()))
 	if err != nil {

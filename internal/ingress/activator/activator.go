@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
@@ -84,7 +85,7 @@ func New(o Options) (*Activator, error) {
 // Backend returns the pod to which a request of p may go now. It waits until
 // deadline for a bridge that is starting, asleep or whose route was dropped, and
 // then returns problems.Starting, problems.Asleep or problems.Unreachable. Other errors: problems.Unauthorized and
-// problems.NotFound when key or bridge have gone meanwhile, problems.Suspended,
+// problems.NotFound when key or bridge have gone meanwhile, problems.Suspended, problems.Blocked,
 // problems.TooManyHeld, problems.NotReady, and the context's. Held is how long the request waited.
 func (a *Activator) Backend(ctx context.Context, p authn.Principal, deadline time.Time) (b route.Backend, held time.Duration, err error) {
 	b, err = a.resolve(p, time.Now())
@@ -179,8 +180,21 @@ func (a *Activator) resolve(p authn.Principal, now time.Time) (route.Backend, er
 		if b, ok := a.candidates.resolve(b, now); ok {
 			return b, nil
 		}
-		return route.Backend{}, problems.Starting
+		return route.Backend{}, absence(b)
 	}
+}
+
+// absence returns why a bridge that should run has no pod. What refuses a pod refuses the next one too,
+// so a request does not wait for it. Room on a node, and an image, may come in the time that it waits.
+func absence(b route.Backend) error {
+	words := route.BlockedWords(b.Blocked)
+	if words != "" {
+		words += " Ask an administrator."
+	}
+	if b.Blocked == v1alpha1.ReasonPodRefused {
+		return problems.Blocked.Saying(words)
+	}
+	return problems.Starting.Saying(words)
 }
 
 // Drop has a pod be left alone for a while, that a request did not get to.
@@ -210,7 +224,7 @@ func holdOutcome(ctx context.Context, err error) string {
 	}
 }
 
-// asleep reports whether p's bridge sleeps, for who is about to wake it.
+// asleep reports whether p's bridge sleeps, and so has to be woken.
 func (a *Activator) asleep(p authn.Principal) bool {
 	b, err := a.lookup(p, time.Now())
 	return err == nil && b.State == route.Sleeping

@@ -39,8 +39,8 @@ const (
 
 // readinessProber finds pods that are ready before the API server says so, which the
 // kubelet tells it up to two seconds late. While requests wait for a bridge, its
-// candidate is asked, by one goroutine for all of them. What a pod says counts
-// as much as the proof of whose it is, which comes with the connection.
+// candidate is asked, by one goroutine for all of them. A pod's answer is
+// trusted because its certificate proves whose pod it is.
 type readinessProber struct {
 	routes Routes
 	failed *failedPods
@@ -102,7 +102,7 @@ func (c *readinessProber) leave(user v1alpha1.UserID) {
 }
 
 // found returns a channel that is closed when the next candidate of user's
-// bridge is ready, for who has joined.
+// bridge is ready. The caller has joined.
 func (c *readinessProber) found(user v1alpha1.UserID) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +119,7 @@ func (c *readinessProber) resolve(b route.Backend, now time.Time) (route.Backend
 	return b, c.proven.has(bridgeclient.PodOf(b), now) && !c.failed.has(b, now)
 }
 
-// forget has a pod be asked again before it is used again.
+// forget makes the prober ask a pod again before its next use.
 func (c *readinessProber) forget(b route.Backend) { c.proven.clear(bridgeclient.PodOf(b)) }
 
 // prove notes that a pod is ready, and tells those who wait for it.

@@ -28,7 +28,7 @@ func startingTable(t *testing.T, n int) *route.Table {
 		name := fmt.Sprintf("user-%d", i)
 		backends[i] = route.Backend{
 			User: v1alpha1.UserID(name), BridgeUID: types.UID(name), State: route.Starting,
-			Candidate: route.Candidate{PodName: name, PodUID: types.UID(name), PodIP: "10.0.0.1"},
+			Absence: route.Absence{Candidate: route.Candidate{PodName: name, PodUID: types.UID(name), PodIP: "10.0.0.1"}},
 		}
 	}
 	table, err := route.Restore(route.Content{Backends: backends})

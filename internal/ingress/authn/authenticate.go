@@ -161,7 +161,7 @@ type Options struct {
 	// OAuth is by which access tokens are accepted. Where it is nil none are.
 	OAuth *OAuth
 	// AdminKey returns the key of the installation's administrators, empty
-	// while there is none.
+	// while it is not set.
 	AdminKey func() []byte
 	Metrics  prometheus.Registerer
 }
@@ -189,7 +189,7 @@ func New(o Options) (*Authenticator, error) {
 type Attempt struct {
 	Header http.Header
 	Source netip.Addr
-	// User is that of the path, empty where there is none in it.
+	// User is that of the path, empty if the path names no user.
 	User v1alpha1.UserID
 	// Endpoint ends the path of what is asked for, as a token has to name it.
 	Endpoint string
@@ -227,7 +227,7 @@ func (a *Authenticator) Bridge(p Principal) (route.Backend, error) {
 	return BridgeOf(a.routes.Current(), p, time.Now())
 }
 
-// BridgeOf is Authenticator.Bridge by a snapshot, nil where there is none yet.
+// BridgeOf is Authenticator.Bridge by a snapshot, nil before the first one.
 func BridgeOf(t *route.Table, p Principal, now time.Time) (route.Backend, error) {
 	if t == nil {
 		return route.Backend{}, problems.NotReady

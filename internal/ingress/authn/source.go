@@ -30,8 +30,8 @@ func Source(r *http.Request, trusted []netip.Prefix) netip.Addr {
 // sourceOf reads forwarded, the fields of X-Forwarded-For, from right to left:
 // each proxy adds on the right whom it has the request from, so that an entry
 // counts only as long as all on its right were written by proxies of ours.
-// What somebody wrote who is none of them, or what is no address, ends the
-// reading at the address before.
+// An entry that another sender wrote, or that is no address, ends the reading at
+// the address before.
 func sourceOf(peer netip.Addr, forwarded []string, trusted []netip.Prefix) netip.Addr {
 	source := peer
 	rest := strings.Join(forwarded, ",")

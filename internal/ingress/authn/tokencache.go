@@ -63,8 +63,8 @@ func (t *tokenCache) Verify(ctx context.Context, token, resource string, now tim
 	return verified, nil
 }
 
-// keep keeps a token, and makes room where there is none: first of those that are
-// over, and if that is not enough, of all.
+// keep keeps a token. If the cache is full, it removes expired tokens first, and if
+// that is not enough, others.
 func (t *tokenCache) keep(key apikey.Hash, token verifiedToken, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

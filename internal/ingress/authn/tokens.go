@@ -143,8 +143,8 @@ func (a *Authenticator) takesToken(presented string) bool {
 }
 
 // verifyToken is Authenticate for an access token. Whatever is wrong with
-// one is the same answer: also a token of somebody whose bridge it is not, or
-// that is for the URL of a user that there is not.
+// one is the same answer: also for a token of somebody whose bridge it is not, and
+// for the URL of an unknown user.
 func (a *Authenticator) verifyToken(ctx context.Context, t *route.Table, presented string, from Attempt) (p Principal, admitted bool, err error) {
 	token, err := a.oauth.Tokens.Verify(ctx, presented, oauth.Resource(a.oauth.PublicURL, ResourcePath(from.User, from.Endpoint)), time.Now())
 	switch {

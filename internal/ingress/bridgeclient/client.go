@@ -12,9 +12,8 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -28,7 +27,7 @@ const (
 // Credentials proves who we are to a bridge, and has the bridge prove itself.
 type Credentials interface {
 	// ClientTLS returns a configuration that accepts only the server with
-	// this URI in its certificate, or nil while there is none.
+	// this URI in its certificate, or nil before the first certificate.
 	ClientTLS(server *url.URL) *tls.Config
 }
 
@@ -83,13 +82,13 @@ func (c *Client) Health(ctx context.Context, to route.Backend) (health.Report, e
 }
 
 // Tools asks a bridge for a page of its tools.
-func (c *Client) Tools(ctx context.Context, to route.Backend, p toollist.Page) (toollist.List, error) {
+func (c *Client) Tools(ctx context.Context, to route.Backend, p health.ToolPage) (health.ToolList, error) {
 	body, err := c.read(ctx, to, "/tools")
 	if err != nil {
-		return toollist.List{}, fmt.Errorf("ask for tools: %w", err)
+		return health.ToolList{}, fmt.Errorf("ask for tools: %w", err)
 	}
 	defer body.Close()
-	return toollist.Read(body, p)
+	return health.ReadTools(body, p)
 }
 
 // read returns the body of the answer to a GET, which the caller closes.

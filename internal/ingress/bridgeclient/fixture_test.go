@@ -24,12 +24,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/test/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patience ends a test that waits for what does not come.
-const patience = 2 * time.Minute
 
 // dials counts the connections that a bridge has seen.
 type dials struct {
@@ -73,7 +71,7 @@ func serve(t *testing.T, uid string, handler http.HandlerFunc) *bridge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: wait.Limit, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	proved := tls.NewListener(l, &tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{pkitest.Certificate(t, authority, pki.BridgeSubject(uid))},

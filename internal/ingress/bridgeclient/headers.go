@@ -24,7 +24,7 @@ var hopsForm = regexp.MustCompile(`^[0-9a-f]{16}(,[0-9a-f]{16}){0,7}$`)
 
 // CheckHeader returns problems.RepeatedHeader, or problems.Hops where a request says in
 // another form than bridges do which of them it has passed. It is refused:
-// without the header the count of a loop would begin anew with each round.
+// without the header the count of a loop would restart with each round.
 func CheckHeader(h http.Header) error {
 	if _, repeated := repeatedHeader(h); repeated {
 		return problems.RepeatedHeader

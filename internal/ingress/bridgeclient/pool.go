@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// IdlePerBridge is how many connections to one bridge wait for reuse. As
-	// many are idle at most as calls ran at once shortly before, of which a
-	// user of the largest tier has 64; what is left is for those whose
-	// installation allows them more.
+	// IdlePerBridge is how many connections to one bridge wait for reuse. At
+	// most as many are idle as calls ran at once shortly before. A user of the
+	// largest tier has 64 of these; the rest is for installations that allow
+	// more.
 	IdlePerBridge = 256
 	// idleInAll bounds the memory of idle connections, some 20 KiB each.
 	idleInAll = 4096

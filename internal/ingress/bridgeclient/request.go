@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // answerFields are responseHeaders as h1 takes them, with those that are for us,
@@ -25,7 +25,7 @@ var (
 		}
 		return names
 	}()
-	trailerFields = map[string]string{audit.TrailerName: audit.TrailerName, mcpserver.HeaderLists: mcpserver.HeaderLists}
+	trailerFields = map[string]string{audit.TrailerName: audit.TrailerName, bridgeconfig.HeaderLists: bridgeconfig.HeaderLists}
 )
 
 // Request is one request on its way to its bridge, without its body.
@@ -73,7 +73,7 @@ func (r *Request) AppendHead(b []byte) []byte {
 		b = h1.AppendField(b, audit.PostName, r.Post)
 	}
 	if r.Lists != "" {
-		b = h1.AppendField(b, mcpserver.HeaderLists, r.Lists)
+		b = h1.AppendField(b, bridgeconfig.HeaderLists, r.Lists)
 	}
 	return b
 }

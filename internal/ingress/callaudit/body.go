@@ -186,8 +186,6 @@ func (a *auditedBody) finish(eof error) error {
 // outcome tells how the calls ended whose bridge does not.
 func (a *auditedBody) outcome() (audit.Status, string) {
 	switch {
-	case a.later && a.of.ContentLength == 0: // The bridge does not know how to wait.
-		return audit.Success, "answered_elsewhere"
 	case a.later && len(a.body) == 0:
 		return audit.Cancelled, "client_left"
 	}

@@ -68,7 +68,7 @@ func New(o Options) (*Log, error) {
 	}
 	t.entries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hostedbridge_ingress_audit_entries_total",
-		Help: "Audit entries written, by status and by who reported the call: bridge, or ingress where the bridge said nothing.",
+		Help: "Audit entries written, by status and by the reporter of the call: bridge, or ingress if the bridge did not report it.",
 	}, []string{"status", "reported_by"})
 	for _, status := range []audit.Status{
 		audit.Success, audit.ToolError, audit.ProtocolError, audit.Denied, audit.RateLimited,

@@ -209,7 +209,7 @@ func (t *Request) recordMissing(status audit.Status, errorType string) error {
 }
 
 // refused writes the entry of a request that is refused as a whole: one, also
-// for a batch, of whose calls none has run. It has the first call, and the number
+// for a batch, since none of its calls has run. It has the first call, and the number
 // of them.
 func (t *Request) refused(status audit.Status, errorType string, overlong bool) error {
 	if t.calls < 2 || len(t.left) < t.calls {

@@ -28,7 +28,7 @@ type bodyReader struct {
 	trailer http.Header
 }
 
-// read reads what is there, at least one byte, or returns io.EOF at the end.
+// read reads the available bytes, at least one, or returns io.EOF at the end.
 func (b *bodyReader) read(p []byte) (int, error) {
 	if b.left == 0 {
 		if !b.chunked {
@@ -114,7 +114,7 @@ func chunkSize(line []byte) (int64, error) {
 	return n, nil
 }
 
-// readTrailer keeps the fields that are asked for. One that would say anew where
+// readTrailer keeps the fields that are asked for. One that would also say where
 // the answer ends is refused.
 func (b *bodyReader) readTrailer() error {
 	budget := maxTrailer

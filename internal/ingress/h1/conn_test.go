@@ -20,10 +20,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// patience ends a test that waits for what does not come.
-const patience = 2 * time.Minute
+	"github.com/hostedbridge/hostedbridge/test/wait"
+)
 
 // peer is the other end of a connection: what it is told to be.
 type peer struct {
@@ -76,7 +75,7 @@ func pair(t *testing.T) (*Conn, *peer, *home) {
 		t.Fatal(err)
 	}
 	server := <-accepted
-	_ = server.SetDeadline(time.Now().Add(patience))
+	_ = server.SetDeadline(time.Now().Add(wait.Limit))
 	h := &home{}
 	c := NewConn(client, records, &Config{Header: kept, Trailer: keptTrailers}, h)
 	t.Cleanup(func() { c.Close(); _ = server.Close() })
@@ -228,7 +227,7 @@ func TestAnIdleConnectionThatMovedIsNotUsable(t *testing.T) {
 			c, p, _ := pair(t)
 			exchanged(t, c, p, "{}")
 			move(p)
-			for late := time.After(patience); c.Usable(); {
+			for late := time.After(wait.Limit); c.Usable(); {
 				select {
 				case <-time.After(time.Millisecond):
 				case <-late:

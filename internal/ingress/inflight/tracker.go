@@ -246,7 +246,7 @@ func (k *Tracker) sweep() {
 // end, those whose client takes nothing, and streams that want a comment.
 type found struct{ ended, stuck, silent []*Call }
 
-// inspect finds them, and arms the timer anew while there are calls.
+// inspect finds them, and resets the timer while calls are in flight.
 func (k *Tracker) inspect(now time.Time) (f found) {
 	t, at := k.routes.Current(), ticks()
 	k.mu.Lock()

@@ -14,7 +14,7 @@ import (
 const MaxID = 256
 
 // ID returns the id of the JSON-RPC request in body as it was written, or
-// nil when there is none to echo: a notification, a response, a batch, an id
+// nil for a body without an id to echo: a notification, a response, a batch, an id
 // that is neither string nor number, or a body that is not JSON.
 func ID(body []byte) json.RawMessage {
 	r := jsonscan.Open(body)

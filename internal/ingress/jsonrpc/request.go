@@ -43,8 +43,8 @@ const MaxBatch = 100
 // responses, and each of a batch. What is not JSON-RPC has none.
 type Batch struct {
 	Requests []Request
-	// Overlong says that the body is a batch of more than MaxBatch members, of which
-	// Requests has the first ones.
+	// Overlong says that the body is a batch of more than MaxBatch members. Requests
+	// has the first ones.
 	Overlong bool
 	// Plain says that no reader of the body finds other requests.
 	Plain bool

@@ -40,7 +40,7 @@ const (
 
 // Store keeps answers for all replicas.
 type Store interface {
-	// Get returns an answer, nil if there is none. It does not take long.
+	// Get returns an answer, or nil if the store does not have it. It does not take long.
 	Get(ctx context.Context, bridge, view string) ([]byte, error)
 	Put(ctx context.Context, bridge, view string, sealed []byte) error
 	// Keep removes the answers of all bridges but these.

@@ -13,17 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // recorded is an answer that a bridge has given.
 type recorded struct {
 	bridge   types.UID
 	question *Question
-	mark     mcpserver.KeptMark
+	mark     bridgeconfig.KeptMark
 	session  string
 	raw      []byte
 	events   bool
@@ -85,7 +85,7 @@ func (r *recording) drop() {
 
 // end hands the answer over to Run, if it may be kept and Run is not behind.
 func (r *recording) end() {
-	mark, ok := mcpserver.ParseKeptMark(r.of.Trailer.Get(mcpserver.HeaderLists))
+	mark, ok := bridgeconfig.ParseKeptMark(r.of.Trailer.Get(bridgeconfig.HeaderLists))
 	if !ok {
 		r.drop()
 		return

@@ -68,12 +68,13 @@ func newQuotaError(v quota.Verdict, tier quota.Tier, now time.Time) error {
 	switch v.Refused {
 	case quota.Calls:
 		code, retry = "too_many_calls", SlotRetry
-		detail = fmt.Sprintf("The tier allows %d calls at a time%s; wait for one of them to end.", most, at)
+		detail = fmt.Sprintf("The tier allows %d calls at a time%s: wait for one of them to end.", most, at)
 	case quota.Streams:
 		code, retry = "too_many_streams", SlotRetry
 		detail = fmt.Sprintf("The tier allows %d open streams at a time%s; end one of them.", most, at)
 	case quota.Burst:
-		detail = fmt.Sprintf("The tier allows %d requests at once, and then %d a minute%s.", most, tier.PerMinute, at)
+		every := time.Duration(tier.Interval()) * time.Microsecond
+		detail = fmt.Sprintf("The tier allows %d requests in quick succession%s, and then one every %v. Wait, or send requests more slowly.", most, at, every)
 	default:
 		detail = fmt.Sprintf("The tier allows %d requests each %s%s.", most, v.Refused, at)
 	}

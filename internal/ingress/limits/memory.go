@@ -27,8 +27,8 @@ type Memory[K comparable] struct {
 	byHolder map[K]int64
 }
 
-// NewMemory returns a bound of so many bytes, of which one holder may take one of
-// so many shares.
+// NewMemory returns a bound of limit bytes. One holder may take at most the part
+// 1/share of it.
 func NewMemory[K comparable](limit, share int64) *Memory[K] {
 	return &Memory[K]{limit: limit, share: share, byHolder: map[K]int64{}}
 }

@@ -8,14 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
+
+// maxAccessRequest holds an access many times over.
+const maxAccessRequest = 4 << 10
 
 // UserAccess is the access of users. Its errors are access.ErrNoUser and those of the API
 // server.
@@ -57,7 +58,7 @@ func (a *Administration) putAccess(c httpapi.Call) error {
 
 // SetAccess sets a user's access, or with dryRun returns what would follow.
 func (a *Administration) SetAccess(c httpapi.Call, user v1alpha1.UserID, to v1alpha1.Access, dryRun bool) (access.Report, error) {
-	ctx, cancel := actContext(c)
+	ctx, cancel := httpapi.ActContext(c.Request().Context())
 	defer cancel()
 	report, err := a.o.Access.Set(ctx, user, to, dryRun)
 	act := httpapi.Act{Name: "access.set", User: string(user), Target: string(to)}
@@ -76,34 +77,14 @@ func (a *Administration) SetAccess(c httpapi.Call, user v1alpha1.UserID, to v1al
 	return report, c.Audit(act)
 }
 
-// readAccessRequest returns what the body asks for.
+// readAccessRequest reads {"access": "Suspended", "dryRun": true}.
 func readAccessRequest(c httpapi.Call) (to v1alpha1.Access, dryRun bool, err error) {
-	body, err := c.Body()
-	switch {
-	case errors.Is(err, problems.BodyTooLarge):
-		return "", false, problems.AccessRequestTooLarge
-	case err != nil:
-		return "", false, err
-	}
-	return parseAccessRequest(body)
-}
-
-// parseAccessRequest reads {"access": "Suspended", "dryRun": true}.
-func parseAccessRequest(body []byte) (to v1alpha1.Access, dryRun bool, err error) {
 	var asked struct {
 		Access string `json:"access"`
 		DryRun bool   `json:"dryRun"`
 	}
-	doc, err := jsondoc.Parse(body)
-	if err != nil || doc.Kind != jsondoc.Object {
-		return "", false, problems.AccessRequest
-	}
-	var wrong []string
-	for _, p := range jsondoc.Decode(doc, &asked) {
-		wrong = append(wrong, p.String())
-	}
-	if len(wrong) > 0 {
-		return "", false, problems.AccessRequest.Saying(strings.Join(wrong, "; ") + ". " + problems.AccessRequest.Detail)
+	if err := httpapi.ReadObject(c, &asked, problems.AccessRequest, problems.AccessRequestTooLarge); err != nil {
+		return "", false, err
 	}
 	switch to = v1alpha1.Access(asked.Access); to {
 	case v1alpha1.AccessAllowed, v1alpha1.AccessSuspended, v1alpha1.AccessOffboarded:

@@ -162,7 +162,7 @@ var analyticsParameters = func() map[string]func(q *analyticsQuery, value string
 // Its errors are as those of parseAuditQuery.
 func parseAnalyticsQuery(raw string, now time.Time) (analyticsQuery, error) {
 	var q analyticsQuery
-	if err := parseQuery(&q, raw, analyticsParameters, "from, to, step, top and userId"); err != nil {
+	if err := httpapi.ParseQuery(&q, raw, analyticsParameters, "from, to, step, top and userId"); err != nil {
 		return q, err
 	}
 	return q.complete(now)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,6 +96,12 @@ var auditParameters = map[string]func(q *audit.Query, value string) error{
 		}
 		return nil
 	},
+	"views": func(q *audit.Query, value string) error {
+		if q.NoViews = value == "false"; !q.NoViews && value != "true" {
+			return errors.New("it must be true or false")
+		}
+		return nil
+	},
 	"from": func(q *audit.Query, value string) error { return setTime(&q.From, value) },
 	"to":   func(q *audit.Query, value string) error { return setTime(&q.To, value) },
 	"cursor": func(q *audit.Query, value string) error {
@@ -114,29 +119,7 @@ var auditParameters = map[string]func(q *audit.Query, value string) error{
 // be, and repeat nothing of what it was.
 func parseAuditQuery(raw string) (audit.Query, error) {
 	q := audit.Query{Limit: audit.DefaultPage, Lines: true}
-	return q, parseQuery(&q, raw, auditParameters, "userId, server, tool, status, from, to, cursor and limit")
-}
-
-// parseQuery sets of q what a query has, each parameter at most once. names are
-// those of the parameters, for who sent another.
-func parseQuery[Q any](q *Q, raw string, parameters map[string]func(q *Q, value string) error, names string) error {
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return errors.New("the query is not in the form name=value&name=value")
-	}
-	for name, given := range values {
-		set, known := parameters[name]
-		switch {
-		case !known:
-			return errors.New("the parameters are " + names)
-		case len(given) > 1:
-			return errors.New(name + " is given more than once")
-		}
-		if err := set(q, given[0]); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
+	return q, httpapi.ParseQuery(&q, raw, auditParameters, "userId, server, tool, status, views, from, to, cursor and limit")
 }
 
 // numberUpTo reads a number from 1 to most.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
 )
@@ -40,6 +40,8 @@ func (h *healthAPI) healthOf(ctx context.Context, b route.Backend) health.Report
 		}
 	}
 	report := h.last(ctx, b)
-	report.Status = state
+	if report.Status = state; state == selfservice.Starting && b.Blocked != "" {
+		report.Status = selfservice.Blocked
+	}
 	return report
 }

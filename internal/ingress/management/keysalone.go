@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // maxRegistration is how many bytes of a registration or a form are let in: as many as where

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package management serves what is known and kept of users beside their calls:
-// health, secrets, keys, audit entries and figures. A file has one resource, whoever
-// may ask for it.
+// health, secrets, audit entries and figures, and the routes of users/keys. A file has one
+// resource, whoever may ask for it.
 package management
 
 import (
@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 )
 
 // Reports are the bridges' last health reports.
@@ -35,16 +36,16 @@ type Routes interface {
 // AdminOptions are what the administrators' routes stand on. None may be nil.
 type AdminOptions struct {
 	Routes Routes
-	// Keys are what administrators add keys to and remove them from.
-	Keys UserKeys
+	// Keys are those that administrators make and revoke.
+	Keys *keys.Keys
 	// Access is what administrators take away from users.
 	Access UserAccess
 	// Wake starts bridges that sleep.
 	Wake Wake
 	// Users are those whom administrators look at.
 	Users Users
-	// AuditIndex is what administrators ask for entries; NoAuditIndex where
-	// there is none.
+	// AuditIndex is what administrators ask for entries; NoAuditIndex in an
+	// installation without one.
 	AuditIndex AuditIndex
 	// Inventory returns what the installation has, or an error while that is not
 	// known.
@@ -61,7 +62,7 @@ var params = map[string]httpapi.Param{
 	// More than the names of secrets, so that the answer to another name says what
 	// a name is.
 	"name":   {Form: `[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*`, MaxLength: 80},
-	"keyId":  {Form: `[0-9A-Za-z]{8,32}`},
+	"keyId":  keys.IDParam,
 	"server": {Form: v1alpha1.ServerNamePattern},
 }
 
@@ -134,12 +135,10 @@ func (a *Administration) Feature() httpapi.Feature {
 		{Method: http.MethodGet, Path: "/admin/users", Query: query, Roles: readers, Handle: a.listUsers},
 		{Method: http.MethodGet, Path: "/admin/users/:userId", Roles: readers, Handle: a.getUser},
 		{Method: http.MethodGet, Path: "/admin/users/:userId/access", Roles: readers, Handle: a.getAccess},
-		{Method: http.MethodPut, Path: "/admin/users/:userId/access", MaxBody: MaxKeyRequest, Handle: a.putAccess},
+		{Method: http.MethodPut, Path: "/admin/users/:userId/access", MaxBody: maxAccessRequest, Handle: a.putAccess},
 		{Method: http.MethodPost, Path: "/admin/users/:userId/wake", Handle: a.wakeUser},
-		{Method: http.MethodGet, Path: "/admin/users/:userId/keys", Roles: readers, Handle: a.listKeys},
-		{Method: http.MethodPost, Path: "/admin/users/:userId/keys", MaxBody: MaxKeyRequest, Handle: a.createKey},
-		{Method: http.MethodDelete, Path: "/admin/users/:userId/keys/:keyId", Handle: a.revokeKey},
 	}}
+	f.Routes = append(f.Routes, a.o.Keys.AdminRoutes()...)
 	for i := range f.Routes {
 		f.Routes[i].Access, f.Routes[i].AnyQuery, f.Routes[i].NoHead = httpapi.Admin, true, true
 		f.Routes[i].MaxAnswer = listAnswer

@@ -131,7 +131,7 @@ func noteSecret(by selfservice.Actor, act httpapi.Act, err error) error {
 
 // listSecrets answers with what there is, without values.
 func (s *secretsAPI) listSecrets(c httpapi.Call) error {
-	return answer(c, http.StatusOK, func(of route.Backend) (selfservice.Secrets, error) { return s.Secrets(c.Request().Context(), of) })
+	return httpapi.AnswerOf(c, func(of route.Backend) (selfservice.Secrets, error) { return s.Secrets(c.Request().Context(), of) })
 }
 
 // getSecret answers with what there is of one secret.
@@ -140,7 +140,7 @@ func (s *secretsAPI) getSecret(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, http.StatusOK, func(of route.Backend) (found selfservice.Secret, err error) {
+	return httpapi.AnswerOf(c, func(of route.Backend) (found selfservice.Secret, err error) {
 		list, err := s.Secrets(c.Request().Context(), of)
 		if err != nil {
 			return found, err
@@ -184,7 +184,7 @@ func (s *secretsAPI) deleteSecret(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return done(c, func(of route.Backend) error { return s.DeleteSecret(c.Request().Context(), c, of, name) })
+	return httpapi.Done(c, func(of route.Backend) error { return s.DeleteSecret(c.Request().Context(), c, of, name) })
 }
 
 // askKeybroker calls, and calls again while nobody takes the connection: then

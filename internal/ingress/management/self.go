@@ -11,20 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toollist"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 )
 
 // UserChoices are the choices in users' HostedBridges. Set asks decide first, makes c the
 // choice about a server, or removes it if c is nil, and returns the HostedBridge then.
-// Errors other than those of decide and of package userkey are of the API server.
+// Errors other than those of decide and of package keys are of the API server.
 type UserChoices interface {
-	Set(ctx context.Context, of userkey.Bridge, server string, c *selfservice.Choice, decide func(*v1alpha1.HostedBridge) error) (*v1alpha1.HostedBridge, error)
+	Set(ctx context.Context, of route.Backend, server string, c *selfservice.Choice, decide func(*effective.Bridge) error) (*effective.Bridge, error)
 }
 
 // Left says what is left of a bridge's quota.
@@ -32,17 +34,17 @@ type Left interface {
 	Known(ctx context.Context, bridge types.UID, tier quota.Tier) quota.Verdict
 }
 
-// SelfOptions are what users' own routes stand on. ConnectPage, RecipeText
+// SelfOptions are what users' own routes stand on. ConnectPage, Recipe
 // and Program may be nil.
 type SelfOptions struct {
 	// Bridge returns the HostedBridge of a user as it is known, also while the API server
 	// is away.
-	Bridge  func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error)
+	Bridge  func(context.Context, route.Backend) (*effective.Bridge, error)
 	Reports Reports
 	Last    LastReport
 	// ListTools asks a bridge that runs for a page of its tools.
-	ListTools  func(context.Context, route.Backend, toollist.Page) (toollist.List, error)
-	Keys       UserKeys
+	ListTools  func(context.Context, route.Backend, health.ToolPage) (health.ToolList, error)
+	Keys       *keys.Keys
 	Choices    UserChoices
 	Secrets    UserSecrets
 	Quotas     Left
@@ -51,11 +53,10 @@ type SelfOptions struct {
 	// ConnectPage returns the page on which the account of a server is connected, nil for
 	// an installation without one.
 	ConnectPage func(user v1alpha1.UserID, server string) string
-	// RecipeText returns what the catalog says that a recipe is for, nil for an
-	// installation without a catalog.
-	RecipeText func(recipe string) string
+	// Recipe is that of selfservice.View.
+	Recipe selfservice.Recipes
 	// Program is that of selfservice.View.
-	Program func(recipe string, fetched *v1alpha1.Install) *catalog.Program
+	Program func(of recipe.Recipe, fetched *v1alpha1.Install) *catalog.Program
 }
 
 // Self is what users see and do of their own bridge. It implements the interfaces of
@@ -71,7 +72,6 @@ type Self struct {
 // The interfaces by which others call it.
 var _ interface {
 	selfservice.ServerActions
-	selfservice.KeyActions
 	selfservice.SecretActions
 	selfservice.History
 } = (*Self)(nil)
@@ -81,7 +81,7 @@ var _ interface {
 const userQuestions = 4
 
 // toolQuestions is how many users' bridges are asked for their tools at a time. A list has up
-// to toollist.MaxBytes, of which a broken bridge can make one tool.
+// to health.MaxToolsBytes, and a broken bridge can fill that with one tool.
 const toolQuestions = 4
 
 // NewSelf returns what users see and do of their own bridge.
@@ -93,14 +93,14 @@ func NewSelf(o SelfOptions) *Self {
 func (s *Self) viewOf(ctx context.Context, of route.Backend) (selfservice.View, error) {
 	b, err := s.o.Bridge(ctx, of)
 	if err != nil {
-		return selfservice.View{}, fmt.Errorf("%w: %w", problems.BridgeUnknown, err)
+		return selfservice.View{}, fmt.Errorf("%w: %w", httpapi.BridgeUnknown, err)
 	}
 	return s.view(ctx, of, b), nil
 }
 
 // view is viewOf for a HostedBridge that is known, with the spec in effect.
-func (s *Self) view(ctx context.Context, of route.Backend, b *v1alpha1.HostedBridge) selfservice.View {
-	v := selfservice.View{Bridge: b, Report: s.health.healthOf(ctx, of), RecipeText: s.o.RecipeText, Program: s.o.Program, Now: time.Now()}
+func (s *Self) view(ctx context.Context, of route.Backend, b *effective.Bridge) selfservice.View {
+	v := selfservice.View{Bridge: b, Report: s.health.healthOf(ctx, of), Recipe: s.o.Recipe, Program: s.o.Program, Now: time.Now()}
 	if tier, ok := s.o.Tiers()[b.Spec.Tier]; ok && tier.Servers != nil {
 		v.ServerLimit = new(*tier.Servers)
 	}

@@ -29,6 +29,7 @@ func (s *Self) Usage(ctx context.Context, of route.Backend, asked selfservice.Us
 	}
 	u := selfservice.Usage{Tier: of.Tier, Quota: []selfservice.Quota{}}
 	if tier, ok := s.o.Tiers()[of.Tier]; ok {
+		u.ConcurrentCalls = int64(tier.ConcurrentCalls)
 		u.Quota = selfservice.QuotaOf(tier, s.o.Quotas.Known(ctx, of.BridgeUID, tier), time.Now())
 	}
 	q.UserID, q.BridgeUID = string(of.User), string(of.BridgeUID)

@@ -10,12 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/selfservice"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
+	"github.com/hostedbridge/hostedbridge/internal/users/keys"
 )
 
 // toolsTimeout bounds the question of a bridge for its tools, which it answers from memory.
@@ -75,22 +76,53 @@ func (s *Self) Tools(ctx context.Context, of route.Backend, q selfservice.ToolQu
 	return selfservice.ToolsOf(v, &list, first), nil
 }
 
+var errTooManyTools = fmt.Errorf("the bridge has more than %d tools", health.MaxTools)
+
+// ToolNames returns the names of a bridge's tools. Its error says why they are not known. It keeps
+// no more of the bridge's list than the names.
+func (s *Self) ToolNames(ctx context.Context, of route.Backend) (selfservice.ToolNames, error) {
+	b, err := s.o.Bridge(ctx, of)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", httpapi.BridgeUnknown, err)
+	}
+	if of.State != route.Ready {
+		return nil, errors.New("the bridge does not run")
+	}
+	ctx, cancel := context.WithTimeout(ctx, toolsTimeout)
+	defer cancel()
+	end, err := s.listing.wait(ctx, of.User)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return selfservice.ToolNamesOf(b.HostedBridge, func(each func(health.Tool)) error {
+		list, err := s.o.ListTools(ctx, of, health.ToolPage{Limit: 1, Keep: func(t health.Tool) bool {
+			each(t)
+			return false
+		}})
+		if err == nil && list.More {
+			err = errTooManyTools
+		}
+		return err
+	})
+}
+
 // Choose implements selfservice.ServerActions.
 func (s *Self) Choose(ctx context.Context, by selfservice.Actor, of route.Backend, server string, c selfservice.Choice) (selfservice.Server, error) {
 	if err := c.Check(); err != nil {
 		return selfservice.Server{}, problems.ChoiceRequest.Saying(err.Error() + ". " + problems.ChoiceRequest.Detail)
 	}
 	act := httpapi.Act{Self: true, Name: "servers.choose", Target: strings.TrimSpace(server + " " + c.Use), User: string(of.User)}
-	return s.setChoice(ctx, by, of, server, choiceAct{act, &c, func(b *v1alpha1.HostedBridge) error {
-		return selfservice.Permit(b.WithEffective(), server, c)
+	return s.setChoice(ctx, by, of, server, choiceAct{act, &c, func(b *effective.Bridge) error {
+		return selfservice.Permit(b, s.o.Recipe, server, c)
 	}})
 }
 
 // ClearChoice implements selfservice.ServerActions.
 func (s *Self) ClearChoice(ctx context.Context, by selfservice.Actor, of route.Backend, server string) (selfservice.Server, error) {
 	act := httpapi.Act{Self: true, Name: "servers.clear", Target: server, User: string(of.User)}
-	return s.setChoice(ctx, by, of, server, choiceAct{act, nil, func(b *v1alpha1.HostedBridge) error {
-		_, err := findServer(selfservice.ServersOf(selfservice.View{Bridge: b.WithEffective()}), server)
+	return s.setChoice(ctx, by, of, server, choiceAct{act, nil, func(b *effective.Bridge) error {
+		_, err := findServer(selfservice.ServersOf(selfservice.View{Bridge: b}), server)
 		return err
 	}})
 }
@@ -100,13 +132,13 @@ type choiceAct struct {
 	httpapi.Act
 
 	choice *selfservice.Choice
-	decide func(*v1alpha1.HostedBridge) error
+	decide func(*effective.Bridge) error
 }
 
 func (s *Self) setChoice(ctx context.Context, by selfservice.Actor, of route.Backend, server string, a choiceAct) (selfservice.Server, error) {
-	acting, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTimeout)
+	acting, cancel := httpapi.ActContext(ctx)
 	defer cancel()
-	after, err := s.o.Choices.Set(acting, bridgeOfKeys(of), server, a.choice, a.decide)
+	after, err := s.o.Choices.Set(acting, of, server, a.choice, a.decide)
 	if err != nil {
 		problem := choiceProblem(err)
 		if errors.Is(problem, problems.KeysAway) {
@@ -118,7 +150,7 @@ func (s *Self) setChoice(ctx context.Context, by selfservice.Actor, of route.Bac
 	if err := by.Audit(a.Act); err != nil {
 		return selfservice.Server{}, err
 	}
-	found, ok := selfservice.ServersOf(s.view(ctx, of, after.WithEffective())).Find(server)
+	found, ok := selfservice.ServersOf(s.view(ctx, of, after)).Find(server)
 	if !ok { // The choice was all that there was.
 		return selfservice.Server{Name: server, State: selfservice.ServerOff, Secrets: []string{}, Actions: []selfservice.Action{}}, nil
 	}
@@ -128,7 +160,7 @@ func (s *Self) setChoice(ctx context.Context, by selfservice.Actor, of route.Bac
 // choiceProblem returns err of a choice as the caller may know it.
 func choiceProblem(err error) error {
 	refusal, isRefusal := errors.AsType[*selfservice.Refusal](err)
-	managed, isManaged := errors.AsType[*userkey.ManagedError](err)
+	managed, isManaged := errors.AsType[*keys.ManagedError](err)
 	p := problems.KeysAway
 	switch {
 	case isRefusal && refusal.NotFound:
@@ -137,7 +169,7 @@ func choiceProblem(err error) error {
 		p = problems.ChoiceRefused.Saying(refusal.Text)
 	case isManaged:
 		p = problems.ChoiceManaged.Saying("The choice is held by " + strings.Join(managed.By, ", ") + "; change it in spec.choices where they have it from.")
-	case errors.Is(err, userkey.ErrNoBridge):
+	case errors.Is(err, keys.ErrNoBridge):
 		p = problems.NotFound
 	case errors.Is(err, problems.ServerNotFound):
 		p = problems.ServerNotFound

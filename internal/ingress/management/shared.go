@@ -29,7 +29,7 @@ type SharedOptions struct {
 	PublicURL string
 	Tokens    SharedTokens
 	Routes    Routes
-	// UID returns the UID of the SharedServer of that name, empty if there is none.
+	// UID returns the UID of the SharedServer of that name, empty if it does not exist.
 	UID     func(ctx context.Context, name string) (string, error)
 	Secrets UserSecrets
 }
@@ -161,8 +161,7 @@ func (s *sharedAPI) remove(c httpapi.Call) error {
 	if err := of.note(c, "secret.remove", name, err); err != nil {
 		return err
 	}
-	c.Writer().Header().Set("Cache-Control", "no-store")
-	c.Writer().WriteHeader(http.StatusNoContent)
+	httpapi.AnswerNothing(c)
 	return nil
 }
 

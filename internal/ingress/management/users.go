@@ -64,7 +64,7 @@ func (a *Administration) getUser(c httpapi.Call) error {
 
 // User returns one user.
 func (a *Administration) User(c httpapi.Call, user v1alpha1.UserID) (overview.Detail, error) {
-	ctx, cancel := actContext(c)
+	ctx, cancel := httpapi.ActContext(c.Request().Context())
 	defer cancel()
 	detail, err := a.o.Users.User(ctx, user)
 	switch {
@@ -74,6 +74,34 @@ func (a *Administration) User(c httpapi.Call, user v1alpha1.UserID) (overview.De
 		return detail, fmt.Errorf("%w: %w", problems.InventoryUnknown, err)
 	}
 	return detail, c.Audit(httpapi.Act{Name: "users.get", User: string(user)})
+}
+
+// Known returns which of some users there is something to say of: those with a bridge, or with
+// a record of their access. What cannot be read now is not known.
+func (a *Administration) Known(ctx context.Context, users []v1alpha1.UserID) map[v1alpha1.UserID]bool {
+	known := map[v1alpha1.UserID]bool{}
+	table := a.o.Routes.Current()
+	missing := false
+	for _, user := range users {
+		known[user] = false
+		if table != nil {
+			_, known[user] = table.Lookup(user)
+		}
+		missing = missing || !known[user]
+	}
+	if !missing {
+		return known
+	}
+	state, err := a.o.Users.State(ctx)
+	if err != nil {
+		return known
+	}
+	for _, p := range state.Persons {
+		if _, asked := known[p.Spec.User]; asked {
+			known[p.Spec.User] = true
+		}
+	}
+	return known
 }
 
 // listProblems answers with what keeps users from their servers.
@@ -132,7 +160,7 @@ var usersParameters = map[string]func(q *overview.Query, value string) error{
 // repeat nothing of what it was.
 func parseUsersQuery(raw string) (overview.Query, error) {
 	q := overview.Query{Limit: overview.DefaultPage}
-	return q, parseQuery(&q, raw, usersParameters, "search, phase, profile, group, tier, reason, server, cursor and limit")
+	return q, httpapi.ParseQuery(&q, raw, usersParameters, "search, phase, profile, group, tier, reason, server, cursor and limit")
 }
 
 func setText(to *string, value string) error {

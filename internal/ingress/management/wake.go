@@ -41,7 +41,7 @@ func (a *Administration) Wake(c httpapi.Call, user v1alpha1.UserID) (overview.Wa
 	answer := overview.Wake{User: user, Waking: b.State == route.Sleeping && !b.Closed}
 	act := httpapi.Act{Name: "bridge.wake", User: string(user)}
 	if answer.Waking {
-		ctx, cancel := actContext(c)
+		ctx, cancel := httpapi.ActContext(c.Request().Context())
 		defer cancel()
 		if err := a.o.Wake(ctx, b); err != nil {
 			act.Unsure = true

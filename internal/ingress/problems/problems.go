@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package problems has all that the ingress refuses a request with. They stand in one
-// place so that their codes, which are part of the API, are seen together.
+// place so that their codes, which are part of the API, are seen together. Those of keys are in
+// package users/keys.
 package problems
 
 import (
@@ -12,9 +13,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
-// RetrySoon is what the 503 answers advise: about the time in which a pod of
-// ours starts.
-const RetrySoon = 5 * time.Second
+// RetrySoon is what the 503 answers advise.
+const RetrySoon = httpapi.RetrySoon
 
 // The problems. One that several causes share stands here once, so that the
 // answers cannot differ: an unknown key and an expired one, an unknown user
@@ -25,14 +25,14 @@ var (
 	AdminDisabled    = httpapi.New(http.StatusServiceUnavailable, "admin_disabled", "This installation has no admin key, so that nobody can administer it here.")
 	OriginNotAllowed = httpapi.New(http.StatusForbidden, "origin_not_allowed", "Requests from this Origin are not allowed.")
 	HostNotAllowed   = httpapi.New(http.StatusForbidden, "host_not_allowed", "This service is not known under this Host.")
-	NotFound         = httpapi.New(http.StatusNotFound, "not_found", "There is nothing here for this caller.")
+	NotFound         = httpapi.NotFound
 	MethodNotAllowed = httpapi.New(http.StatusMethodNotAllowed, "method_not_allowed", "The Allow header names the methods of this resource.")
 	Hops             = httpapi.New(http.StatusBadRequest, "hops_invalid", "The header Hosted-Bridge-Hops names at most 8 bridges, by 16 hexadecimal digits each; whatever else it holds hides a loop.")
 	SessionInvalid   = httpapi.New(http.StatusBadRequest, "session_invalid", "The query is not the one of the endpoint that GET has told.")
 	RepeatedHeader   = httpapi.New(http.StatusBadRequest, "repeated_header", "A header that can have one value was sent more than once.")
 	BodyUnreadable   = httpapi.New(http.StatusBadRequest, "body_unreadable", "The request body broke off or came too slowly.")
 	NotOneMessage    = httpapi.New(http.StatusBadRequest, "message_invalid", "Send exactly one JSON value, in which each member of a message stands once and is spelled as the protocol has it.")
-	BodyTooLarge     = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "The body of a request is too large.")
+	BodyTooLarge     = httpapi.BodyTooLarge
 	BatchTooLarge    = httpapi.New(http.StatusRequestEntityTooLarge, "batch_too_large", "The batch has more requests than the tier allows in a minute; send it in parts.")
 	BodyNotAllowed   = httpapi.New(http.StatusBadRequest, "body_not_allowed", "A request of this method has no body at this path.")
 	FormType         = httpapi.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/x-www-form-urlencoded.")
@@ -42,14 +42,15 @@ var (
 	RoleNeeded       = httpapi.New(http.StatusForbidden, "role_needed", "None of your roles allows this.")
 	SeveralBridges   = httpapi.New(http.StatusForbidden, "several_bridges", "This login opens several bridges. Use the URL of one of them, which ends with /u/USER/mcp.")
 	BridgeNotNamed   = httpapi.New(http.StatusForbidden, "bridge_not_named", "No bridge of this login is for this URL. Use the URL of one of its bridges, which ends with /u/USER/mcp.")
-	KeyAmbiguous     = httpapi.New(http.StatusForbidden, "key_ambiguous", "Several users' bridges have this key's hash, so that it opens none here. Use the URL that ends with /u/USER/mcp, or a new key, of `ingress keys create --user=USER`.")
+	KeyAmbiguous     = httpapi.New(http.StatusForbidden, "key_ambiguous", "This key is registered for several users and is refused here. Use the URL that ends with /u/USER/mcp, or another key: keys that are made today are for one user.")
 	LoginAway        = httpapi.New(http.StatusServiceUnavailable, "login_unavailable", "Access tokens cannot be checked at the moment: the keys of their issuer are not known. API keys work.").After(RetrySoon)
 	Internal         = httpapi.New(http.StatusInternalServerError, "internal", "Internal error.")
 	BridgeFailed     = httpapi.New(http.StatusBadGateway, "bridge_failed", "The bridge broke the connection before it answered; the call may have run.")
-	NotReady         = httpapi.New(http.StatusServiceUnavailable, "not_ready", "This replica is starting.").After(RetrySoon)
+	NotReady         = httpapi.NotReady
 	Ending           = httpapi.New(http.StatusServiceUnavailable, "ingress_ending", "This replica of the ingress ended before the call did; the call may have run.").After(RetrySoon)
 	Suspended        = httpapi.New(http.StatusServiceUnavailable, "bridge_suspended", "The bridge is suspended.")
 	Starting         = httpapi.New(http.StatusServiceUnavailable, "bridge_starting", "The bridge is starting.").After(RetrySoon)
+	Blocked          = httpapi.New(http.StatusServiceUnavailable, "bridge_blocked", "The bridge cannot start. Ask an administrator.").After(time.Minute)
 	Asleep           = httpapi.New(http.StatusServiceUnavailable, "bridge_asleep", "The bridge sleeps, and could not be woken in time.").After(RetrySoon)
 	Unreachable      = httpapi.New(http.StatusServiceUnavailable, "bridge_unreachable", "The bridge could not be reached; the call did not run.").After(RetrySoon)
 	AuditAway        = httpapi.New(http.StatusServiceUnavailable, "audit_unavailable", "No audit entry can be written at the moment, and without one there is no answer; a call that was under way may have run.").After(RetrySoon)
@@ -66,51 +67,34 @@ var (
 	AccessRequest         = httpapi.New(http.StatusUnprocessableEntity, "access_request_invalid", `Send {"access": "Suspended"}; access is Allowed, Suspended or Offboarded, and "dryRun": true says what would follow.`)
 	AccessRequestTooLarge = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A request for an access is limited to 4 KiB.")
 
-	RequestInvalid    = httpapi.New(http.StatusUnprocessableEntity, "request_invalid", `Send {"reason": "why you need the server"}; an administrator sends {"version": "that of the request", "verdict": "Approved"}, or the verdict Refused and a reason.`)
-	DecisionInvalid   = httpapi.New(http.StatusUnprocessableEntity, "decision_invalid", "verdict must be Approved or Refused, version must be that of the request in GET /admin/requests, and a refusal needs a reason, which the user reads.")
-	ReasonTooLong     = httpapi.New(http.StatusUnprocessableEntity, "reason_too_long", "A reason has at most 500 characters.")
-	RequestNone       = httpapi.New(http.StatusNotFound, "request_not_found", "There is no such request, and no profile offers the server on request.")
-	RequestIsOpen     = httpapi.New(http.StatusConflict, "request_open", "The server is asked for already, and nobody has answered yet.")
-	RequestIsApproved = httpapi.New(http.StatusConflict, "request_approved", "The request is approved: turn the server on.")
-	RequestChanged    = httpapi.New(http.StatusConflict, "request_changed", "The request is not the version that you read. Read it again, and answer that version.")
-	RequestIsOutdated = httpapi.New(http.StatusConflict, "request_outdated", "The profile offers something else under this name now than the user asked for. The user has to ask again.")
-	RequestLimit      = httpapi.New(http.StatusConflict, "request_limit_reached", "Ten requests are open, which is the most. Withdraw one, or wait for an answer.")
-	RequestsQuery     = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for requests.")
-
 	ProgramNone      = httpapi.New(http.StatusNotFound, "program_not_found", "The installation has no ProgramBundle of this name. GET /admin/programs has the names.")
 	ProgramChanged   = httpapi.New(http.StatusConflict, "program_changed", "The ProgramBundle is not the one that you read: it is deleted, or made again already. Read it again.")
 	ProgramEmpty     = httpapi.New(http.StatusNotFound, "program_not_installed", "The program is not installed, so that it has no packages yet. Its state says why.")
 	ProgramLost      = httpapi.New(http.StatusNotFound, "program_lost", "The store does not have what is installed any more. It is made again within two minutes.")
 	ProgramTooLarge  = httpapi.New(http.StatusUnprocessableEntity, "program_too_large", "The program has so many packages that this file would have more than 3 MiB, which are not sent.")
-	ProgramsQuery    = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for programs.")
+	ProgramsQuery    = httpapi.New(http.StatusBadRequest, "query_invalid", "A parameter of the query is unknown, or its value is invalid.")
 	ProgramsDisabled = httpapi.New(http.StatusServiceUnavailable, "bundles_disabled", "This installation does not install programs once for all users: each is fetched when it starts. Set bundles.enabled in the chart's values.")
 	StoreAway        = httpapi.New(http.StatusServiceUnavailable, "store_unavailable", "The store does not answer, so that it is not known what the program contains. Programs that run go on.").After(RetrySoon)
 
-	KeyRequest         = httpapi.New(http.StatusUnprocessableEntity, "key_request_invalid", `Send {"name": "laptop", "expires": "90d"}; both may be left out.`)
-	KeyRequestTooLarge = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A request for a key is limited to 4 KiB.")
-	KeyNotFound        = httpapi.New(http.StatusNotFound, "key_not_found", "The user has no key of this id.")
-	KeyManaged         = httpapi.New(http.StatusConflict, "key_managed", "The key was not added as one of its own; remove it from spec.apiKeys.")
-	KeyLimit           = httpapi.New(http.StatusConflict, "key_limit_reached", "The user has as many keys as a HostedBridge takes; revoke one first.")
-	AuditQuery         = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for audit entries.")
+	AuditQuery         = httpapi.New(http.StatusBadRequest, "query_invalid", "A parameter of the query is unknown, or its value is invalid.")
 	AuditIndexDisabled = httpapi.New(http.StatusServiceUnavailable, "audit_index_disabled", "This installation keeps no index of its audit trail; --audit-index names one.")
 	AuditIndexAway     = httpapi.New(http.StatusServiceUnavailable, "audit_index_unavailable", "The index of the audit trail does not answer. The trail itself is not affected.").After(RetrySoon)
-	UsersQuery         = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for users.")
-	AnalyticsQuery     = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for analytics.")
+	UsersQuery         = httpapi.New(http.StatusBadRequest, "query_invalid", "A parameter of the query is unknown, or its value is invalid.")
+	AnalyticsQuery     = httpapi.New(http.StatusBadRequest, "query_invalid", "A parameter of the query is unknown, or its value is invalid.")
 	AnalyticsSlow      = httpapi.New(http.StatusServiceUnavailable, "analytics_too_slow", "The calls of this time could not be counted within 30 seconds. Ask for a shorter time, or one question after the other.").After(RetrySoon)
-	InventoryUnknown   = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server has not told this replica yet what there is.").After(RetrySoon)
-	KeysAway           = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which. Running bridges go on.").After(RetrySoon)
+	InventoryUnknown   = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "This replica is still loading. Try again in a few seconds.").After(RetrySoon)
+	KeysAway           = httpapi.ClusterAway
 	ActNotAudited      = httpapi.New(http.StatusServiceUnavailable, "audit_unavailable", "The act was done or may have been, and could not be written to the audit trail.").After(RetrySoon)
 
-	BridgeUnknown    = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server has not told this replica yet what the bridge has. Its tools can be called.").After(RetrySoon)
 	ServerNotFound   = httpapi.New(http.StatusNotFound, "server_not_found", "The bridge has no server of this name, and no profile offers one. GET /u/USER/servers has the names.")
 	ChoiceRequest    = httpapi.New(http.StatusUnprocessableEntity, "choice_invalid", `Send {"use": "On"}; use is On or Off, and "deny": ["delete_file"] takes tools away.`)
 	ChoiceTooLarge   = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A choice is limited to 64 KiB.")
 	ChoiceRefused    = httpapi.New(http.StatusConflict, "choice_not_permitted", "The profile does not permit the choice.")
 	ChoiceManaged    = httpapi.New(http.StatusConflict, "choice_managed", "A manifest holds the choice; change spec.choices there.")
 	ConnectionNone   = httpapi.New(http.StatusNotFound, "connection_not_found", "No account is connected for a server of this name. GET /u/USER/connections has the names.")
-	ToolsQuery       = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for tools.")
-	UsageQuery       = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for usage.")
-	ActivityQuery    = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for activity.")
+	ToolsQuery       = httpapi.New(http.StatusBadRequest, "query_invalid", "A parameter of the query is unknown, or its value is invalid.")
+	UsageQuery       = httpapi.New(http.StatusBadRequest, "query_invalid", "A parameter of the query is unknown, or its value is invalid.")
+	ActivityQuery    = httpapi.New(http.StatusBadRequest, "query_invalid", "A parameter of the query is unknown, or its value is invalid.")
 	TooManyQuestions = httpapi.New(http.StatusTooManyRequests, "too_many_requests", "There were too many requests about this bridge.").After(time.Second)
 
 	SecretName     = httpapi.New(http.StatusBadRequest, "secret_name_invalid", "The name of a secret is that of an environment variable, 1 to 64 upper-case letters, digits or underscores that begin with a letter, such as GITHUB_TOKEN; or that of a file with a dot in it, up to 64 letters, digits, underscores, hyphens and single dots that neither begin nor end it, such as credentials.json.")
@@ -120,8 +104,8 @@ var (
 	// SecretNotShared is of a SharedServer.
 	SecretNotShared = httpapi.New(http.StatusConflict, "secret_not_shared", "The SharedServer has no secret of this name in spec.secrets.")
 	SecretLimit     = httpapi.New(http.StatusConflict, "secret_limit_reached", "The tier allows no further secret.")
-	TierUnknown     = httpapi.New(http.StatusConflict, "tier_unknown", "The HostedBridge's tier is none of this installation's.")
-	SecretsLost     = httpapi.New(http.StatusConflict, "secrets_lost", "What was set cannot be opened any more. Unless an administrator restores it, remove each secret and set it anew.")
+	TierUnknown     = httpapi.New(http.StatusConflict, "tier_unknown", "spec.tier of the HostedBridge is not a tier of this installation.")
+	SecretsLost     = httpapi.New(http.StatusConflict, "secrets_lost", "What was set cannot be opened any more. Unless an administrator restores it, remove each secret and set it again.")
 	SecretTooLarge  = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A secret is limited to 64 KiB.")
 	SecretsFull     = httpapi.New(http.StatusRequestEntityTooLarge, "secrets_too_large", "The user's secrets together would be larger than can be stored.")
 	SecretsDamaged  = httpapi.New(http.StatusInternalServerError, "secrets_damaged", "What is stored of the user's secrets cannot be used; an administrator has to see to it.")

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/keptanswers"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -18,10 +18,10 @@ func (p *Proxy) readQuestion(x *Request, listens bool) {
 	switch {
 	case p.Kept == nil || x.SSE || x.Method != http.MethodPost:
 	case listens:
-		x.Lists = mcpserver.ListsAwaited // Its client may have lists that were kept.
+		x.Lists = bridgeconfig.ListsAwaited // Its client may have lists that were kept.
 	case x.Query == "":
 		if x.question = keptanswers.QuestionOf(x.Header, x.Body, x.Messages, time.Now()); x.question != nil {
-			x.Lists = mcpserver.ListsKept
+			x.Lists = bridgeconfig.ListsKept
 		}
 	}
 }
@@ -50,12 +50,12 @@ func (p *Proxy) ask(ctx context.Context, x *Request) (*http.Response, error) {
 	if err != nil || x.question == nil {
 		return res, err
 	}
-	if res.Header.Get(mcpserver.HeaderLists) == mcpserver.ListsDeclined {
+	if res.Header.Get(bridgeconfig.HeaderLists) == bridgeconfig.ListsDeclined {
 		_ = res.Body.Close()
 		if kept := p.Kept.Answer(ctx, x.backend, x.question); kept != nil {
 			return kept, nil
 		}
-		x.Lists = mcpserver.ListsAwaited
+		x.Lists = bridgeconfig.ListsAwaited
 		if res, err = p.deliver(ctx, x); err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ type Secrets struct {
 	// Unreadable are the names of secrets that are set and do not open.
 	Unreadable []string
 	// SessionKeys sign the values that the bridge gives to its clients: the
-	// first signs, all verify. A keybroker of an earlier version sends none.
+	// first signs, all verify.
 	SessionKeys [][]byte
 }
 

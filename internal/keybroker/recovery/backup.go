@@ -19,13 +19,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 const (
 	// MaxBackup is the size in bytes of the largest backup that is read. Read
 	// as YAML it takes several times that in memory, and the keybroker's
-	// container has 512 MiB, of which the server uses some.
+	// container has 512 MiB, which the server needs too.
 	MaxBackup = 16 << 20
 
 	// maxNesting is how deep objects may be nested. Those of Kubernetes have
@@ -212,7 +212,7 @@ func (b *Backup) takeShared(at Ref, uid types.UID) error {
 	if uid == "" {
 		return fmt.Errorf("SharedServer %s has no metadata.uid: its secrets are bound to that", at)
 	}
-	of := refOf(store.Shared(at.Namespace, at.Name, uid))
+	of := refOf(secretstore.Shared(at.Namespace, at.Name, uid))
 	if _, found := b.bridges[of]; found {
 		return fmt.Errorf("SharedServer %s is there twice", at)
 	}
@@ -227,7 +227,7 @@ func (b *Backup) takeSecret(at Ref, document []byte) error {
 	if decoder.Decode(secret) != nil {
 		return fmt.Errorf("the Secret %s cannot be read", at)
 	}
-	owner, known := store.OwnerOf(at.Namespace, metav1.GetControllerOfNoCopy(secret))
+	owner, known := secretstore.OwnerOf(at.Namespace, metav1.GetControllerOfNoCopy(secret))
 	if !known {
 		return fmt.Errorf("the Secret %s belongs to no HostedBridge and no SharedServer", at)
 	}
@@ -238,7 +238,7 @@ func (b *Backup) takeSecret(at Ref, document []byte) error {
 		into = b.envelopes
 	case owner.SaltName():
 		into = b.salts
-		if len(secret.Data[store.SaltKey]) == 0 {
+		if len(secret.Data[secretstore.SaltKey]) == 0 {
 			return fmt.Errorf("the Secret %s holds no salt", at)
 		}
 	default:

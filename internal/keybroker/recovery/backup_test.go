@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // damaged changes a byte of the Secret's key, and a salt's length.
@@ -22,7 +22,7 @@ func damaged(name, key string) func(objects []any) []any {
 			if secret, ok := o.(*corev1.Secret); ok && secret.Name == name {
 				value := secret.Data[key]
 				value[len(value)-1] ^= 1
-				if key == store.SaltKey {
+				if key == secretstore.SaltKey {
 					secret.Data[key] = value[1:]
 				}
 			}

@@ -16,15 +16,15 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore/storetest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
 // cluster is the HostedBridges and Secrets of a cluster, with a real store.
 type cluster struct {
 	*storetest.Memory
-	*store.Store
+	*secretstore.Store
 	bridges []Bridge
 	keys    *envelope.Keys
 }
@@ -32,7 +32,7 @@ type cluster struct {
 func newCluster(t *testing.T, keys *envelope.Keys) *cluster {
 	t.Helper()
 	c := &cluster{Memory: storetest.New(), keys: keys}
-	s, err := store.New(store.Config{
+	s, err := secretstore.New(secretstore.Config{
 		Secrets: c.Memory, Keys: func() *envelope.Keys { return c.keys }, Cluster: "test",
 		Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
@@ -55,20 +55,20 @@ func localKeys(t *testing.T, versions ...uint32) *envelope.Keys {
 }
 
 // add adds a HostedBridge of the user of that name with these secrets.
-func (c *cluster) add(t *testing.T, namespace, name, uid string, secrets map[string]string) store.Bridge {
+func (c *cluster) add(t *testing.T, namespace, name, uid string, secrets map[string]string) secretstore.Bridge {
 	t.Helper()
-	b := store.Bridge{Namespace: namespace, Name: name, UID: types.UID(uid)}
+	b := secretstore.Bridge{Namespace: namespace, Name: name, UID: types.UID(uid)}
 	c.bridges = append(c.bridges, Bridge{Bridge: b, UserID: name})
 	c.set(t, b, secrets)
 	return b
 }
 
-func (c *cluster) set(t *testing.T, b store.Bridge, secrets map[string]string) {
+func (c *cluster) set(t *testing.T, b secretstore.Bridge, secrets map[string]string) {
 	t.Helper()
-	_, err := c.Update(t.Context(), b, func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
-		var changes []store.Change
+	_, err := c.Update(t.Context(), b, func(context.Context, secretstore.Listing, func(string) ([]byte, error)) ([]secretstore.Change, error) {
+		var changes []secretstore.Change
 		for secret, value := range secrets {
-			changes = append(changes, store.Change{Name: secret, Value: []byte(value)})
+			changes = append(changes, secretstore.Change{Name: secret, Value: []byte(value)})
 		}
 		return changes, nil
 	})
@@ -77,8 +77,8 @@ func (c *cluster) set(t *testing.T, b store.Bridge, secrets map[string]string) {
 	}
 }
 
-func (c *cluster) Bridges(_ context.Context, namespace string) ([]store.Bridge, error) {
-	var all []store.Bridge
+func (c *cluster) Bridges(_ context.Context, namespace string) ([]secretstore.Bridge, error) {
+	var all []secretstore.Bridge
 	for _, b := range c.bridges {
 		if namespace == "" || b.Namespace == namespace {
 			all = append(all, b.Bridge)
@@ -121,7 +121,7 @@ func (c *cluster) bridge(_ context.Context, namespace, name string) (*Bridge, er
 }
 
 // values opens the bridge's secrets.
-func (c *cluster) values(t *testing.T, b store.Bridge) map[string]string {
+func (c *cluster) values(t *testing.T, b secretstore.Bridge) map[string]string {
 	t.Helper()
 	opened, err := c.Open(t.Context(), b)
 	if err != nil || len(opened.Unreadable) > 0 {
@@ -135,7 +135,7 @@ func (c *cluster) values(t *testing.T, b store.Bridge) map[string]string {
 }
 
 // hostedBridge is the HostedBridge as a backup has it.
-func hostedBridge(b store.Bridge, user string) *v1alpha1.HostedBridge {
+func hostedBridge(b secretstore.Bridge, user string) *v1alpha1.HostedBridge {
 	return &v1alpha1.HostedBridge{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "HostedBridge"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name, UID: b.UID},

@@ -6,12 +6,12 @@ package recovery
 import (
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // Bridge is the part of a HostedBridge that its secrets depend on.
 type Bridge struct {
-	store.Bridge
+	secretstore.Bridge
 
 	UserID string
 	// Deleting means that it is being deleted.
@@ -28,7 +28,7 @@ func (r Ref) String() string { return r.Namespace + "/" + r.Name }
 
 func (r Ref) compare(other Ref) int { return strings.Compare(r.String(), other.String()) }
 
-func refOf(b store.Bridge) Ref { return Ref{b.Namespace, b.Name} }
+func refOf(b secretstore.Bridge) Ref { return Ref{b.Namespace, b.Name} }
 
 // SecretRef is how reports name a user's secret.
 type SecretRef struct {

@@ -14,12 +14,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // limited is an API server with a quota for one HostedBridge's Secrets.
 type limited struct {
-	store.Secrets
+	secretstore.Secrets
 
 	name string
 }
@@ -85,9 +85,9 @@ func TestTheReasonIsTheSameEachTime(t *testing.T) {
 		errs   []error
 		reason string
 	}{
-		{[]error{store.ErrUnreadable, store.ErrSaltMissing}, "its salt is gone"},
-		{[]error{store.ErrUnreadable, store.ErrSaltInvalid}, "its salt in the cluster is not one"},
-		{[]error{store.ErrUnreadable, store.ErrNotOwned}, "belongs to something else"},
+		{[]error{secretstore.ErrUnreadable, secretstore.ErrSaltMissing}, "its salt is gone"},
+		{[]error{secretstore.ErrUnreadable, secretstore.ErrSaltInvalid}, "its salt in the cluster is not one"},
+		{[]error{secretstore.ErrUnreadable, secretstore.ErrNotOwned}, "belongs to something else"},
 	} {
 		for range 100 {
 			if got := refusedBy(errors.Join(test.errs...)); !strings.Contains(got.Error(), test.reason) {
@@ -96,7 +96,7 @@ func TestTheReasonIsTheSameEachTime(t *testing.T) {
 		}
 	}
 	// Nothing is said of a HostedBridge where something is away.
-	for _, err := range []error{nil, errors.Join(store.ErrUnreadable, store.ErrUnavailable)} {
+	for _, err := range []error{nil, errors.Join(secretstore.ErrUnreadable, secretstore.ErrUnavailable)} {
 		if got := refusedBy(err); !errors.Is(got, err) {
 			t.Errorf("%v becomes %v", err, got)
 		}

@@ -15,15 +15,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // RestoreStore opens the secrets in a backup and seals them for another
 // HostedBridge.
 type RestoreStore interface {
-	Open(ctx context.Context, b store.Bridge) (store.Opened, error)
-	OpenBackup(ctx context.Context, b store.Bridge, envelopes, salt *corev1.Secret) (store.Opened, []store.Entry, error)
-	Replace(ctx context.Context, b store.Bridge, values map[string][]byte, entries []store.Entry) error
+	Open(ctx context.Context, b secretstore.Bridge) (secretstore.Opened, error)
+	OpenBackup(ctx context.Context, b secretstore.Bridge, envelopes, salt *corev1.Secret) (secretstore.Opened, []secretstore.Entry, error)
+	Replace(ctx context.Context, b secretstore.Bridge, values map[string][]byte, entries []secretstore.Entry) error
 }
 
 // Restoration puts back the secrets of a backup, all secrets of a HostedBridge
@@ -98,7 +98,7 @@ func deny(format string, args ...any) error { return skipReason{Refused, fmt.Spr
 func (r *Restoration) Run(ctx context.Context, b *Backup) (*RestorationReport, error) {
 	refs := b.refs()
 	all := make([]RestoredBridge, len(refs))
-	err := store.ForEach(ctx, len(refs), func(ctx context.Context, i int) error {
+	err := secretstore.ForEach(ctx, len(refs), func(ctx context.Context, i int) error {
 		one := RestoredBridge{Ref: refs[i], Outcome: Restored}
 		err := r.restore(ctx, b, &one)
 		if why, ok := errors.AsType[skipReason](err); ok {
@@ -163,18 +163,18 @@ func (r *Restoration) present(ctx context.Context, b *Backup, at Ref) (*Bridge, 
 }
 
 // open opens the secrets that the backup has for a HostedBridge: all or none.
-func (r *Restoration) open(ctx context.Context, b *Backup, at Ref) (store.Opened, []store.Entry, error) {
+func (r *Restoration) open(ctx context.Context, b *Backup, at Ref) (secretstore.Opened, []secretstore.Entry, error) {
 	envelopes, salt, uid := b.envelopes[at], b.salts[at], b.bridges[at].uid
 	if salt == nil {
-		return store.Opened{}, nil, skip("the backup has no salt for it, and without that nothing opens")
+		return secretstore.Opened{}, nil, skip("the backup has no salt for it, and without that nothing opens")
 	}
 	for _, secret := range []*corev1.Secret{envelopes, salt} {
 		if metav1.GetControllerOfNoCopy(secret).UID != uid {
-			return store.Opened{}, nil, skip("Secret %s of the backup belongs to another HostedBridge of this name", secret.Name)
+			return secretstore.Opened{}, nil, skip("Secret %s of the backup belongs to another HostedBridge of this name", secret.Name)
 		}
 	}
-	opened, entries, err := r.Store.OpenBackup(ctx, store.Bridge{Namespace: at.Namespace, Name: at.Name, UID: uid}, envelopes, salt)
-	if errors.Is(err, store.ErrSaltInvalid) || errors.Is(err, store.ErrSaltMissing) {
+	opened, entries, err := r.Store.OpenBackup(ctx, secretstore.Bridge{Namespace: at.Namespace, Name: at.Name, UID: uid}, envelopes, salt)
+	if errors.Is(err, secretstore.ErrSaltInvalid) || errors.Is(err, secretstore.ErrSaltMissing) {
 		return opened, nil, skip("the salt in the backup is not one")
 	}
 	if err == nil && len(opened.Unreadable) > 0 {
@@ -185,7 +185,7 @@ func (r *Restoration) open(ctx context.Context, b *Backup, at Ref) (store.Opened
 
 // compare reports whether secrets are missing in the cluster. A secret that
 // exists with another value, or would be removed, is a refusal.
-func (r *Restoration) compare(ctx context.Context, b store.Bridge, values map[string][]byte) (missing bool, err error) {
+func (r *Restoration) compare(ctx context.Context, b secretstore.Bridge, values map[string][]byte) (missing bool, err error) {
 	opened, err := r.Store.Open(ctx, b)
 	defer opened.Wipe()
 	if err != nil {
@@ -208,20 +208,20 @@ var refusals = []struct {
 	err    error
 	reason string
 }{
-	{store.ErrSaltMissing, "it has secrets in the cluster, and its salt is gone"},
-	{store.ErrSaltInvalid, "its salt in the cluster is not one"},
-	{store.ErrNotOwned, "a Secret of the name that it needs belongs to something else"},
-	{store.ErrNotReady, "a Secret of an earlier HostedBridge of this name is still there: try again when it is gone"},
-	{store.ErrUnreadable, "it has secrets in the cluster that cannot be opened"},
-	{store.ErrExists, "it has other secrets in the cluster"},
-	{store.ErrTooLarge, "the secrets together are larger than a Secret can be"},
-	{store.ErrConflict, "its secrets are being changed by others: try again"},
+	{secretstore.ErrSaltMissing, "it has secrets in the cluster, and its salt is gone"},
+	{secretstore.ErrSaltInvalid, "its salt in the cluster is not one"},
+	{secretstore.ErrNotOwned, "a Secret of the name that it needs belongs to something else"},
+	{secretstore.ErrNotReady, "a Secret of an earlier HostedBridge of this name is still there: try again when it is gone"},
+	{secretstore.ErrUnreadable, "it has secrets in the cluster that cannot be opened"},
+	{secretstore.ErrExists, "it has other secrets in the cluster"},
+	{secretstore.ErrTooLarge, "the secrets together are larger than a Secret can be"},
+	{secretstore.ErrConflict, "its secrets are being changed by others: try again"},
 }
 
 // refusedBy distinguishes what the store will not do for this HostedBridge from
 // what it cannot do now for any.
 func refusedBy(err error) error {
-	if err == nil || errors.Is(err, store.ErrUnavailable) {
+	if err == nil || errors.Is(err, secretstore.ErrUnavailable) {
 		return err
 	}
 	for _, refusal := range refusals {

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore/storetest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -205,7 +205,7 @@ type raceStore struct {
 	t *testing.T
 }
 
-func (s raceStore) Open(ctx context.Context, b store.Bridge) (store.Opened, error) {
+func (s raceStore) Open(ctx context.Context, b secretstore.Bridge) (secretstore.Opened, error) {
 	opened, err := s.cluster.Open(ctx, b)
 	s.set(s.t, b, map[string]string{"LATER": "x"})
 	return opened, err

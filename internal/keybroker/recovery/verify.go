@@ -13,13 +13,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // SecretOpener opens the sealed secrets of a HostedBridge.
 type SecretOpener interface {
-	store.SecretLister
-	Open(ctx context.Context, b store.Bridge) (store.Opened, error)
+	secretstore.SecretLister
+	Open(ctx context.Context, b secretstore.Bridge) (secretstore.Opened, error)
 }
 
 // Belonging is a Secret of a HostedBridge, without its data.
@@ -32,7 +32,7 @@ type Belonging struct {
 
 // Installation is the installation that is verified.
 type Installation interface {
-	store.BridgeLister
+	secretstore.BridgeLister
 	// Belongings lists the Secrets that belong to HostedBridges of a namespace,
 	// whether or not the HostedBridge exists. An empty namespace means all.
 	Belongings(ctx context.Context, namespace string) ([]Belonging, error)
@@ -70,7 +70,7 @@ type VerificationReport struct {
 	// Orphans are Secrets of deleted HostedBridges.
 	Orphans []Ref `json:"orphans"`
 
-	census store.KeyUsage
+	census secretstore.KeyUsage
 }
 
 // OK reports whether everything opens.
@@ -89,7 +89,7 @@ func (r *VerificationReport) String() string {
 
 // finding is the result for one HostedBridge.
 type finding struct {
-	census      store.KeyUsage
+	census      secretstore.KeyUsage
 	unreadable  []string
 	saltMissing bool
 	notOwned    bool
@@ -102,7 +102,7 @@ func (v *Verification) Run(ctx context.Context) (*VerificationReport, error) {
 		return nil, err
 	}
 	findings := make([]finding, len(bridges))
-	err = store.ForEach(ctx, len(bridges), func(ctx context.Context, i int) error {
+	err = secretstore.ForEach(ctx, len(bridges), func(ctx context.Context, i int) error {
 		var err error
 		findings[i], err = v.examine(ctx, bridges[i])
 		return err
@@ -117,7 +117,7 @@ func (v *Verification) Run(ctx context.Context) (*VerificationReport, error) {
 
 // bridges lists the selected HostedBridges. One that is selected by name must
 // exist.
-func (v *Verification) bridges(ctx context.Context) ([]store.Bridge, error) {
+func (v *Verification) bridges(ctx context.Context) ([]secretstore.Bridge, error) {
 	if v.Name == "" {
 		bridges, err := v.Installation.Bridges(ctx, v.Namespace)
 		if err != nil {
@@ -132,24 +132,24 @@ func (v *Verification) bridges(ctx context.Context) ([]store.Bridge, error) {
 	if uid == "" {
 		return nil, fmt.Errorf("there is no HostedBridge %s/%s", v.Namespace, v.Name)
 	}
-	return []store.Bridge{{Namespace: v.Namespace, Name: v.Name, UID: uid}}, nil
+	return []secretstore.Bridge{{Namespace: v.Namespace, Name: v.Name, UID: uid}}, nil
 }
 
-func (v *Verification) examine(ctx context.Context, b store.Bridge) (finding, error) {
+func (v *Verification) examine(ctx context.Context, b secretstore.Bridge) (finding, error) {
 	listing, err := v.Store.List(ctx, b)
 	switch {
-	case errors.Is(err, store.ErrNotReady):
+	case errors.Is(err, secretstore.ErrNotReady):
 		return finding{}, nil // An earlier HostedBridge's: one of the orphans.
-	case errors.Is(err, store.ErrNotOwned):
+	case errors.Is(err, secretstore.ErrNotOwned):
 		return finding{notOwned: true}, nil
 	case err != nil || len(listing.Entries) == 0:
 		return finding{}, err
 	}
-	f := finding{census: store.KeyUsageOf(listing)}
+	f := finding{census: secretstore.KeyUsageOf(listing)}
 	opened, err := v.Store.Open(ctx, b)
 	defer opened.Wipe()
-	if errors.Is(err, store.ErrNotReady) || errors.Is(err, store.ErrNotOwned) {
-		opened = store.Opened{Unreadable: names(listing)} // The salt is not this HostedBridge's.
+	if errors.Is(err, secretstore.ErrNotReady) || errors.Is(err, secretstore.ErrNotOwned) {
+		opened = secretstore.Opened{Unreadable: names(listing)} // The salt is not this HostedBridge's.
 	} else if err != nil {
 		return finding{}, err
 	}
@@ -162,7 +162,7 @@ func (v *Verification) examine(ctx context.Context, b store.Bridge) (finding, er
 	return f, nil
 }
 
-func names(l store.Listing) []string {
+func names(l secretstore.Listing) []string {
 	names := make([]string, 0, len(l.Entries))
 	for _, entry := range l.Entries {
 		names = append(names, entry.Name)
@@ -170,7 +170,7 @@ func names(l store.Listing) []string {
 	return names
 }
 
-func (v *Verification) saltMissing(ctx context.Context, b store.Bridge) (bool, error) {
+func (v *Verification) saltMissing(ctx context.Context, b secretstore.Bridge) (bool, error) {
 	_, err := v.Installation.Secret(ctx, b.Namespace, b.SaltName())
 	if apierrors.IsNotFound(err) {
 		return true, nil
@@ -181,9 +181,9 @@ func (v *Verification) saltMissing(ctx context.Context, b store.Bridge) (bool, e
 	return false, nil
 }
 
-func collect(bridges []store.Bridge, findings []finding) *VerificationReport {
+func collect(bridges []secretstore.Bridge, findings []finding) *VerificationReport {
 	r := &VerificationReport{
-		Bridges: len(bridges), census: store.KeyUsage{},
+		Bridges: len(bridges), census: secretstore.KeyUsage{},
 		Unreadable: []SecretRef{}, SaltMissing: []Ref{}, NotOwned: []Ref{}, Orphans: []Ref{},
 	}
 	for i, f := range findings {
@@ -209,7 +209,7 @@ func collect(bridges []store.Bridge, findings []finding) *VerificationReport {
 // orphans lists the Secrets of deleted HostedBridges. Kubernetes removes them,
 // usually within seconds; a salt that stays keeps secrets readable that were to
 // be shredded.
-func (v *Verification) orphans(ctx context.Context, bridges []store.Bridge) ([]Ref, error) {
+func (v *Verification) orphans(ctx context.Context, bridges []secretstore.Bridge) ([]Ref, error) {
 	all, err := v.Installation.Belongings(ctx, v.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("list Secrets: %w", err)

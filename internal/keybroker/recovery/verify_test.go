@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore/storetest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -144,12 +144,12 @@ func TestCountPassesOverWhatOpensForNobody(t *testing.T) {
 	c := tenants(t)
 	c.bridges[1].UID = "uid-bob-again"
 	c.Stored[storetest.Key("two", "carol-envelopes")].OwnerReferences = nil
-	census, err := store.CountKeys(t.Context(), c, c.Store)
+	census, err := secretstore.CountKeys(t.Context(), c, c.Store)
 	if err != nil || census.String() != "local:1 3" {
 		t.Errorf("%s, error %v", census, err)
 	}
 	c.Err = errors.New("connection refused")
-	if _, err := store.CountKeys(t.Context(), c, c.Store); !errors.Is(err, c.Err) {
+	if _, err := secretstore.CountKeys(t.Context(), c, c.Store); !errors.Is(err, c.Err) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -6,7 +6,7 @@ package rotation
 import (
 	"fmt"
 
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // stepRetire removes retired versions. It is no step of a rotation, which never
@@ -76,7 +76,7 @@ func waitReason(step Step, s observation) string {
 }
 
 // rewrapping says what still has to be wrapped again.
-func rewrapping(usage store.KeyUsage, ring RingState) string {
+func rewrapping(usage secretstore.KeyUsage, ring RingState) string {
 	return fmt.Sprintf("waiting until no envelope is under a version before %d: %d of %d left (%s)",
 		ring.Current, usage.NotUnder(ring.key()), usage.Total(), usage)
 }

@@ -18,7 +18,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 )
 
 const (
@@ -37,7 +37,7 @@ type Replicas struct {
 	// Watched are the namespaces whose envelopes are counted. A replica that
 	// serves other namespaces may have envelopes that are not counted, and that
 	// would never open again once a version is removed.
-	Watched scope.Namespaces
+	Watched namespaces.Set
 	// Port is that of /ring, and Client sends the requests.
 	Port   string
 	Client *http.Client
@@ -114,12 +114,12 @@ func (r *Replicas) ask(ctx context.Context, address string) (RingState, error) {
 // loadedRing reads a replica's answer.
 func (r *Replicas) loadedRing(body []byte) (ring RingState, err error) {
 	var looksAfter struct {
-		WatchNamespaces scope.Namespaces `json:"watchNamespaces"`
+		WatchNamespaces namespaces.Set `json:"watchNamespaces"`
 	}
 	err = errors.Join(json.Unmarshal(body, &ring), json.Unmarshal(body, &looksAfter))
 	switch {
 	case err == nil && !looksAfter.WatchNamespaces.Equal(r.Watched):
-		return RingState{}, fmt.Errorf("it looks after other namespaces than --%s says here", scope.Flag)
+		return RingState{}, fmt.Errorf("it looks after other namespaces than --%s says here", namespaces.Flag)
 	case err == nil && ring.archives() && ring.Current == 0:
 		return RingState{}, errors.New("it has not reached the transit engine since its start")
 	case err != nil || len(ring.Versions) == 0 || ring.Current == 0:

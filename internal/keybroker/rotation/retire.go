@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // refusal is the reason why a step will not be done, however often it is tried.
@@ -52,7 +52,7 @@ func unfinished(s observation) error {
 }
 
 // retirementBlocker says why no version can be removed.
-func retirementBlocker(s observation, usage store.KeyUsage) string {
+func retirementBlocker(s observation, usage secretstore.KeyUsage) string {
 	n := usage.Needing(s.ring.algorithm(), s.ring.Minimum)
 	if n == 0 {
 		return ""
@@ -69,7 +69,7 @@ func unreadyReplicas(s observation) string {
 	return fmt.Sprintf("waiting until every replica has loaded minimum %d: %s", s.ring.Minimum, who)
 }
 
-func (r *Rotation) remainingRetirement(s observation, usage store.KeyUsage) []string {
+func (r *Rotation) remainingRetirement(s observation, usage secretstore.KeyUsage) []string {
 	if !s.ring.retirable() {
 		if err := unfinished(s); err != nil {
 			return []string{err.Error()}

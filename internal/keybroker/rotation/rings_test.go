@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 // elsewhere rotates a ring that is not a Secret, with one replica that follows
@@ -22,7 +22,7 @@ func elsewhere(ring Ring, state *RingState) *Rotation {
 	return &Rotation{
 		Ring:     ring,
 		Replicas: func(context.Context) ([]Replica, error) { return loaded(*state), nil },
-		Count:    func(context.Context) (store.KeyUsage, error) { return store.KeyUsage{state.key(): 3}, nil },
+		Count:    func(context.Context) (secretstore.KeyUsage, error) { return secretstore.KeyUsage{state.key(): 3}, nil },
 		Tell:     func(string) {},
 	}
 }
@@ -121,9 +121,9 @@ func TestWithTransitWhatTheRingSealedIsWaitedFor(t *testing.T) {
 		v := &vault{state: transit(2, 1, 1, 2), rotations: 1}
 		rotation := v.rotation()
 		left := 3
-		rotation.Count = func(context.Context) (store.KeyUsage, error) {
+		rotation.Count = func(context.Context) (secretstore.KeyUsage, error) {
 			left--
-			return store.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 9}: left, v.state.key(): 1}, nil
+			return secretstore.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 9}: left, v.state.key(): 1}, nil
 		}
 		if _, err := rotation.Run(t.Context()); err != nil || left > 0 {
 			t.Errorf("%d left, error %v", left, err)

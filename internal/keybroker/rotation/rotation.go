@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 )
 
 const (
@@ -48,7 +48,7 @@ type Rotation struct {
 	// Replicas lists the running keybrokers.
 	Replicas func(ctx context.Context) ([]Replica, error)
 	// Count counts the envelopes.
-	Count func(ctx context.Context) (store.KeyUsage, error)
+	Count func(ctx context.Context) (secretstore.KeyUsage, error)
 	// Tell receives each completed step and each reason to wait, once.
 	Tell func(line string)
 
@@ -70,11 +70,11 @@ type Report struct {
 	Next        []string `json:"next"`
 	Instruction string   `json:"instruction,omitempty"`
 
-	keyUsage store.KeyUsage
+	keyUsage secretstore.KeyUsage
 }
 
 // KeyUsage returns the numbers of envelopes, to be printed.
-func (r *Report) KeyUsage() store.KeyUsage { return r.keyUsage }
+func (r *Report) KeyUsage() secretstore.KeyUsage { return r.keyUsage }
 
 // observation is one reading of everything that decides the next step.
 type observation struct {
@@ -123,7 +123,7 @@ func (r *Rotation) report(ctx context.Context, s observation) (Report, error) {
 
 // Run rotates until the older versions can be removed, or until an
 // administrator has to do something that the report then names. It finishes an
-// unfinished rotation, and begins a new one only if there is none.
+// unfinished rotation, and otherwise begins a new one.
 func (r *Rotation) Run(ctx context.Context) (Report, error) {
 	begun := false
 	done, err := r.runSteps(ctx, func(ctx context.Context, s observation) (Step, string, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -37,7 +37,7 @@ func (w *world) expectRing(want RingState) {
 func TestARotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, oneVersion(), lags...)
-		w.census = store.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 1}: 300}
+		w.census = secretstore.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 1}: 300}
 		report, err := w.run(t.Context(), (*Rotation).Run)
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func TestARotationEndsAnywhereAndGoesOn(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %d", way.name, n), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld(t, oneVersion(), lags...)
-					w.census = store.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 1}: 50}
+					w.census = secretstore.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 1}: 50}
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					died := false
@@ -135,7 +135,7 @@ func TestARotationEndsAtAnyTimeAndGoesOn(t *testing.T) {
 	for seconds := time.Duration(1); seconds < 400; seconds += 7 {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, oneVersion(), lags...)
-			w.census = store.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 1}: 900}
+			w.census = secretstore.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 1}: 900}
 			for tries := 0; ; tries++ {
 				ctx, cancel := context.WithTimeout(t.Context(), seconds*time.Second)
 				_, err := w.run(ctx, (*Rotation).Run)
@@ -215,7 +215,7 @@ func TestOneThatStaysAwayEndsTheRotation(t *testing.T) {
 func TestWhatDoesNotSayItsKeyHoldsUpTheMinimum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, map[string]string{"1": canary, "2": canary}, lags...)
-		w.census = store.KeyUsage{{}: 1}
+		w.census = secretstore.KeyUsage{{}: 1}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		_, err := w.run(ctx, (*Rotation).Run)
@@ -227,11 +227,11 @@ func TestWhatDoesNotSayItsKeyHoldsUpTheMinimum(t *testing.T) {
 }
 
 func TestALookChangesNothing(t *testing.T) {
-	old := store.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 1}: 2}
+	old := secretstore.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 1}: 2}
 	for _, test := range []struct {
 		name   string
 		data   map[string]string
-		census store.KeyUsage
+		census secretstore.KeyUsage
 		retire bool
 		next   []string
 	}{
@@ -277,7 +277,7 @@ func TestRetirement(t *testing.T) {
 	rotated := map[string]string{"1": canary, "2": canary, "current": "2", "minimum": "2"}
 	t.Run("it is refused while an envelope has the version", func(t *testing.T) {
 		w := newWorld(t, rotated, 0)
-		w.census = store.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 1}: 1, {Algorithm: envelope.AlgorithmTransit, Version: 1}: 5}
+		w.census = secretstore.KeyUsage{{Algorithm: envelope.AlgorithmLocal, Version: 1}: 1, {Algorithm: envelope.AlgorithmTransit, Version: 1}: 5}
 		_, err := w.rotation().Retire(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "1 envelopes have a version below 2") {
 			t.Errorf("error %v", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore/storetest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 

@@ -16,8 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore/storetest"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -32,7 +32,7 @@ type world struct {
 	lags []time.Duration
 
 	sealed  sync.Mutex // Guards what follows.
-	census  store.KeyUsage
+	census  secretstore.KeyUsage
 	history []written
 	// dies is called after each write, with its number.
 	dies   func(n int) error
@@ -48,7 +48,7 @@ type written struct {
 
 func newWorld(t *testing.T, data map[string]string, lags ...time.Duration) *world {
 	t.Helper()
-	w := &world{Memory: storetest.New(), t: t, lags: lags, census: store.KeyUsage{}}
+	w := &world{Memory: storetest.New(), t: t, lags: lags, census: secretstore.KeyUsage{}}
 	secret := must.Value(w.CreateSecret(t.Context(), ringSecret(data)))(t)
 	ring := must.Value(parseRing(secret.Data))(t)
 	w.history = []written{{time.Time{}, ring}}
@@ -142,7 +142,7 @@ func (w *world) live() {
 	}
 }
 
-func (w *world) count(context.Context) (store.KeyUsage, error) {
+func (w *world) count(context.Context) (secretstore.KeyUsage, error) {
 	w.sealed.Lock()
 	defer w.sealed.Unlock()
 	return maps.Clone(w.census), w.Err

@@ -16,8 +16,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/access"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/secretstore"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
 
@@ -40,7 +40,7 @@ type Reader interface {
 type Grant struct {
 	// Name is the SharedServer's, and Owner how the store knows it.
 	Name  string
-	Owner store.Bridge
+	Owner secretstore.Bridge
 	// Origin is that of the server's URL now. Secrets that were set for another one are not
 	// the bridge's.
 	Origin string
@@ -51,12 +51,12 @@ type Grant struct {
 }
 
 // Has reports whether the secret is one of the grant.
-func (g Grant) Has(e store.Entry) bool {
+func (g Grant) Has(e secretstore.Entry) bool {
 	return e.Origin != "" && e.Origin == g.Origin && slices.Contains(g.Secrets, e.Name)
 }
 
 // Held is the name under which the bridge's pod gets the secret.
-func (g Grant) Held(secret string) string { return mcpserver.SharedSecret(g.Name, secret, g.Origin) }
+func (g Grant) Held(secret string) string { return bridgeconfig.SharedSecret(g.Name, secret, g.Origin) }
 
 // Grants returns what the bridge may have of SharedServers: those that profiles give it by
 // status.effective, if all of its people have access and are members. until is when the
@@ -89,7 +89,7 @@ func Grants(ctx context.Context, r Reader, b *v1alpha1.HostedBridge, now time.Ti
 // Of returns the grant of a SharedServer's secrets.
 func Of(s *v1alpha1.SharedServer) Grant {
 	g := Grant{
-		Name: s.Name, Owner: store.Shared(s.Namespace, s.Name, s.UID), Origin: mcpserver.Origin(s.Spec.Server.Transport.URL), Revision: s.Status.Revision,
+		Name: s.Name, Owner: secretstore.Shared(s.Namespace, s.Name, s.UID), Origin: bridgeconfig.Origin(s.Spec.Server.Transport.URL), Revision: s.Status.Revision,
 	}
 	for _, name := range s.Spec.Secrets {
 		g.Secrets = append(g.Secrets, string(name))
@@ -112,7 +112,7 @@ func Given(b *v1alpha1.HostedBridge) []string {
 	return slices.Compact(names)
 }
 
-// People reads the people of a bridge: its subjects and those of whom a rule makes its user,
+// People reads the people of a bridge: its subjects and those for whom a rule derives its user,
 // each with all records of them, and the record of its user.
 func People(ctx context.Context, r Reader, b *v1alpha1.HostedBridge) (*access.People, error) {
 	var all []v1alpha1.BridgePerson

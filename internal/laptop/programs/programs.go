@@ -22,8 +22,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bundle"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
-	"github.com/hostedbridge/hostedbridge/internal/laptop/locks"
-	"github.com/hostedbridge/hostedbridge/internal/npm"
 )
 
 const (
@@ -79,7 +77,7 @@ type Program struct {
 // dependencies are those of the lock file that this bridge has of it, or else those of the day on
 // which it is installed. Change has to be its caller. report is told before npm begins.
 func (p Folder) Install(ctx context.Context, name, version string, report func(string)) (Program, error) {
-	lock := npm.Lock(locks.Find(name, version))
+	lock := Lock(FindLock(name, version))
 	dir, err := p.find(name, version, lock)
 	if err != nil || dir != "" {
 		return read(dir, name, err)
@@ -87,7 +85,7 @@ func (p Folder) Install(ctx context.Context, name, version string, report func(s
 	report("installing " + name + "@" + version)
 	if lock == nil {
 		report("its dependencies are those that the registry names today, and do not change from then on")
-		if lock, _, err = npm.Freeze(ctx, name, version); err != nil {
+		if lock, _, err = Freeze(ctx, name, version); err != nil {
 			return Program{}, err
 		}
 	}
@@ -95,7 +93,7 @@ func (p Folder) Install(ctx context.Context, name, version string, report func(s
 	if err != nil {
 		return Program{}, fmt.Errorf("install %s: %w", name, err)
 	}
-	if err := npm.Clean(ctx, fresh, name, version, lock); err != nil {
+	if err := Clean(ctx, fresh, name, version, lock); err != nil {
 		return Program{}, errors.Join(err, os.RemoveAll(fresh))
 	}
 	dir = p.dirOf(name, version, lock)
@@ -110,14 +108,14 @@ func prefix(name, version string) string {
 	return strings.ReplaceAll(name, "/", "+") + "@" + version + "-"
 }
 
-func (p Folder) dirOf(name, version string, lock npm.Lock) string {
+func (p Folder) dirOf(name, version string, lock Lock) string {
 	sum := sha256.Sum256(lock)
 	return filepath.Join(p.path, prefix(name, version)+hex.EncodeToString(sum[:])[:digestLength])
 }
 
-// find returns the folder of an installed package, empty if there is none. Without a lock file it
+// find returns the folder of an installed package, empty if it is not installed. Without a lock file it
 // is the one that was installed first.
-func (p Folder) find(name, version string, lock npm.Lock) (string, error) {
+func (p Folder) find(name, version string, lock Lock) (string, error) {
 	entries, err := os.ReadDir(p.path)
 	if err != nil {
 		return "", fmt.Errorf("read the installed programs: %w", err)

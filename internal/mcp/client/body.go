@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
@@ -176,7 +175,7 @@ var errTooLarge = fmt.Errorf("the server's answer is larger than %d MiB", events
 func readBody(resp *http.Response, most int, o eventstream.Room) ([]byte, error) {
 	known := resp.ContentLength
 	if known > int64(most) {
-		return instead(nil, resp.Body, func(m *oversize.Message) []byte { return m.Answer(most) })
+		return instead(nil, resp.Body, func(m *rpc.Oversize) []byte { return m.Answer(most) })
 	}
 	var begun []byte
 	if known < 0 {
@@ -189,7 +188,7 @@ func readBody(resp *http.Response, most int, o eventstream.Room) ([]byte, error)
 		}
 	}
 	if err := o.Take(int(known)); err != nil {
-		return instead(begun, resp.Body, func(m *oversize.Message) []byte { return o.Refusal(m, err) })
+		return instead(begun, resp.Body, func(m *rpc.Oversize) []byte { return o.Refusal(m, err) })
 	}
 	rest, err := rpc.ReadAll(io.LimitReader(resp.Body, int64(most+1-len(begun))), resp.ContentLength)
 	body := rest
@@ -198,14 +197,14 @@ func readBody(resp *http.Response, most int, o eventstream.Room) ([]byte, error)
 	}
 	o.Received(min(len(body), most))
 	if err == nil && len(body) > most {
-		return instead(body, resp.Body, func(m *oversize.Message) []byte { return m.Answer(most) })
+		return instead(body, resp.Body, func(m *rpc.Oversize) []byte { return m.Answer(most) })
 	}
 	return body, err
 }
 
 // instead reads the rest of a message that starts with begun, and returns what refuse makes of it.
-func instead(begun []byte, rest io.Reader, refuse func(*oversize.Message) []byte) ([]byte, error) {
-	m := &oversize.Message{}
+func instead(begun []byte, rest io.Reader, refuse func(*rpc.Oversize) []byte) ([]byte, error) {
+	m := &rpc.Oversize{}
 	_, _ = m.Write(begun)
 	if _, err := io.Copy(m, rest); err != nil {
 		return nil, err

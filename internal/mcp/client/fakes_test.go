@@ -15,10 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/eventstream"
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
@@ -35,7 +34,7 @@ type room struct{ refuse error }
 
 func (o room) Take(int) error { return o.refuse }
 func (o room) Received(int)   {}
-func (o room) Refusal(m *oversize.Message, err error) []byte {
+func (o room) Refusal(m *rpc.Oversize, err error) []byte {
 	return m.Refusal(err.Error(), `{"code":"busy"}`)
 }
 

@@ -14,10 +14,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/jsonscan"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/methods"
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
@@ -159,7 +158,7 @@ func (w *streamWire) answered(m rpc.Message) {
 	case waits.request.most > 0 && len(m.Result) > waits.request.most:
 		a = answer{err: &jsonrpc.Error{
 			Code: jsonrpc.CodeInternalError, Message: "the server's answer is too large",
-			Data: jsondoc.EncodeExact(map[string]string{"code": oversize.Code}),
+			Data: jsondoc.EncodeExact(map[string]string{"code": rpc.CodeAnswerTooLarge}),
 		}}
 	}
 	if o := waits.request.Observer; o != nil {

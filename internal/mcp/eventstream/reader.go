@@ -13,11 +13,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 // MaxMessage bounds one message of a server, in bytes.
-const MaxMessage = oversize.Limit
+const MaxMessage = rpc.MaxAnswer
 
 // MaxUncounted is the size in bytes from which a message that is being received needs memory from
 // its Room. Its own length is not known before it ends.
@@ -30,7 +30,7 @@ type Room interface {
 	// Received says that the message has arrived, and has n bytes.
 	Received(n int)
 	// Refusal returns the message that replaces one that Take refused, nil for none.
-	Refusal(m *oversize.Message, err error) []byte
+	Refusal(m *rpc.Oversize, err error) []byte
 }
 
 // Event is one event of a stream, as the HTML standard has them ("Server-sent events").
@@ -48,6 +48,8 @@ type Event struct {
 // Reader reads an event stream one event at a time.
 type Reader struct {
 	lines *bufio.Reader
+	begun bool // whether something was read
+	cr    bool // whether a CR ended the last line: an LF behind it belongs to it
 	max   int
 	room  Room // nil if memory is not limited
 }
@@ -70,12 +72,21 @@ func (b *Reader) Release() {
 	b.lines = nil
 }
 
+// byteOrderMark may begin a stream, and belongs to no event.
+const byteOrderMark = "\xef\xbb\xbf"
+
 // Next returns the next event. An event that the end of the stream ends counts, and comes with io.EOF;
 // one that a network error cuts off does not. The data of an event that is too large is an error for the
 // request that it answers, and empty for other messages.
 func (b *Reader) Next() (Event, error) {
 	e := &event{max: b.max, room: b.room}
 	defer e.end()
+	if !b.begun {
+		b.begun = true
+		if start, _ := b.lines.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
+			_, _ = b.lines.Discard(len(byteOrderMark))
+		}
+	}
 	for {
 		blank, err := b.line(e)
 		switch {
@@ -93,7 +104,7 @@ func (b *Reader) Next() (Event, error) {
 func (b *Reader) line(e *event) (blank bool, err error) {
 	length := 0
 	for {
-		part, err := b.lines.ReadSlice('\n')
+		part, err := b.readSlice()
 		e.add(part, length == 0)
 		if content := bytes.TrimRight(part, "\r\n"); len(content) > 0 {
 			length += len(content)
@@ -105,6 +116,36 @@ func (b *Reader) line(e *event) (blank bool, err error) {
 	}
 }
 
+// readSlice returns the next line with its end, which is CR, LF or both. As bufio.Reader.ReadSlice, it returns a part of
+// it with bufio.ErrBufferFull, and what is left of the stream with its end.
+func (b *Reader) readSlice() ([]byte, error) {
+	for seen := 0; ; {
+		part, err := b.lines.Peek(max(b.lines.Buffered(), seen+1))
+		if b.cr && len(part) > 0 {
+			b.cr = false
+			if part[0] == '\n' {
+				_, _ = b.lines.Discard(1)
+				continue
+			}
+		}
+		ended := false
+		if lf := bytes.IndexByte(part[seen:], '\n'); lf >= 0 {
+			part, ended = part[:seen+lf+1], true
+		}
+		if cr := bytes.IndexByte(part[seen:], '\r'); cr >= 0 {
+			part, ended, b.cr = part[:seen+cr+1], true, true
+		}
+		if ended || err != nil {
+			_, _ = b.lines.Discard(len(part))
+			if ended {
+				err = nil
+			}
+			return part, err
+		}
+		seen = len(part)
+	}
+}
+
 // event is an event of a stream while it is read.
 type event struct {
 	Event
@@ -112,7 +153,7 @@ type event struct {
 	whole []byte
 	begun int // offset of the current line in whole
 	// large reads the message instead of data once data is too large.
-	large *oversize.Message
+	large *rpc.Oversize
 	skips bool // whether the current line belongs to a message that is too large
 
 	max     int
@@ -160,7 +201,7 @@ func (e *event) end() {
 
 // stopKeeping stops keeping the event.
 func (e *event) stopKeeping() {
-	e.large = &oversize.Message{}
+	e.large = &rpc.Oversize{}
 	_, _ = e.large.Write(e.Data)
 	_, _ = e.large.Write([]byte{'\n'})
 	line := e.whole[e.begun:]
@@ -187,7 +228,9 @@ func (e *event) endLine() {
 			e.Data = append(append(e.Data, '\n'), value...)
 		}
 	case "id":
-		e.ID = string(value)
+		if bytes.IndexByte(value, 0) < 0 { // The standard ignores others, and no header can hold them.
+			e.ID = string(value)
+		}
 	case "event":
 		e.Name = string(value)
 	case "retry":

@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/mcp/rpc"
 )
 
 // read returns the events of a stream, each on a line: its name, id, pause and data, and how the stream ends.
@@ -41,11 +42,16 @@ func TestEventsAreReadOneAtATime(t *testing.T) {
 		"one longer than any buffer":             {"data: " + big + "\n\n", []string{"||0s|" + big}},
 		"no space before it":                     {"data:{}\n\n", []string{"||0s|{}"}},
 		"an id, from which a stream resumes":     {"event: message\nid: s_4\ndata: a\n\n", []string{"message|s_4|0s|a"}},
+		"a byte order mark":                      {"\xef\xbb\xbfdata: {}\n\n", []string{"||0s|{}"}},
+		"an id with NUL, which is none":          {"id: a\x00b\ndata: a\n\n", []string{"||0s|a"}},
 		"an id alone":                            {"id: 5\n\n", []string{"|5|0s|"}},
 		"a pause":                                {"retry: 1500\nid: 5\ndata:\n\n", []string{"|5|1.5s|"}},
 		"a pause that is none":                   {"retry: soon\ndata: a\n\n", []string{"||0s|a"}},
 		"data over several lines is one message": {"data: {\"a\":1,\ndata: \"b\":2}\n\n", []string{"||0s|{\"a\":1,\n\"b\":2}"}},
 		"lines that end as on Windows":           {"data: {}\r\n\r\n", []string{"||0s|{}"}},
+		"lines that a CR alone ends":             {"id: 5\rdata: a\rdata: b\r\rdata: c\r\r", []string{"|5|0s|a\nb", "||0s|c"}},
+		"lines that end in each way":             {"data: a\r\ndata: b\rdata: c\n\r\ndata: d\n\rdata: e\r\r\n", []string{"||0s|a\nb\nc", "||0s|d", "||0s|e"}},
+		"a line that a CR alone ends, long":      {"data: " + big + "\r\r: " + big + "\r\rdata: a\r\r", []string{"||0s|" + big, "||0s|a"}},
 		"comments":                               {": hello\n\n: again\ndata: a\n\n", []string{"||0s|a"}},
 		"a field without a value":                {"data\nid\n\ndata: a\n\n", []string{"||0s|a"}},
 		"an event that only the end ends":        {"data: {}\n", []string{"||0s|{}"}},
@@ -60,6 +66,18 @@ func TestEventsAreReadOneAtATime(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnEventIsReadWhenItHasEnded has a stream say no more behind the CR that ends an event, which an LF may follow.
+func TestAnEventIsReadWhenItHasEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		src, server := io.Pipe()
+		go func() { _, _ = io.WriteString(server, "data: a\r\n\r") }()
+		if e, err := NewReader(src, MaxMessage, nil).Next(); string(e.Data) != "a" || err != nil {
+			t.Errorf("event %q, %v", e.Data, err)
+		}
+	})
 }
 
 // TestABrokenEventIsNotRead has the network fail before an event ends: it is sent again when the stream
@@ -81,6 +99,7 @@ func TestAMessageThatIsTooLargeIsReplacedAlone(t *testing.T) {
 		"the id last":                      {`data: {"result":{"t":"` + large + `"},"jsonrpc":"2.0","id":7}`, "||0s|" + refused},
 		"an event id and a name before it": {"id: 5\nevent: message\n" + `data: {"id":7,"result":"` + large + `"}` + "\r", "message|5|0s|" + refused},
 		"over several lines":               {"data: {\"id\":7,\ndata: \"result\":\"" + large + "\"\nid: 5\ndata: }", "||0s|" + refused},
+		"over several lines of CR alone":   {"data: {\"id\":7,\rdata: \"result\":\"" + large + "\"\rid: 5\rdata: }\r", "||0s|" + refused},
 		"a notification":                   {`data: {"method":"notifications/message","params":"` + large + `"}`, ""},
 		"one comment":                      {": " + large, ""},
 	} {
@@ -113,7 +132,7 @@ func (r *fullRoom) Take(n int) error {
 
 func (r *fullRoom) Received(n int) { r.notes = append(r.notes, fmt.Sprint("received ", n)) }
 
-func (r *fullRoom) Refusal(m *oversize.Message, err error) []byte {
+func (r *fullRoom) Refusal(m *rpc.Oversize, err error) []byte {
 	return fmt.Appendf(nil, "%s: %s", err, m.Answer(1<<20))
 }
 

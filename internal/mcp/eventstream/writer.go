@@ -4,6 +4,7 @@
 package eventstream
 
 import (
+	"bytes"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,9 +20,10 @@ const keepAlive = 25 * time.Second
 type Writer struct {
 	http.ResponseWriter
 
-	mu     sync.Mutex // held during each write, so that no comment is written into an event
+	mu     sync.Mutex // held during each write
 	begun  bool
 	ended  bool
+	within bool // whether an event has begun that is written in parts, into which no comment may come
 	ticker *time.Timer
 }
 
@@ -52,6 +54,7 @@ func (s *Writer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.begin()
+	s.within = !bytes.HasSuffix(p, []byte("\n\n"))
 	return s.ResponseWriter.Write(p)
 }
 
@@ -74,10 +77,12 @@ func (s *Writer) comment() {
 	if s.ended {
 		return
 	}
-	if _, err := s.ResponseWriter.Write([]byte(": still here\n\n")); err != nil {
-		return
+	if !s.within {
+		if _, err := s.ResponseWriter.Write([]byte(": still here\n\n")); err != nil {
+			return
+		}
+		_ = http.NewResponseController(s.ResponseWriter).Flush()
 	}
-	_ = http.NewResponseController(s.ResponseWriter).Flush()
 	s.ticker.Reset(keepAlive)
 }
 

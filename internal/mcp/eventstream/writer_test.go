@@ -35,3 +35,22 @@ func TestOnlyASilentStreamIsKeptOpen(t *testing.T) {
 		})
 	}
 }
+
+// TestNoCommentComesIntoAnEvent writes one event in parts, each after the time of a comment.
+func TestNoCommentComesIntoAnEvent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answer := httptest.NewRecorder()
+		w := NewWriter(answer)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, part := range []string{"data: {", "}", "\n\n", "data: {}\n\n"} {
+			_, _ = w.Write([]byte(part))
+			time.Sleep(keepAlive + time.Second)
+		}
+		w.End()
+		const want = "data: {}\n\n: still here\n\ndata: {}\n\n: still here\n\n"
+		if got := answer.Body.String(); got != want {
+			t.Errorf("the stream is %q, want %q", got, want)
+		}
+	})
+}

@@ -12,9 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/api/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/jsonscan"
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
 )
 
 // CodeAnswerInvalid is the code in the data of an error that replaces a server's answer.
@@ -82,22 +81,6 @@ func Read(text []byte) (Message, bool) {
 		m.Error = parts["error"]
 	}
 	return m, true
-}
-
-// MethodIn returns the method in a text with one message. It reads no further: senders write the
-// parameters, which may be large, behind it. It returns false if there is none.
-func MethodIn(text []byte) (method string, ok bool) {
-	r := jsonscan.Open(text)
-	defer r.Close()
-	if !r.IsObject() {
-		return "", false
-	}
-	for name := range r.Members() {
-		if string(name) == "method" {
-			return jsonscan.Text(r.Raw()), true
-		}
-	}
-	return "", false
 }
 
 // Head returns the id and the method of a message that begins with them, as Append writes it: nil and
@@ -276,7 +259,7 @@ func ErrorOf(err error) *jsonrpc.Error {
 // ReadAll reads r to its end. length is what the sender announced, negative if nothing: a buffer
 // that grows needs twice the memory.
 func ReadAll(r io.Reader, length int64) ([]byte, error) {
-	if length <= 0 || length > oversize.Limit {
+	if length <= 0 || length > MaxAnswer {
 		return io.ReadAll(r)
 	}
 	b := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead))

@@ -163,19 +163,4 @@ func TestTheBeginningOfAMessageSaysWhatItIs(t *testing.T) {
 			t.Errorf("%s: id %s, method %q", text, id, method)
 		}
 	}
-	for text, want := range map[string]struct {
-		method string
-		ok     bool
-	}{
-		`{"jsonrpc":"2.0","id":7,"method":"m","params":{"a`: {"m", true},
-		`{"params":{"method":"x"},"method":"m"}`:            {"m", true},
-		`{"method":7}`:                                      {"", true},
-		`{"jsonrpc":"2.0","id":7,"result":{}}`:              {"", false},
-		`["method"]`:                                        {"", false},
-		`"method"`:                                          {"", false},
-	} {
-		if method, ok := MethodIn([]byte(text)); method != want.method || ok != want.ok {
-			t.Errorf("%s: method %q, %t", text, method, ok)
-		}
-	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/hostedbridge/hostedbridge/internal/mcp/oversize"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
 
@@ -70,7 +69,7 @@ func TestAnInvalidAnswerBecomesAnErrorThatSaysSo(t *testing.T) {
 func TestABodyIsReadWhateverItsSenderAnnounced(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("x", 10_000)
-	for _, length := range []int64{-1, 0, 1, 10_000, 20_000, oversize.Limit, oversize.Limit + 1, 1 << 60} {
+	for _, length := range []int64{-1, 0, 1, 10_000, 20_000, MaxAnswer, MaxAnswer + 1, 1 << 60} {
 		got := must.Value(ReadAll(iotest.HalfReader(strings.NewReader(text)), length))(t)
 		if string(got) != text {
 			t.Errorf("announced as %d bytes: %d bytes are read", length, len(got))

@@ -118,7 +118,7 @@ func (p *problems) provider(v *Provider, field string) {
 	case GitHub:
 		p.check(isURL(v.URL), field+".url", wantURL)
 		p.check(isURL(v.APIURL), field+".apiURL", wantURL)
-		p.refuse(v.User.Claim == claimEmail, field+".user.claim", "is email, of which GitHub does not say whether it is the person's")
+		p.refuse(v.User.Claim == claimEmail, field+".user.claim", "is email: GitHub does not say whether an email is the person's. Use another claim, such as login")
 		p.refuse(v.Issuer != "", field+".issuer", "is of the type oidc; one of the type github has url")
 		p.check(isText(v.ClientSecretFile), field+".clientSecretFile", wantSecret)
 		p.refuse(v.ClientKeyFile+v.ClientKeyID != "", field+".clientKeyFile", "is of the type oidc; GitHub takes a secret")

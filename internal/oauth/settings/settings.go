@@ -260,12 +260,6 @@ func (s *Settings) IssuersNameGroups() bool {
 	return slices.ContainsFunc(s.Issuers, func(i Issuer) bool { return i.Groups.Claim != "" })
 }
 
-// NamesGroups reports whether anybody names the groups of people.
-func (s *Settings) NamesGroups() bool {
-	return s.IssuersNameGroups() ||
-		s.Server != nil && slices.ContainsFunc(s.Server.Providers, func(p Provider) bool { return p.Groups.Claim != "" })
-}
-
 // The modes of onboarding.
 const (
 	// Off lets in who is in a bridge already, or whose user the rule makes.

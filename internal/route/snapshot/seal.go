@@ -3,7 +3,8 @@
 
 // Package snapshot is the form in which an ingress keeps what it needs to serve
 // after a restart while the API server is away: routes with the hashes of keys,
-// and its own certificate. The package is pure; package disk reads and writes.
+// and its own certificate. This file, box.go and
+// snapshot.go are pure; disk.go and keeper.go read, write and keep time.
 //
 // A file is a line and a content. The line names the form's version, what the
 // content is, its length in bytes and the HMAC-SHA256 of all that:

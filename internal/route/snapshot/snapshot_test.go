@@ -103,27 +103,6 @@ func TestRoutesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// TestAFileOfBeforeThereWereLoginsIsRead has an ingress that was just upgraded
-// start while the API server is away, and one that was set back.
-func TestAFileOfBeforeThereWereLoginsIsRead(t *testing.T) {
-	backend, key, _, _ := sample(t)
-	type before struct {
-		Installation string          `json:"installation"`
-		Confirmed    time.Time       `json:"confirmed"`
-		Backends     []route.Backend `json:"backends"`
-		Keys         []route.Key     `json:"keys"`
-	}
-	old := must.Value(alice.Key.seal(Routes, before{alice.Installation, now, []route.Backend{backend}, []route.Key{key}}))(t)
-	got, err := alice.DecodeRoutes(old, now, 0)
-	if err != nil || got.Routes.Len() != 1 || len(got.Routes.Keys(key.ID)) != 1 {
-		t.Errorf("%+v, %v", got, err)
-	}
-	without := must.Value(alice.EncodeRoutes(Table{table(t, []route.Backend{backend}, []route.Key{key}), now}))(t)
-	if err := alice.Key.open(Routes, without, &before{}); err != nil {
-		t.Errorf("a file without subjects is not one of before: %v", err)
-	}
-}
-
 func TestAnEmptyInstallationIsATable(t *testing.T) {
 	file := must.Value(alice.EncodeRoutes(Table{&route.Table{}, now}))(t)
 	got, err := alice.DecodeRoutes(file, now, 0)

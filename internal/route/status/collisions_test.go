@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 func TestCollisionsAreToldByName(t *testing.T) {
@@ -66,7 +67,7 @@ func TestCollisionsAreToldByName(t *testing.T) {
 
 func TestNoCollisionRemovesTheField(t *testing.T) {
 	b := &v1alpha1.HostedBridge{Status: v1alpha1.HostedBridgeStatus{Collisions: []string{"x"}}}
-	fields := pendingUpdate{health: &health.Report{}}.reported(b, time.Time{})
+	fields := pendingUpdate{health: &health.Report{}}.reported(effective.Of(b), time.Time{})
 	if got, err := json.Marshal(fields["collisions"]); err != nil || string(got) != "null" {
 		t.Errorf("%s, %v", got, err)
 	}

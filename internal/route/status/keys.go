@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -40,7 +41,7 @@ func mergeKeyUses(a, b map[string]time.Time) map[string]time.Time {
 // keysUsed returns what status.keys should be, in the order of the spec, and
 // whether that is worth a write. Keys that the bridge does not have any more
 // leave the status with the next write.
-func (n pendingUpdate) keysUsed(b *v1alpha1.HostedBridge) (keys []v1alpha1.APIKeyStatus, changed bool) {
+func (n pendingUpdate) keysUsed(b *effective.Bridge) (keys []v1alpha1.APIKeyStatus, changed bool) {
 	last := make(map[string]time.Time, len(b.Status.Keys))
 	for _, k := range b.Status.Keys {
 		last[k.ID] = k.LastUsedTime.Time

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 func TestWhenKeysWereUsed(t *testing.T) {
@@ -43,7 +44,7 @@ func TestWhenKeysWereUsed(t *testing.T) {
 			for _, id := range test.keys {
 				b.Spec.APIKeys = append(b.Spec.APIKeys, v1alpha1.APIKey{ID: id})
 			}
-			got, changed := pendingUpdate{keys: test.used}.keysUsed(b)
+			got, changed := pendingUpdate{keys: test.used}.keysUsed(effective.Of(b))
 			if diff := cmp.Diff(test.want, got); diff != "" || changed != test.changed {
 				t.Errorf("changed %v, want %v\n%s", changed, test.changed, diff)
 			}

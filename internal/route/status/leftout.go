@@ -8,8 +8,9 @@ import (
 	"context"
 	"maps"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -32,7 +33,7 @@ func WithLeftOut(fetch Fetch, read ReadBridge) Fetch {
 
 // addLeftOut adds the servers of the spec that the report does not have and that the status
 // says are left out.
-func addLeftOut(r health.Report, b *v1alpha1.HostedBridge) health.Report {
+func addLeftOut(r health.Report, b *effective.Bridge) health.Report {
 	servers := maps.Clone(r.Servers)
 	for _, s := range b.Spec.Servers {
 		if _, reported := servers[s.Name]; reported {
@@ -53,10 +54,10 @@ func addLeftOut(r health.Report, b *v1alpha1.HostedBridge) health.Report {
 }
 
 // leftOut says why the operator left a server out, if it did.
-func leftOut(b *v1alpha1.HostedBridge, server string) (health.Server, bool) {
+func leftOut(b *effective.Bridge, server string) (health.Server, bool) {
 	for _, recipe := range b.Status.Recipes {
 		if recipe.Server == server && recipe.Source == "" && recipe.Reason != "" {
-			return health.Server{Status: health.Unhealthy, Reason: snakeCase(recipe.Reason), Error: cmp.Or(recipe.Message, recipe.Reason)}, true
+			return health.Server{Status: health.Unhealthy, Reason: bridgestate.SnakeCase(recipe.Reason), Error: cmp.Or(recipe.Message, recipe.Reason)}, true
 		}
 	}
 	for _, outage := range b.Status.Outages {

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -31,7 +32,7 @@ func TestServersThatTheOperatorLeftOutAreInTheReport(t *testing.T) {
 	good := health.Server{Status: health.Healthy, Tools: 2}
 	report := health.Report{Status: health.Healthy, Tools: 2, Servers: map[string]health.Server{"good": good}}
 	fetch := func(context.Context, route.Backend) (health.Report, error) { return report, nil }
-	read := func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error) { return b, nil }
+	read := func(context.Context, route.Backend) (*effective.Bridge, error) { return effective.Of(b), nil }
 	got := must.Value(WithLeftOut(fetch, read)(t.Context(), route.Backend{}))(t)
 	want := health.Report{Status: health.Degraded, Tools: 2, Servers: map[string]health.Server{
 		"good":  good,
@@ -44,7 +45,7 @@ func TestServersThatTheOperatorLeftOutAreInTheReport(t *testing.T) {
 	if len(report.Servers) != 1 {
 		t.Error("the bridge's own report was changed")
 	}
-	read = func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error) { return nil, errors.New("gone") }
+	read = func(context.Context, route.Backend) (*effective.Bridge, error) { return nil, errors.New("gone") }
 	if got, err := WithLeftOut(fetch, read)(t.Context(), route.Backend{}); err != nil || !cmp.Equal(got, report) {
 		t.Errorf("of a bridge that is gone: %+v, %v", got, err)
 	}

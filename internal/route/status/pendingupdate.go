@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -37,7 +38,7 @@ type pendingUpdate struct {
 	// that is tried again.
 	failures  int
 	notBefore time.Time
-	// last means that there is no later time to write it.
+	// last means that it cannot be written later.
 	last bool
 }
 
@@ -101,7 +102,7 @@ func (n pendingUpdate) activity(have *v1alpha1.HostedBridgeStatus, now time.Time
 
 // changes returns the fields of the status that n says otherwise and that are to
 // be written now, and what is to be noted for later.
-func (n pendingUpdate) changes(b *v1alpha1.HostedBridge, now time.Time) (fields map[string]any, later *pendingUpdate) {
+func (n pendingUpdate) changes(b *effective.Bridge, now time.Time) (fields map[string]any, later *pendingUpdate) {
 	fields = map[string]any{}
 	have := &b.Status
 	if write, next := n.activity(have, now); write {
@@ -117,7 +118,7 @@ func (n pendingUpdate) changes(b *v1alpha1.HostedBridge, now time.Time) (fields 
 }
 
 // reported returns the fields of the status that the bridge's report says otherwise.
-func (n pendingUpdate) reported(b *v1alpha1.HostedBridge, now time.Time) map[string]any {
+func (n pendingUpdate) reported(b *effective.Bridge, now time.Time) map[string]any {
 	fields := map[string]any{}
 	if n.health == nil {
 		return fields

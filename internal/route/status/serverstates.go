@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -37,7 +39,7 @@ var reasonForm = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 // spec. A report is the word of a tenant's pod: it decides about no server that is not in the
 // spec. A server that is only connecting keeps the state from before, because each start of a
 // bridge would be two writes otherwise.
-func serverStates(b *v1alpha1.HostedBridge, r *health.Report, now time.Time) []v1alpha1.ServerState {
+func serverStates(b *effective.Bridge, r *health.Report, now time.Time) []v1alpha1.ServerState {
 	before := map[string]v1alpha1.ServerState{}
 	for _, s := range b.Status.ServerStates {
 		before[s.Name] = s
@@ -65,10 +67,10 @@ func serverStates(b *v1alpha1.HostedBridge, r *health.Report, now time.Time) []v
 }
 
 // givenBy returns the profile that gives the server, and how.
-func givenBy(b *v1alpha1.HostedBridge, server string) (string, v1alpha1.ServerUse) {
+func givenBy(b *effective.Bridge, server string) (string, v1alpha1.ServerUse) {
 	if b.Status.Effective != nil {
 		for _, s := range b.Status.Effective.Servers {
-			if s.Name == server && s.Gives() {
+			if s.Name == server && effective.Gives(s) {
 				return s.Profile, s.Use
 			}
 		}
@@ -76,7 +78,7 @@ func givenBy(b *v1alpha1.HostedBridge, server string) (string, v1alpha1.ServerUs
 	return "", ""
 }
 
-// sameState reports whether two states differ in nothing but the time, which begins anew with
+// sameState reports whether two states differ in nothing but the time, which restarts with
 // each process.
 func sameState(a, b v1alpha1.ServerState) bool {
 	a.Since, a.From, a.Profile, a.Use = b.Since, b.From, b.Profile, b.Use
@@ -103,11 +105,7 @@ func camelCase(reason string) string {
 	if len(reason) > maxReason || !reasonForm.MatchString(reason) {
 		return "OutOfService"
 	}
-	words := strings.Split(reason, "_")
-	for i, w := range words {
-		words[i] = strings.ToUpper(w[:1]) + w[1:]
-	}
-	return strings.Join(words, "")
+	return bridgestate.CamelCase(reason)
 }
 
 // printable returns the beginning of s on one line.
@@ -124,34 +122,9 @@ func printable(s string) string {
 // LastReport returns what the status says of a bridge that reports nothing now, because it sleeps
 // or starts.
 func (s *Writer) LastReport(ctx context.Context, of route.Backend) health.Report {
-	r := health.Report{Servers: map[string]health.Server{}}
 	b, err := s.bridge(ctx, of)
 	if err != nil {
-		return r // Deleted meanwhile.
+		return health.Report{Servers: map[string]health.Server{}} // Deleted meanwhile.
 	}
-	if b.Status.Tools != nil {
-		r.Tools = int(*b.Status.Tools)
-	}
-	for _, state := range b.Status.ServerStates {
-		server := health.Server{
-			Status: health.Status(strings.ToLower(state.State)), Tools: int(state.Tools), Error: state.Message, Reason: snakeCase(state.Reason),
-		}
-		if state.Since != nil {
-			server.Since = &state.Since.Time
-		}
-		r.Servers[state.Name] = server
-	}
-	return r
-}
-
-// snakeCase is the opposite of camelCase.
-func snakeCase(reason string) string {
-	var b strings.Builder
-	for i, r := range reason {
-		if unicode.IsUpper(r) && i > 0 {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
+	return bridgestate.LastReport(b)
 }

@@ -19,7 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -66,12 +67,12 @@ func TestTheStatesOfServersAfterAReport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &v1alpha1.HostedBridge{Spec: tt.spec, Status: v1alpha1.HostedBridgeStatus{ServerStates: tt.have}}
-			got := serverStates(b, &health.Report{Servers: tt.report}, now)
+			got := serverStates(effective.Of(b), &health.Report{Servers: tt.report}, now)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			b.Status.ServerStates = got
-			if again := (pendingUpdate{health: &health.Report{Servers: tt.report}}).reported(b, now.Add(time.Minute)); again["serverStates"] != nil {
+			if again := (pendingUpdate{health: &health.Report{Servers: tt.report}}).reported(effective.Of(b), now.Add(time.Minute)); again["serverStates"] != nil {
 				t.Errorf("the same report is written again: %v", again)
 			}
 		})
@@ -86,10 +87,10 @@ type fleet struct {
 	total   int
 }
 
-func (f *fleet) get(_ context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
+func (f *fleet) get(_ context.Context, b route.Backend) (*effective.Bridge, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.bridges[b.Name].DeepCopy(), nil
+	return effective.Of(f.bridges[b.Name].DeepCopy()), nil
 }
 
 func (f *fleet) patch(_ context.Context, b *v1alpha1.HostedBridge, patch []byte) error {
@@ -169,7 +170,7 @@ func TestAServerOfAProfileIsReportedWithIt(t *testing.T) {
 			ServerStates: []v1alpha1.ServerState{{Name: "given", State: v1alpha1.ServerHealthy, Profile: "former"}},
 		},
 	}
-	states := serverStates(b, &health.Report{Servers: map[string]health.Server{"own": {Status: health.Healthy}, "given": {Status: health.Healthy}}}, time.Now())
+	states := serverStates(effective.Of(b), &health.Report{Servers: map[string]health.Server{"own": {Status: health.Healthy}, "given": {Status: health.Healthy}}}, time.Now())
 	if len(states) != 2 || states[0].Profile != "" || states[0].Use != "" || states[1].Profile != "engineering" || states[1].Use != v1alpha1.ServerRequired {
 		t.Errorf("%+v", states)
 	}
@@ -181,7 +182,7 @@ func TestTheLastReportOfABridgeThatSleeps(t *testing.T) {
 		{Name: "a", State: "Healthy", Tools: 3, Since: &at},
 		{Name: "b", State: "Unhealthy", Reason: "CredentialsRefused", Message: "the server refuses B_TOKEN", Since: &at},
 	}}}
-	w := newWriter(func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error) { return b, nil }, nil, slog.New(slog.DiscardHandler))
+	w := newWriter(func(context.Context, route.Backend) (*effective.Bridge, error) { return effective.Of(b), nil }, nil, slog.New(slog.DiscardHandler))
 	want := health.Report{Tools: 3, Servers: map[string]health.Server{
 		"a": {Status: health.Healthy, Tools: 3, Since: &at.Time},
 		"b": {Status: health.Unhealthy, Reason: health.ReasonCredentialsRefused, Error: "the server refuses B_TOKEN", Since: &at.Time},

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -92,21 +92,17 @@ func (s *Writer) Wake(ctx context.Context, b route.Backend) error {
 	}
 }
 
-// writeWake moves lastActivityTime past the time since when the bridge sleeps,
-// also where that was written by a clock that is ahead of ours. Its version
+// writeWake moves lastActivityTime past the time since when the bridge sleeps. The version
 // makes the API server refuse it for a later bridge of the same name.
-func (s *Writer) writeWake(ctx context.Context, bridge *v1alpha1.HostedBridge, now time.Time) error {
-	if earliest := bridge.Status.IdleSince.Add(time.Second); now.Before(earliest) {
-		now = earliest
-	}
+func (s *Writer) writeWake(ctx context.Context, bridge *effective.Bridge, now time.Time) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": bridge.ResourceVersion},
-		"status":   map[string]any{"lastActivityTime": metav1.NewTime(now)},
+		"status":   map[string]any{"lastActivityTime": metav1.NewTime(bridge.WakeTime(now))},
 	})
 	if err != nil {
 		return fmt.Errorf("encode patch: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	return s.patch(ctx, bridge, patch)
+	return s.patch(ctx, bridge.HostedBridge, patch)
 }

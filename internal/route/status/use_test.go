@@ -19,7 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -33,10 +34,10 @@ type store struct {
 	before func(*v1alpha1.HostedBridge)
 }
 
-func (s *store) get(context.Context, route.Backend) (*v1alpha1.HostedBridge, error) {
+func (s *store) get(context.Context, route.Backend) (*effective.Bridge, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.bridge.DeepCopy(), nil
+	return effective.Of(s.bridge.DeepCopy()), nil
 }
 
 func (s *store) patch(_ context.Context, seen *v1alpha1.HostedBridge, patch []byte) error {
@@ -196,7 +197,7 @@ func TestUseThatTheOperatorHadNotHeardOfWakesABridge(t *testing.T) {
 		api.mu.Unlock()
 		time.Sleep(27 * time.Second)
 		synctest.Wait()
-		if api.mu.Lock(); !api.bridge.Woken() {
+		if api.mu.Lock(); !effective.Woken(&api.bridge) {
 			t.Errorf("it sleeps on: %v, %v", api.bridge.Status.IdleSince, api.bridge.Status.LastActivityTime)
 		}
 		api.mu.Unlock()
@@ -244,7 +245,7 @@ func TestWakeIsWrittenOnceForABridgeThatSleeps(t *testing.T) {
 				if (err != nil) != tt.fails || len(api.written) != tt.writes {
 					t.Errorf("wrote %v, error %v", api.written, err)
 				}
-				if tt.writes > 0 && !api.bridge.Woken() {
+				if tt.writes > 0 && !effective.Woken(&api.bridge) {
 					t.Errorf("it sleeps since %v and is called at %v", api.bridge.Status.IdleSince, api.bridge.Status.LastActivityTime)
 				}
 			})

@@ -27,7 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -75,7 +76,7 @@ type Writer struct {
 }
 
 // ReadBridge returns the bridge of a backend as the API server last showed it.
-type ReadBridge func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error)
+type ReadBridge func(context.Context, route.Backend) (*effective.Bridge, error)
 
 // NewWriter returns a writer that writes where the status of bridges differs.
 func NewWriter(config *rest.Config, read ReadBridge, log *slog.Logger) (*Writer, error) {
@@ -271,7 +272,7 @@ func (s *Writer) write(ctx context.Context, n pendingUpdate) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	err = s.patch(ctx, bridge, patch)
+	err = s.patch(ctx, bridge.HostedBridge, patch)
 	if isUnreachable(err) {
 		return fmt.Errorf("%w: %w", errUnreachable, err)
 	}
@@ -282,7 +283,7 @@ func (s *Writer) write(ctx context.Context, n pendingUpdate) error {
 // if too much was reported lately. A first report tells a user that the bridge is
 // there, so it does not wait for its turn. Nor does one that costs no write of its
 // own.
-func (s *Writer) addReport(fields map[string]any, bridge *v1alpha1.HostedBridge, n pendingUpdate) {
+func (s *Writer) addReport(fields map[string]any, bridge *effective.Bridge, n pendingUpdate) {
 	reported := n.reported(bridge, time.Now())
 	switch {
 	case len(reported) == 0:

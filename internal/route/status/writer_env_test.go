@@ -17,8 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/test/must"
@@ -157,7 +158,7 @@ func TestALaterBridgeOfTheSameNameGetsNothingOfTheFormer(t *testing.T) {
 
 	// The watch is behind: it still shows the former one.
 	seen := s.bridge
-	s.bridge = func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error) { return old, nil }
+	s.bridge = func(context.Context, route.Backend) (*effective.Bridge, error) { return old, nil }
 	n := pendingUpdate{backend: backend, calledAt: time.Now()}
 	if err := s.write(t.Context(), n); !apierrors.IsConflict(err) {
 		t.Errorf("error %v, want a conflict", err)
@@ -190,6 +191,6 @@ func awaitBridge(t *testing.T, w *watch.Watcher, b route.Backend, what string, f
 	t.Helper()
 	wait.Until(t, what, func() bool {
 		seen, err := w.Bridge(t.Context(), b)
-		return err == nil && fulfilled(seen)
+		return err == nil && fulfilled(seen.HostedBridge)
 	})
 }

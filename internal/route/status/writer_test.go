@@ -22,7 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/test/must"
 )
@@ -81,8 +82,8 @@ func TestOnlyWhatTheStatusLacksIsWritten(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := &v1alpha1.HostedBridge{Status: test.have}
-			fields, _ := test.note.changes(b, now)
-			maps.Copy(fields, test.note.reported(b, now))
+			fields, _ := test.note.changes(effective.Of(b), now)
+			maps.Copy(fields, test.note.reported(effective.Of(b), now))
 			got := slices.Sorted(maps.Keys(fields))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
@@ -93,7 +94,7 @@ func TestOnlyWhatTheStatusLacksIsWritten(t *testing.T) {
 
 func TestABridgeThatClaimsTooManyToolsIsCutShort(t *testing.T) {
 	for claimed, want := range map[int]int32{-1: 0, 1 << 40: 1 << 30} {
-		fields := pendingUpdate{health: &health.Report{Tools: claimed}}.reported(&v1alpha1.HostedBridge{}, time.Time{})
+		fields := pendingUpdate{health: &health.Report{Tools: claimed}}.reported(effective.Of(&v1alpha1.HostedBridge{}), time.Time{})
 		if fields["tools"] != want {
 			t.Errorf("%d tools become %v", claimed, fields["tools"])
 		}
@@ -148,11 +149,11 @@ func write(t *testing.T) (*Writer, *server) {
 	t.Helper()
 	api := &server{}
 	s := newWriter(
-		func(_ context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
+		func(_ context.Context, b route.Backend) (*effective.Bridge, error) {
 			if b.Name == "gone" {
 				return nil, errors.New("gone")
 			}
-			return &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Name: b.Name, ResourceVersion: "7"}}, nil
+			return effective.Of(&v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Name: b.Name, ResourceVersion: "7"}}), nil
 		},
 		api.patch, slog.New(slog.DiscardHandler),
 	)
@@ -337,9 +338,9 @@ func TestTheLastFlushWritesWhatHadTime(t *testing.T) {
 				api := &server{}
 				recent := metav1.NewTime(time.Now())
 				s := newWriter(
-					func(_ context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
+					func(_ context.Context, b route.Backend) (*effective.Bridge, error) {
 						// Written so recently that the next time has minutes.
-						return &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Name: b.Name}, Status: v1alpha1.HostedBridgeStatus{LastActivityTime: &recent}}, nil
+						return effective.Of(&v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Name: b.Name}, Status: v1alpha1.HostedBridgeStatus{LastActivityTime: &recent}}), nil
 					},
 					api.patch, slog.New(slog.DiscardHandler),
 				)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -21,7 +22,7 @@ var ErrUnknown = errors.New("the bridges are not known yet")
 // Bridges returns all bridges as the API server last showed them, with what the
 // watcher keeps of one. The caller must not change them. Before the API server
 // has told of all the error is ErrUnknown, also where the table was restored.
-func (w *Watcher) Bridges(ctx context.Context) ([]*v1alpha1.HostedBridge, error) {
+func (w *Watcher) Bridges(ctx context.Context) ([]*effective.Bridge, error) {
 	if !w.isFollowed() {
 		return nil, ErrUnknown
 	}
@@ -29,16 +30,16 @@ func (w *Watcher) Bridges(ctx context.Context) ([]*v1alpha1.HostedBridge, error)
 	if err := w.cache.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("list the bridges: %w", err)
 	}
-	bridges := make([]*v1alpha1.HostedBridge, len(list.Items))
+	bridges := make([]*effective.Bridge, len(list.Items))
 	for i := range list.Items {
-		bridges[i] = &list.Items[i]
+		bridges[i] = effective.Of(&list.Items[i])
 	}
 	return bridges, nil
 }
 
 // KnownBridge returns the bridge of a backend as Bridge does, and waits for nothing: before the
 // API server has told of all bridges, the error is ErrUnknown.
-func (w *Watcher) KnownBridge(ctx context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
+func (w *Watcher) KnownBridge(ctx context.Context, b route.Backend) (*effective.Bridge, error) {
 	if !w.isFollowed() {
 		return nil, ErrUnknown
 	}
@@ -63,8 +64,8 @@ func (w *Watcher) isFollowed() bool {
 	return w.followed
 }
 
-// FollowPersons calls told with each BridgePerson that there is, or is created or changed
-// from now on. told must not change it, nor wait.
+// FollowPersons calls told with each existing BridgePerson, and with each one that is created
+// or changed from now on. told must not change it, nor wait.
 func (w *Watcher) FollowPersons(ctx context.Context, told func(*v1alpha1.BridgePerson)) error {
 	informer, err := w.cache.GetInformer(ctx, &v1alpha1.BridgePerson{}, cache.BlockUntilSynced(false))
 	if err != nil {

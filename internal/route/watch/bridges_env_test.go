@@ -15,8 +15,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -24,9 +25,11 @@ import (
 // TestBridgesHaveWhatIsCounted leaves out of bridges nothing that figures are
 // made of.
 func TestBridgesHaveWhatIsCounted(t *testing.T) {
-	for name, among := range map[string]func(namespace string) scope.Namespaces{
-		"of all namespaces": func(string) scope.Namespaces { return nil },
-		"of two namespaces": func(namespace string) scope.Namespaces { return scope.Namespaces{namespace, metav1.NamespaceDefault} },
+	for name, among := range map[string]func(namespace string) namespaces.Set{
+		"of all namespaces": func(string) namespaces.Set { return nil },
+		"of two namespaces": func(namespace string) namespaces.Set {
+			return namespaces.Set{namespace, metav1.NamespaceDefault}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := testenv.Namespace(t, testenv.Client(t))
@@ -35,7 +38,7 @@ func TestBridgesHaveWhatIsCounted(t *testing.T) {
 	}
 }
 
-func expectCounted(t *testing.T, namespace string, watched scope.Namespaces) {
+func expectCounted(t *testing.T, namespace string, watched namespaces.Set) {
 	t.Helper()
 	c := testenv.Client(t)
 	w := must.Value(New(testenv.Config(), watched, "hosted-bridge-system", bundling.Package, slog.New(slog.DiscardHandler)))(t)
@@ -59,7 +62,7 @@ func expectCounted(t *testing.T, namespace string, watched scope.Namespaces) {
 	run(t, w)
 	await(t, w, "the bridge", func(table *route.Table) bool { _, ok := table.Lookup(b.Spec.UserID); return ok })
 	bridges := must.Value(w.Bridges(t.Context()))(t)
-	var ours []*v1alpha1.HostedBridge
+	var ours []*effective.Bridge
 	for _, found := range bridges {
 		if found.Namespace == b.Namespace {
 			ours = append(ours, found)

@@ -14,7 +14,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 )
 
 // watchedKinds is how many kinds of objects are watched in each namespace: bridges and
@@ -158,7 +158,7 @@ func (w *Watcher) logConnectivity(ctx context.Context) {
 
 // newInformer returns toolscache.NewSharedIndexInformer with watches that c
 // observes, for namespaces that may be left out.
-func (c *connectivity) newInformer(namespaces *scope.Refusals) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
+func (c *connectivity) newInformer(namespaces *namespaces.Refusals) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
 	return func(lw toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 		if plain, ok := lw.(*toolscache.ListWatch); ok {
 			name := c.name(kind)

@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/bridgestate"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 )
 
 // trimPod keeps of a pod what route.Build reads. At 10,000 tenants the whole
@@ -42,7 +43,7 @@ func trimPod(object any) (any, error) {
 }
 
 // PackageOf returns the package that a server fetches, false for none: bundling.Package.
-type PackageOf func(plan.Server) (v1alpha1.Install, bool)
+type PackageOf func(bridgestate.Server) (v1alpha1.Install, bool)
 
 // trimBridge keeps of a bridge what the table and the status are made of. The spec is
 // the one in effect, with what profiles change.
@@ -51,21 +52,22 @@ func (p PackageOf) trimBridge(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	b = b.WithEffective()
+	in := effective.Of(b)
 	return &v1alpha1.HostedBridge{
 		ObjectMeta: trimMeta(b.ObjectMeta),
 		Spec: v1alpha1.HostedBridgeSpec{
-			UserID: b.Spec.UserID, Tier: b.Spec.Tier, Mode: b.Spec.Mode, Choices: trimChoices(b.Spec.Choices), DesiredState: b.Spec.DesiredState, IdleTimeout: b.Spec.IdleTimeout, APIKeys: b.Spec.APIKeys,
+			UserID: b.Spec.UserID, Tier: in.Spec.Tier, Mode: in.Spec.Mode, ToolPrefix: in.Spec.ToolPrefix, Choices: trimChoices(b.Spec.Choices), DesiredState: in.Spec.DesiredState, IdleTimeout: in.Spec.IdleTimeout, APIKeys: b.Spec.APIKeys,
 			OAuth:   b.Spec.OAuth,
 			Groups:  b.Spec.Groups,
-			Servers: p.trimServers(b),
+			Servers: p.trimServers(in),
 		},
 		Status: v1alpha1.HostedBridgeStatus{
 			Phase: b.Status.Phase, URL: b.Status.URL, Servers: b.Status.Servers, ServerStates: b.Status.ServerStates, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
 			ObservedGeneration: b.Status.ObservedGeneration, Configuration: b.Status.Configuration,
 			Profiles:  b.Status.Profiles,
-			Effective: trimEffective(b.Status.Effective),
-			Secrets:   trimSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: trimRecipes(b.Status.Recipes),
+			Effective: trimEffective(in), UnprefixedServer: b.Status.UnprefixedServer,
+			Conditions: trimConditions(b.Status.Conditions),
+			Secrets:    trimSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: trimRecipes(b.Status.Recipes),
 			Outages: trimOutages(b.Status.Outages), KeyVersion: b.Status.KeyVersion,
 		},
 	}, nil
@@ -88,7 +90,7 @@ func trimPerson(object any) (any, error) {
 // trimServers keeps the names of servers, of the secrets that they may use, of their
 // recipes, how their accounts are connected, and in transport.stdio.install the packages that
 // they fetch, however they name them.
-func (p PackageOf) trimServers(b *v1alpha1.HostedBridge) []v1alpha1.Server {
+func (p PackageOf) trimServers(b *effective.Bridge) []v1alpha1.Server {
 	running := runningOf(b)
 	var stripped []v1alpha1.Server
 	for _, server := range b.Spec.Servers {
@@ -97,7 +99,7 @@ func (p PackageOf) trimServers(b *v1alpha1.HostedBridge) []v1alpha1.Server {
 			kept.Recipe = &v1alpha1.RecipeReference{Name: server.Recipe.Name}
 		}
 		runs := running[server.Name]
-		if plan.Connects(runs) {
+		if bridgestate.Connects(runs) {
 			kept.Auth = &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
 				Grant: v1alpha1.OAuthAuthorizationCode, AuthorizationURL: runs.OAuth.AuthorizationURL, Scopes: runs.OAuth.Scopes,
 				TokenSecret: v1alpha1.SecretName(runs.OAuth.Token),
@@ -113,29 +115,34 @@ func (p PackageOf) trimServers(b *v1alpha1.HostedBridge) []v1alpha1.Server {
 
 // runningOf returns the servers as their recipes say, by name. It reads no recipe where no account
 // is connected and no package fetched.
-func runningOf(b *v1alpha1.HostedBridge) map[string]plan.Server {
-	if !slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool {
+func runningOf(b *effective.Bridge) map[string]bridgestate.Server {
+	if !slices.ContainsFunc(b.Spec.Servers, func(s effective.Server) bool {
 		return s.Auth != nil && s.Auth.OAuth != nil || s.Transport.Stdio != nil
 	}) && !slices.ContainsFunc(b.Status.Recipes, func(r v1alpha1.RecipeStatus) bool {
 		return r.TokenSecret != "" || strings.Contains(r.Source, string(v1alpha1.InstallNPX)) || strings.Contains(r.Source, string(v1alpha1.InstallUVX))
 	}) {
 		return nil
 	}
-	found := map[string]plan.Server{}
-	for _, s := range plan.Servers(b) {
+	found := map[string]bridgestate.Server{}
+	for _, s := range bridgestate.Servers(b) {
 		found[s.Name] = s
 	}
 	return found
 }
 
-// trimEffective keeps which profile gives or offers which server.
-func trimEffective(e *v1alpha1.EffectiveSettings) *v1alpha1.EffectiveSettings {
+// trimEffective keeps which profile gives or offers which server, and which SharedServer a server
+// of the spec in effect is: effective.Of finds it there.
+func trimEffective(b *effective.Bridge) *v1alpha1.EffectiveSettings {
+	e := b.Status.Effective
 	if e == nil {
 		return nil
 	}
 	kept := &v1alpha1.EffectiveSettings{LeftOut: e.LeftOut}
 	for _, s := range e.Servers {
 		s.Source = ""
+		if !slices.ContainsFunc(b.Spec.Servers, func(in effective.Server) bool { return in.Name == s.Name && in.Shared == s.Shared }) {
+			s.Shared = ""
+		}
 		kept.Servers = append(kept.Servers, s)
 	}
 	return kept
@@ -150,16 +157,36 @@ func trimChoices(c *v1alpha1.Choices) *v1alpha1.Choices {
 }
 
 // trimRecipes keeps the names of the secrets that servers may use by their
-// recipes, and why a recipe cannot be used. Of others it keeps no reason.
+// recipes, with the version and the page that say where these come from, and why
+// a recipe cannot be used. Of others it keeps no reason.
 func trimRecipes(recipes []v1alpha1.RecipeStatus) []v1alpha1.RecipeStatus {
 	var stripped []v1alpha1.RecipeStatus
 	for _, r := range recipes {
 		kept := v1alpha1.RecipeStatus{Server: r.Server, Secrets: r.Secrets}
+		if len(r.Secrets) > 0 {
+			kept.Digest, kept.CredentialsURL = r.Digest, r.CredentialsURL
+		}
 		if r.Source == "" {
 			kept.Reason, kept.Message = r.Reason, r.Message
 		}
 		if len(kept.Secrets) > 0 || kept.Reason != "" {
 			stripped = append(stripped, kept)
+		}
+	}
+	return stripped
+}
+
+// trimConditions keeps why the bridge does not run, and what of its spec has no effect: users and
+// administrators are told of these.
+func trimConditions(conditions []metav1.Condition) []metav1.Condition {
+	var stripped []metav1.Condition
+	for _, c := range conditions {
+		refused := c.Type == v1alpha1.ConditionAccepted && c.Status == metav1.ConditionFalse
+		failed := c.Type == v1alpha1.ConditionReady && c.Status == metav1.ConditionFalse && c.Reason != v1alpha1.ReasonProgressing
+		blocked := c.Type == v1alpha1.ConditionWorkloadAvailable && v1alpha1.PodBlocked(c.Reason)
+		unknown := c.Type == v1alpha1.ConditionProfilesApplied && c.Reason == v1alpha1.ReasonUnknownGroup
+		if refused || failed || blocked || unknown {
+			stripped = append(stripped, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
 	return stripped

@@ -13,8 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridgeconfig/health"
 	"github.com/hostedbridge/hostedbridge/internal/bundling"
-	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/programs"
 	"github.com/hostedbridge/hostedbridge/internal/route"
@@ -73,13 +74,18 @@ func TestStrippedBridgesMakeTheSameTable(t *testing.T) {
 		{Server: "mine", Recipe: "notes", Secrets: []string{"NOTES"}, Source: "{}", Reason: "InUse", Message: "long"},
 		{Server: "lost", Recipe: "paper", Reason: "NotFound", Message: "there is none", Place: "nowhere"},
 	}
+	b.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPodRefused, Message: "long"},
+		{Type: v1alpha1.ConditionServersHealthy, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonServersUnhealthy, Message: "long"},
+		{Type: v1alpha1.ConditionWorkloadAvailable, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPodRefused, Message: "exceeded quota"},
+	}
 	b.Status.Outages = []v1alpha1.ServerOutage{{Server: "plain", Message: "it ended", Configuration: "x"}, {Server: "inline", Times: 2}}
 	b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: "https://login.example.com", Subject: "alice"}}}
 	object := must.Value(PackageOf(bundling.Package).trimBridge(b.DeepCopy()))(t)
 	stripped := object.(*v1alpha1.HostedBridge)
 	want, _ := route.Build([]*v1alpha1.HostedBridge{b}, nil).Lookup("alice")
 	got, _ := route.Build([]*v1alpha1.HostedBridge{stripped}, nil).Lookup("alice")
-	if got != want || len(got.Grants.Servers("NOTES")) != 1 || got.Grants.Servers("MORE") != nil {
+	if got != want || got.Blocked != v1alpha1.ReasonPodRefused || len(got.Grants.Servers("NOTES")) != 1 || got.Grants.Servers("MORE") != nil {
 		t.Errorf("got %+v, of the whole bridge %+v", got, want)
 	}
 	if users := route.Build([]*v1alpha1.HostedBridge{stripped}, nil).Subjects(oauth.KeyOf("https://login.example.com", "alice")); len(users) != 1 {
@@ -91,6 +97,9 @@ func TestStrippedBridgesMakeTheSameTable(t *testing.T) {
 	}
 	if diff := cmp.Diff([]v1alpha1.ServerOutage{{Server: "plain", Message: "it ended"}}, stripped.Status.Outages); diff != "" {
 		t.Errorf("outages (-want +got):\n%s", diff)
+	}
+	if n := len(stripped.Status.Conditions); n != 2 {
+		t.Errorf("%d conditions are kept", n)
 	}
 	var names []string
 	for _, s := range stripped.Spec.Servers {
@@ -116,23 +125,34 @@ func TestStrippedBridgesTellUsersTheSame(t *testing.T) {
 	b.Spec.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "may", Use: "On"}, {Name: "gone", Use: "On"}}}
 	b.Status.URL = "https://bridges.example.com/u/alice/mcp"
 	b.Status.Secrets = &v1alpha1.SecretsStatus{Missing: []string{"TOKEN"}}
+	b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionWorkloadAvailable, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPodUnschedulable, Message: "0/1 nodes"}}
 	b.Status.Effective = &v1alpha1.EffectiveSettings{LeftOut: []string{"left"}, Servers: []v1alpha1.EffectiveServer{
 		{Name: "given", Profile: "team", Use: v1alpha1.ServerRequired, Source: `{"name":"given","recipe":{"name":"notes"}}`, Recipe: "notes"},
+		{Name: "shared", Profile: "team", Use: v1alpha1.ServerRequired, Source: `{"name":"shared","secrets":["OURS"]}`, Shared: "ours"},
+		{Name: "drive", Profile: "team", Use: v1alpha1.ServerDefault, Source: `{"name":"drive"}`, Shared: "ours"},
 		{Name: "may", Profile: "team", Use: v1alpha1.ServerOptional, Reason: v1alpha1.ReasonServerNoRoom, Recipe: "paper"},
 		{Name: "own", Profile: "team", Use: v1alpha1.ServerDefault, Reason: v1alpha1.ReasonServerShadowed},
+	}}
+	b.Status.Recipes = []v1alpha1.RecipeStatus{{
+		Server: "given", Recipe: "notes", Digest: "sha256:1", Secrets: []string{"KEY"}, CredentialsURL: "https://notes.example.com/keys", Source: "{}",
 	}}
 	object := must.Value(PackageOf(bundling.Package).trimBridge(b.DeepCopy()))(t)
 	report := health.Report{Status: health.Degraded, Servers: map[string]health.Server{
 		"own": {Status: health.Unhealthy}, "drive": {Status: health.Unhealthy, Reason: health.ReasonLoginRequired}, "given": {Status: health.Healthy},
 	}}
 	seen := func(b *v1alpha1.HostedBridge) any {
-		v := selfservice.View{Bridge: b, Report: report, ConnectPage: func(server string) string { return "https://connect/" + server }}
+		starts := report
+		starts.Status = selfservice.Starting
+		v := selfservice.View{Bridge: effective.Of(b), Report: starts, ConnectPage: func(server string) string { return "https://connect/" + server }}
 		return []any{selfservice.ServersOf(v), selfservice.ConnectionsOf(v, nil), selfservice.ToolsOf(v, nil, true)}
 	}
-	if diff := cmp.Diff(seen(b.WithEffective()), seen(object.(*v1alpha1.HostedBridge))); diff != "" {
+	if whole, kept := route.GrantsOf(effective.Of(b)), route.GrantsOf(effective.Of(object.(*v1alpha1.HostedBridge))); whole != kept || whole != "own TOKEN\ndrive DRIVE\ngiven KEY\n" {
+		t.Errorf("grants %q, stripped %q", whole, kept)
+	}
+	if diff := cmp.Diff(seen(b), seen(object.(*v1alpha1.HostedBridge))); diff != "" {
 		t.Errorf("(-whole +stripped):\n%s", diff)
 	}
-	if servers := selfservice.ServersOf(selfservice.View{Bridge: object.(*v1alpha1.HostedBridge), Report: report}); len(servers.Servers) != 6 {
+	if servers := selfservice.ServersOf(selfservice.View{Bridge: effective.Of(object.(*v1alpha1.HostedBridge)), Report: report}); len(servers.Servers) != 7 {
 		t.Errorf("%d servers", len(servers.Servers))
 	}
 }

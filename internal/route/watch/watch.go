@@ -33,8 +33,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/effective"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 // settleTime is how long events are collected before the next table is made.
@@ -62,7 +63,7 @@ type Watcher struct {
 // New returns a watcher of those namespaces, and of the BridgePersons in the
 // installation's. It does not ask the API server for anything yet. fetches says which packages
 // servers fetch.
-func New(config *rest.Config, watched scope.Namespaces, installation string, fetches PackageOf, log *slog.Logger) (*Watcher, error) {
+func New(config *rest.Config, watched namespaces.Set, installation string, fetches PackageOf, log *slog.Logger) (*Watcher, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("build the scheme: %w", err)
@@ -73,9 +74,9 @@ func New(config *rest.Config, watched scope.Namespaces, installation string, fet
 		Scheme: scheme,
 		// The mapper of its own would need the API server's word.
 		Mapper:                       mapperOf(scheme),
-		NewInformer:                  contact.newInformer(scope.NewRefusals(log)),
+		NewInformer:                  contact.newInformer(namespaces.NewRefusals(log)),
 		DefaultUnsafeDisableDeepCopy: &shared,
-		DefaultNamespaces:            scope.Each(watched, cache.Config{}),
+		DefaultNamespaces:            namespaces.Each(watched, cache.Config{}),
 		DefaultWatchErrorHandler: func(ctx context.Context, _ *toolscache.Reflector, err error) {
 			logWatchError(ctx, log, err)
 		},
@@ -150,13 +151,13 @@ func (w *Watcher) Changed() <-chan struct{} {
 
 // Bridge returns the bridge of a backend as the API server last showed it. The
 // caller must not change it.
-func (w *Watcher) Bridge(ctx context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
+func (w *Watcher) Bridge(ctx context.Context, b route.Backend) (*effective.Bridge, error) {
 	bridge := &v1alpha1.HostedBridge{}
 	err := w.cache.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Name}, bridge)
 	if err == nil && bridge.UID != b.BridgeUID {
 		err = fmt.Errorf("HostedBridge %s/%s is another one now", b.Namespace, b.Name)
 	}
-	return bridge, err
+	return effective.Of(bridge), err
 }
 
 // Run publishes tables until ctx ends. Whatever goes wrong with the API server

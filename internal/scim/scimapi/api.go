@@ -52,8 +52,6 @@ const (
 	// perSecond is how many requests a directory may send in a second on average. Microsoft
 	// Entra asks for at least 25.
 	perSecond = 50
-	// actTimeout is longer than a store tries.
-	actTimeout = 15 * time.Second
 	// maxPath holds the longest id, that of a schema, and maxQuery a filter in percent
 	// encoding and a list of all attributes.
 	maxPath  = 256
@@ -171,7 +169,7 @@ func notServed(*exchange) error { return scim.ErrNotServed }
 
 // act returns the context of a change: it is not given up when the directory is gone.
 func (x *exchange) act() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(x.call.Request().Context()), actTimeout)
+	return httpapi.ActContext(x.call.Request().Context())
 }
 
 // audit notes what was done. A directory that is tried out does nothing yet.

@@ -38,7 +38,7 @@ const (
 	pause    = 50 * time.Millisecond
 )
 
-// People are the BridgePersons that there are: watch.Watcher.
+// People are all BridgePersons: watch.Watcher.
 type People interface {
 	Persons(ctx context.Context) ([]v1alpha1.BridgePerson, error)
 }

@@ -221,8 +221,8 @@ func settle(p *v1alpha1.BridgePerson, d *scim.Directory) {
 }
 
 // checkUserName refuses a userName that another user of the directory has. Two requests at
-// once may both pass: names decide nothing, unlike the externalId, of which the API server
-// takes one.
+// once may both pass: names decide nothing, unlike the externalId, which the API server
+// accepts once.
 func checkUserName(persons []v1alpha1.BridgePerson, d *scim.Directory, userName, name string) error {
 	for i := range persons {
 		if p := &persons[i]; p.Name != name && isOf(p, d) && scim.SameName(p.Spec.Directory.UserName, userName) {

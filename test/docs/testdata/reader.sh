@@ -2,13 +2,11 @@
 set -eo pipefail
 shopt -s inherit_errexit
 
-# new_key USER  adds a key to the user's HostedBridge in the namespace tenants, by
-# the command that is printed with it, and prints it once it opens the bridge.
+# new_key USER  adds a key to the user's HostedBridge in the namespace tenants, and
+# prints it once it opens the bridge.
 new_key() {
-    local minted key
-    minted=$(ingress keys create --user="$1" --namespace=tenants)
-    key=$(head -n 1 <<<"$minted")
-    bash -c "$(tail -n +2 <<<"$minted")" >&2 </dev/null
+    local key
+    key=$(kubectl bridge key create "$1" --namespace=tenants)
     await everywhere curl -s -H "Authorization: Bearer $key" "$HB_URL/u/$1/health"
     printf '%s' "$key"
 }

@@ -8,6 +8,8 @@
 //   hosts    {"name:port": "address:port"}: where names lead that only the cluster knows
 //   ours     the origin whose pages are looked at by axe
 //   plain    whether pages run no scripts, in a window of 360 pixels, and all is done by keyboard
+//   widths   of the window in pixels, in place of that: the first one is the person's, and each page
+//            is looked at in all of them
 //   stops    URLs, with * for anything, that the browser does not go to: where they would go is seen
 
 import { readFileSync } from "node:fs";
@@ -24,12 +26,14 @@ const browser = await chromium.launch({
   executablePath: settings.program,
   args: rules.length ? [`--host-resolver-rules=${rules.join(",")}`] : [],
 });
+const widths = settings.widths ?? (settings.plain ? [360] : [1280]);
+const sized = (width) => ({ width, height: 720 });
 // The identity provider's certificate is of an authority of this run.
 const context = await browser.newContext({
   ignoreHTTPSErrors: true,
   // Colours that change slowly would be looked at half way.
   reducedMotion: "reduce",
-  ...(settings.plain ? { viewport: { width: 360, height: 740 } } : {}),
+  viewport: sized(widths[0]),
 });
 context.setDefaultTimeout(timeout);
 const page = await context.newPage();
@@ -91,6 +95,25 @@ async function inPage(expression) {
   return result.value;
 }
 
+// found is what was found in pages, by their content: a person who waits sees the same again.
+const found = new Map();
+
+/** findFaults looks at the page as it is in each width and in dark and light colours. */
+async function findFaults() {
+  const violations = [];
+  let wide = false;
+  await inPage(axe);
+  for (const [n, colorScheme] of ["dark", "light"].entries()) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(sized(widths.at(-1 - (n % widths.length))));
+    wide ||= await inPage("document.documentElement.scrollWidth > innerWidth");
+    violations.push(...(await inPage(`axe.run({ resultTypes: ["violations"] }).then(({ violations }) =>
+      violations.map((v) => "${colorScheme}: " + v.id + ": " + v.help + ": " + v.nodes.map((n) => n.html).join(" ")))`)));
+  }
+  await page.setViewportSize(sized(widths[0]));
+  return { violations, wide };
+}
+
 async function look() {
   const seen = await inPage(`({
     url: location.href,
@@ -101,15 +124,13 @@ async function look() {
     choices: [...document.querySelectorAll("input[type=radio]")].map((r) => r.labels[0].innerText.trim()),
     links: [...document.querySelectorAll("a[href]")].map((a) => a.innerText),
     text: document.body?.innerText ?? "",
-    wide: document.documentElement?.scrollWidth > innerWidth,
   })`);
   if (new URL(seen.url).origin === settings.ours) {
-    await inPage(axe);
-    for (const colorScheme of ["dark", "light"]) {
-      await page.emulateMedia({ colorScheme });
-      seen.violations = [...(seen.violations ?? []), ...(await inPage(`axe.run().then(({ violations }) =>
-        violations.map((v) => "${colorScheme}: " + v.id + ": " + v.help + ": " + v.nodes.map((n) => n.html).join(" ")))`))];
+    const html = await inPage("document.documentElement.outerHTML");
+    if (!found.has(html)) {
+      found.set(html, await findFaults());
     }
+    Object.assign(seen, found.get(html));
   }
   const said = { ...seen, status, stopped, complaints };
   complaints = [];
@@ -151,19 +172,39 @@ const acts = {
     await page.keyboard.type(value);
   },
   choose: ({ name }) => field(name).check(),
-  press: ({ name }) => leave(() => named(name).click()),
+  press: async ({ name }) => {
+    const places = await named(name).evaluateAll((found) => found.map((e) => e.href ?? e.form?.action));
+    if (new Set(places).size > 1) {
+      throw new Error(`${name} leads to several places: ${places.join(", ")}`);
+    }
+    await leave(() => named(name).first().click());
+  },
+  reload: () => leave(() => page.reload()),
   type: async ({ name }) => {
+    // A narrow window has the navigation in its menu.
+    if (!(await named(name).count()) && (await page.locator("details.menu:not([open])").isVisible())) {
+      await acts.unfold({ name: "Menu" });
+    }
     const focused = await tabTo(named(name), name);
     await leave(() => page.keyboard.press("Enter"));
     return { focused };
   },
+  unfold: async ({ name }) => {
+    await tabTo(page.locator("summary", { hasText: name }), name);
+    await page.keyboard.press("Enter");
+  },
   look: () => {},
   cookies: async () => ({ cookies: await context.cookies() }),
-  picture: async ({ file, colorScheme }) => {
+  picture: async ({ file, colorScheme, width: window }) => {
     await page.emulateMedia({ colorScheme });
+    const usual = page.viewportSize();
+    if (window) {
+      await page.setViewportSize({ ...usual, width: Number(window) });
+    }
     const { width, height } = await page.evaluate(() => document.documentElement.getBoundingClientRect());
     const clip = { x: 0, y: 0, width, height: Math.min(Math.max(height, page.viewportSize().height), highestPicture) };
     await page.screenshot({ path: file, fullPage: true, clip });
+    await page.setViewportSize(usual);
   },
 };
 

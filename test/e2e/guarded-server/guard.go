@@ -45,7 +45,7 @@ func guard(hashes []apikey.Hash, a *authority, next http.Handler) http.Handler {
 	})
 }
 
-// bearerToken returns the token, or "" where there is none or several.
+// bearerToken returns the token, or "" without a token or with several.
 func bearerToken(h http.Header) string {
 	values := h.Values("Authorization")
 	if len(values) != 1 {

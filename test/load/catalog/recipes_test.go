@@ -101,7 +101,7 @@ func (w *installation) floor(t *testing.T, source string, recipes int) string {
 			if err != nil {
 				return err
 			}
-			o := &v1alpha1.CatalogRecipe{Spec: v1alpha1.CatalogRecipeSpec{Recipe: catalog.ToObject(d.Recipe), Owner: catalog.SeedOwner}}
+			o := &v1alpha1.CatalogRecipe{Spec: v1alpha1.CatalogRecipeSpec{Recipe: &v1alpha1.Recipe{Recipe: d.Recipe}, Owner: catalog.SeedOwner}}
 			o.Namespace, o.Name = namespace, d.Recipe.ID
 			return w.Client.Create(t.Context(), o)
 		})

@@ -36,7 +36,7 @@ func newInstallation(t *testing.T) *installation {
 	t.Helper()
 	w := &installation{World: world.New(t, []string{"CATALOG_ADMIN_KEY=" + adminKey, "GODEBUG=gctrace=1"}, "operator", "ingress")} // For memory.
 	probes := world.UnusedAddress(t)
-	w.operator = w.Start(t, "operator", "--namespace="+w.Namespace, "--leader-elect=false", "--probe-listen="+probes, "--metrics-listen=0")
+	w.operator = w.Start(t, "operator", "--namespace="+w.Namespace, "--probe-listen="+probes, "--metrics-listen=0")
 	w.operator.AwaitListener(t, probes)
 	return w
 }

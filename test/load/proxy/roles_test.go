@@ -41,7 +41,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
-	"github.com/hostedbridge/hostedbridge/internal/quota/store"
+	"github.com/hostedbridge/hostedbridge/internal/quota/quotastore"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -132,7 +132,7 @@ func dependencies(dir string, table *route.Table) (ingress.Deps, error) {
 		return ingress.Deps{}, err
 	}
 	log, metrics := slog.New(slog.NewJSONHandler(access, nil)), prometheus.NewRegistry()
-	quotas, err := store.New(store.Options{Replicas: 1, Clock: clock.System{}, Metrics: metrics, Log: log})
+	quotas, err := quotastore.New(quotastore.Options{Replicas: 1, Clock: clock.System{}, Metrics: metrics, Log: log})
 	if err != nil {
 		return ingress.Deps{}, err
 	}
@@ -141,7 +141,7 @@ func dependencies(dir string, table *route.Table) (ingress.Deps, error) {
 		Routes: routes, Activity: noActivity{},
 		AdminKey: func() []byte { return nil },
 		Features: []httpapi.Feature{management.Health(noReports{}, nil), management.Secrets(noSecrets{}), management.Admin(management.AdminOptions{
-			Routes: routes, Keys: noKeys{}, AuditIndex: management.NoAuditIndex{},
+			Routes: routes, AuditIndex: management.NoAuditIndex{},
 			Inventory: func(context.Context) (usage.Inventory, error) { return usage.Inventory{}, nil },
 		})},
 		Audit: trail, Hasher: hasher, Quotas: quotas, Tiers: func() quota.Tiers { return tiers },
@@ -213,7 +213,6 @@ type (
 	noReports  struct{ management.Reports }
 	noActivity struct{ ingress.Activity }
 	noSecrets  struct{ management.UserSecrets }
-	noKeys     struct{ management.UserKeys }
 )
 
 func (f fixedRoutes) Current() *route.Table    { return f.table }

@@ -6,8 +6,6 @@
 package scale
 
 import (
-	"fmt"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,11 +32,9 @@ type installation struct {
 	bin, token, broker string
 	operators          []*world.Process
 	keybroker, ingress *world.Process
-	// address is the ingress's, bridgePort that at which it looks for bridges, and
-	// authority makes their certificates.
-	address    string
-	bridgePort uint16
-	authority  *pki.Authority
+	// address is the ingress's, and authority makes the certificates of bridges.
+	address   string
+	authority *pki.Authority
 }
 
 func (p *plane) install(t *testing.T) *installation {
@@ -100,7 +96,7 @@ func (n *installation) run(t *testing.T, name, metrics string, flags ...string) 
 func (n *installation) startOperator(t *testing.T) *world.Process {
 	t.Helper()
 	probes, metrics := world.UnusedAddress(t), world.UnusedAddress(t)
-	p := n.run(t, "operator", metrics, "--leader-elect", "--probe-listen="+probes, "--metrics-listen="+metrics)
+	p := n.run(t, "operator", metrics, "--probe-listen="+probes, "--metrics-listen="+metrics)
 	p.AwaitOK(t, "http://"+probes+"/readyz")
 	return p
 }
@@ -110,7 +106,7 @@ func (n *installation) startKeybroker(t *testing.T) {
 	ring := n.plane.path("ring")
 	n.authority = world.Ring(t, ring)
 	address, probes := world.UnusedAddress(t), world.UnusedAddress(t)
-	n.keybroker = n.run(t, "keybroker", probes, "--master-key-dir="+ring, "--listen="+address, "--probe-listen="+probes, "--drain-delay=0s")
+	n.keybroker = n.run(t, "keybroker", probes, "--master-key-dir="+ring, "--listen="+address, "--probe-listen="+probes)
 	n.keybroker.AwaitOK(t, "http://"+probes+"/healthz")
 	n.broker = world.Front(t, n.authority, installationNamespace, address)
 }
@@ -124,9 +120,8 @@ func (n *installation) giveToken(t *testing.T) {
 func (n *installation) startIngress(t *testing.T) {
 	t.Helper()
 	address, probes := world.UnusedAddress(t), world.UnusedAddress(t)
-	n.bridgePort = netip.MustParseAddrPort(world.UnusedAddress(t)).Port()
 	n.ingress = n.run(t, "ingress", probes, "--listen="+address, "--probe-listen="+probes, "--keybroker-url="+n.broker, "--token-file="+n.token,
-		"--bridge-port="+fmt.Sprint(n.bridgePort), "--audit-file="+n.plane.path("audit.log"), "--catalog-seed=none", "--drain-delay=0s")
+		"--audit-file="+n.plane.path("audit.log"), "--catalog-seed=none", "--drain-delay=0s")
 	n.address = address
 	n.ingress.AwaitOK(t, "http://"+probes+"/readyz")
 }

@@ -37,7 +37,7 @@ func (r Results) markdown() string {
 	row("live heap of the operator for each tenant", func(f Figures) string {
 		return fmt.Sprintf("%.1f KiB", (f.QuietMemory["operator"].Live-f.Empty["operator"].Live)*1024/float64(f.Burst.Tenants))
 	})
-	row("etcd's file, of which in use", func(f Figures) string { return fmt.Sprintf("%.0f MB, %.0f MB", f.QuietEtcd.File, f.QuietEtcd.Used) })
+	row("etcd's file, and its part in use", func(f Figures) string { return fmt.Sprintf("%.0f MB, %.0f MB", f.QuietEtcd.File, f.QuietEtcd.Used) })
 
 	b.WriteString("\n| hosted-bridge alone | |\n| --- | --- |\n")
 	own := func(what, figure string) { fmt.Fprintf(&b, "| %s | %s |\n", what, figure) }
@@ -48,8 +48,8 @@ func (r Results) markdown() string {
 	own("writes in the minute afterwards", fmt.Sprint(o.ProfileQuiet))
 	own("kill -9 of the leader, until a new tenant has its children", fmt.Sprintf("%.1f s", o.Killed))
 	own("SIGINT to the leader, the same", fmt.Sprintf("%.1f s", o.Graceful))
-	own("answers from the ingress's table meanwhile, of which wrong", fmt.Sprintf("%d, %d", o.Traffic.Asked, o.Traffic.Wrong))
-	own(fmt.Sprintf("start anew with %d tenants, until a new tenant has its children", o.Restart.Tenants), fmt.Sprintf("%.1f s", o.Restart.Seconds))
+	own("answers from the ingress's table meanwhile, and wrong ones", fmt.Sprintf("%d, %d", o.Traffic.Asked, o.Traffic.Wrong))
+	own(fmt.Sprintf("restart with %d tenants, until a new tenant has its children", o.Restart.Tenants), fmt.Sprintf("%.1f s", o.Restart.Seconds))
 	own("the same, until all have been looked at", fmt.Sprintf("%.1f s", o.Restart.Looked))
 	own("writes after the start", fmt.Sprintf("%d%s", o.Restart.Writes, inBrackets(o.Restart.Kinds)))
 	own(fmt.Sprintf("%d sleepers are called within %s: answers", o.WokenTenants, within), fmt.Sprint(o.WokenAnswers))

@@ -189,7 +189,7 @@ func (n *installation) playBridges(t *testing.T) {
 		}
 		return err
 	}}
-	l := must.Value(config.Listen(t.Context(), "tcp4", fmt.Sprintf("0.0.0.0:%d", n.bridgePort)))(t)
+	l := must.Value(config.Listen(t.Context(), "tcp4", "0.0.0.0:"+world.BridgePort))(t)
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch path.Base(r.URL.Path) {

@@ -237,7 +237,7 @@ func (p *Process) Told() bool { return p.told.Load() }
 // Crashed reports whether the program has ended by itself.
 func (p *Process) Crashed() bool { return p.Ended() && !p.told.Load() }
 
-// Interrupted ends when the run is told to end. Whoever wants that sets it.
+// Interrupted ends when the run is told to end. Tests that need it set it.
 var Interrupted = context.Background()
 
 // Await waits until the program does something.

@@ -28,6 +28,9 @@ type World struct {
 	env   []string
 }
 
+// BridgePort is where the ingress calls bridges. In these tests each listens on an address of its own.
+const BridgePort = "8443"
+
 // New builds the keybroker and further programs, which run with the variables env,
 // and starts the keybroker.
 func New(t testing.TB, env []string, programs ...string) *World {
@@ -47,7 +50,7 @@ func (w *World) startKeybroker(t testing.TB) {
 	ring := filepath.Join(w.Dir, "ring")
 	authority, address := Ring(t, ring), UnusedAddress(t)
 	w.Keybroker = w.Start(t, "keybroker", "--kubeconfig="+w.kubeconfig, "--namespace="+w.Namespace, "--master-key-dir="+ring,
-		"--listen="+address, "--probe-listen="+UnusedAddress(t), "--drain-delay=0s")
+		"--listen="+address, "--probe-listen="+UnusedAddress(t))
 	w.Keybroker.AwaitListener(t, address)
 	w.front = Front(t, authority, w.Namespace, address)
 	testenv.ExpectApplied(t, w.Client, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: Account}})
