@@ -6,6 +6,7 @@
 package hostedbridge_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -180,7 +181,7 @@ func TestUseDoesNotWakeTheController(t *testing.T) {
 	}
 	// The reconciliations of its becoming ready may still be on their way.
 	if wrote := written.all.Load() - before; wrote > 3 {
-		t.Errorf("%d reconciliations for 20 times of use", wrote)
+		t.Errorf("%d reconciliations for 20 times of use; the bridge is now %s", wrote, must.Value(json.Marshal(seen))(t))
 	}
 }
 

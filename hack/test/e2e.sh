@@ -58,6 +58,9 @@ collect() {
     local kubectl=("$KUBECTL" --kubeconfig="$HB_KUBECONFIG" --request-timeout=10s)
     "${kubectl[@]}" get hostedbridges,deployments,pods -A -o wide >"$logs/objects.txt" 2>&1 || true
     "${kubectl[@]}" get events -A --sort-by=.lastTimestamp >"$logs/events.txt" 2>&1 || true
+    # What no test knows: a node that was lost or ran out of something ended pods of all.
+    { grep -E ' (NodeNotReady|NodeHas[A-Za-z]+Pressure|EvictionThresholdMet|SystemOOM|Rebooted|Evicted) ' "$logs/events.txt" || true; } |
+        tail -n 5 | sed 's/^/NODE /' | tee -a ${STAGE_TIMES:+"$STAGE_TIMES.notes"}
     "${kubectl[@]}" get hostedbridges -A -o yaml >"$logs/hostedbridges.yaml" 2>&1 || true
     for deployment in operator ingress keybroker store; do
         "${kubectl[@]}" logs -n hosted-bridge-system "deployment/hosted-bridge-$deployment" \

@@ -45,6 +45,17 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+func TestMany0(t *testing.T) { many(t) }
+func TestMany1(t *testing.T) { many(t) }
+func TestMany2(t *testing.T) { many(t) }
+func TestMany3(t *testing.T) { many(t) }
+
+func many(t *testing.T) {
+	if os.Getenv("MANY") != "" {
+		t.Fatal("each time")
+	}
+}
+
 func TestPanics(t *testing.T) {
 	if os.Getenv("PANIC") != "" {
 		panic("each time")
@@ -63,6 +74,7 @@ func TestAFailedTestRunsOnceMoreByItself(t *testing.T) {
 		"a test fails once":                           {[]string{"FLAKY=1"}, true, "UNSTABLE example.com/module/flaky TestFlakyOnce: failed in bin/test/stage.log, passed in bin/test/stage.TestFlakyOnce.again.log", "no test is run again"},
 		"a test fails twice":                          {[]string{"BROKEN=1"}, false, "--- FAIL: TestBroken", "UNSTABLE"},
 		"one fails once, another one twice":           {[]string{"FLAKY=1", "BROKEN=1"}, false, "UNSTABLE example.com/module/flaky TestFlakyOnce", "no test is run again"},
+		"several fail twice":                          {[]string{"MANY=1"}, false, "rerun: 3 tests failed again: no other one is run again", "TestMany3 of "},
 		"a package fails without a test":              {[]string{"LEAK=1"}, false, "example.com/module/flaky failed without a failed test: no test is run again", "UNSTABLE"},
 		"a test panics, which ends those that follow": {[]string{"FLAKY=1", "PANIC=1"}, false, "no test is run again", "UNSTABLE"},
 	} {

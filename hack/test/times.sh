@@ -35,7 +35,8 @@ failed=
 [[ $status -eq 0 ]] || failed=$(grep -E -B 12 -A 12 '^--- FAIL' "$STAGE_TIMES.log" | head -n 80 | cut -c 1-300)
 [[ -z $failed ]] || printf 'What failed, from the output above:\n%s\n' "$failed"
 
-# Tests that failed once and passed by themselves (rerun.sh).
-[[ ! -e $STAGE_TIMES.unstable ]] || cat "$STAGE_TIMES.unstable"
+# Tests that failed once and passed by themselves (rerun.sh), and what happened to the
+# node of the end-to-end tests (e2e.sh).
+[[ ! -e $STAGE_TIMES.notes ]] || cat "$STAGE_TIMES.notes"
 [[ $status -eq 0 ]] && echo "All passed." || echo "Failed."
 exit "$status"

@@ -162,12 +162,28 @@ func (w walk) goes(t *testing.T, link string, words ...string) view {
 }
 
 // until has the person load the page again until it says the words.
-func (w walk) until(t *testing.T, words string) (v view) {
+func (w walk) until(t *testing.T, words string) view {
+	t.Helper()
+	return w.sees(t, words, "reload")
+}
+
+// updated waits until the script of the page has brought the words. Without scripts the person
+// loads the page again.
+func (w walk) updated(t *testing.T, words string) view {
+	t.Helper()
+	if w.browser.Plain {
+		return w.until(t, words)
+	}
+	return w.sees(t, words, "look")
+}
+
+// sees has the person look, and then do something again and again until the page says the words.
+func (w walk) sees(t *testing.T, words, again string) (v view) {
 	t.Helper()
 	act := "look"
 	wait.NoError(t, wait.Limit, "the page says "+words, func(context.Context) (err error) {
 		v, err = w.try(act)
-		if act = "reload"; err == nil && !strings.Contains(v.Text, words) {
+		if act = again; err == nil && !strings.Contains(v.Text, words) {
 			err = fmt.Errorf("status %d at %s: it says %.600s", v.Status, v.path(), v.Text)
 		}
 		return err
@@ -199,7 +215,7 @@ func (w walk) turnsOnGitHub(t *testing.T, n walker) {
 	w.goes(t, "Add a server", "What your profiles offer")
 	w.says(t, w.until(t, where[0]), append(where, "It needs from you: "+n.secret, "Turn the server on: then it is shown as working, or as refusing it.")...)
 	w.goes(t, "Turn on github", "The server is being turned on")
-	w.says(t, w.until(t, "Needs a secret"), where...)
+	w.says(t, w.updated(t, "Needs a secret"), where...)
 	v := w.goes(t, "Set the secret", append(where, "Not set: the server waits for it", "Some seconds after you set it")...)
 	if !slices.Contains(v.Links, "github.com") {
 		t.Errorf("the page has no link to where the token comes from: %q", v.Links)
@@ -209,7 +225,7 @@ func (w walk) turnsOnGitHub(t *testing.T, n walker) {
 	w.says(t, w.until(t, "The server refuses it: get another one and replace it."), append(where, "Needs a secret")...)
 	w.does(t, "fill", n.secret, n.token)
 	w.goes(t, "Replace "+n.secret, "Secret saved")
-	w.says(t, w.until(t, "Says what came with the call"), "Works", "The server is connected", "whoami")
+	w.says(t, w.updated(t, "Says what came with the call"), "Works", "The server is connected", "whoami")
 }
 
 var (

@@ -127,8 +127,8 @@ const networkConfiguration = `{
 }
 `
 
-// The eviction thresholds are low because the disk is the developer's own: a
-// nearly full one is no reason to end pods.
+// The eviction thresholds are low, and no share of the disk, because the disk is the
+// developer's own: one with some hundred megabytes left is no reason to end pods.
 const kubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -157,9 +157,9 @@ podLogsDir: {{.Folder}}/pod-logs
 imageGCHighThresholdPercent: 100
 evictionHard:
   memory.available: 50Mi
-  nodefs.available: 1%
-  nodefs.inodesFree: 1%
-  imagefs.available: 1%
+  nodefs.available: 200Mi
+  nodefs.inodesFree: 10k
+  imagefs.available: 200Mi
 `
 
 const proxyConfiguration = `apiVersion: kubeproxy.config.k8s.io/v1alpha1

@@ -179,6 +179,8 @@ const acts = {
     }
     await leave(() => named(name).first().click());
   },
+  // What a button does in the page itself.
+  click: ({ name }) => named(name).click(),
   reload: () => leave(() => page.reload()),
   type: async ({ name }) => {
     // A narrow window has the navigation in its menu.
