@@ -223,8 +223,7 @@ func endedOf(c *selfservice.CallUsage) string {
 
 // burstNote says what follows when a person's calls come too fast, by the limit of a minute.
 func burstNote(perMinute int64) string {
-	every := time.Minute / time.Duration(max(1, perMinute))
-	return "So many calls may come as fast as they are answered. After them one passes every " + every.Round(time.Millisecond).String() + ", and faster ones are refused."
+	return "So many calls may come as fast as they are answered. After them calls pass at " + count(perMinute) + " a minute, and faster ones are refused."
 }
 
 // quotaLabels name the limits of a tier.

@@ -114,7 +114,7 @@ func TestFiguresOfCallsAgree(t *testing.T) {
 		set()
 		for _, page := range []string{"/", "/activity"} {
 			got := v.open(page)
-			for _, says := range []string{want, "In quick succession", "After them one passes every 2s, and faster ones are refused.", "At most 4 calls run at the same time."} {
+			for _, says := range []string{want, "In quick succession", "After them calls pass at 30 a minute, and faster ones are refused.", "At most 4 calls run at the same time."} {
 				if strings.Count(got.body, says) != 1 {
 					t.Errorf("%s does not say %q once: %s", page, says, got.body)
 				}
