@@ -70,7 +70,7 @@ func TestEachProcessHasTheRightsThatItUses(t *testing.T) {
 	t.Errorf("rights and their use differ; docs/operations/rights.md says what to do about it:\n%s", table.String())
 }
 
-// granting returns the cluster's roles and bindings.
+// granting returns the cluster's roles and bindings, and those of scheduled backups.
 func granting(t *testing.T) (g privileges.Grants) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("HB_KUBECONFIG"))
@@ -89,10 +89,29 @@ func granting(t *testing.T) (g privileges.Grants) {
 			t.Fatalf("list %T: %v", list, err)
 		}
 	}
-	return privileges.Grants{
+	g = privileges.Grants{
 		Roles: roles.Items, ClusterRoles: clusterRoles.Items,
 		RoleBindings: bindings.Items, ClusterRoleBindings: clusterBindings.Items,
 	}
+	// Scheduled backups have an account of their own, only while a test takes one.
+	rights := string(must.Value(os.ReadFile("../testdata/backup/rbac-backup.yaml"))(t))
+	for document := range strings.SplitSeq(rights, "\n---\n") {
+		decoded, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
+		must.Succeed(t, err)
+		switch o := decoded.(type) {
+		case *rbacv1.Role:
+			o.Namespace = system
+			g.Roles = append(g.Roles, *o)
+		case *rbacv1.RoleBinding:
+			o.Namespace = system
+			g.RoleBindings = append(g.RoleBindings, *o)
+		case *rbacv1.ClusterRole:
+			g.ClusterRoles = append(g.ClusterRoles, *o)
+		case *rbacv1.ClusterRoleBinding:
+			g.ClusterRoleBindings = append(g.ClusterRoleBindings, *o)
+		}
+	}
+	return g
 }
 
 // logged returns the whole of the audit log.
