@@ -72,7 +72,7 @@ type loginSession struct {
 	Nonce    string `json:"nonce,omitempty"`
 	Verifier string `json:"verifier,omitempty"`
 
-	// Who is the identity of the person after the login, nil before it.
+	// Who has the identity of the person after the login. Before it, Who is nil.
 	Who *flow.Identity `json:"who,omitempty"`
 }
 

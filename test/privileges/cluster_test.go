@@ -94,23 +94,7 @@ func granting(t *testing.T) (g privileges.Grants) {
 		RoleBindings: bindings.Items, ClusterRoleBindings: clusterBindings.Items,
 	}
 	// Scheduled backups have an account of their own, only while a test takes one.
-	rights := string(must.Value(os.ReadFile("../testdata/backup/rbac-backup.yaml"))(t))
-	for document := range strings.SplitSeq(rights, "\n---\n") {
-		decoded, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil)
-		must.Succeed(t, err)
-		switch o := decoded.(type) {
-		case *rbacv1.Role:
-			o.Namespace = system
-			g.Roles = append(g.Roles, *o)
-		case *rbacv1.RoleBinding:
-			o.Namespace = system
-			g.RoleBindings = append(g.RoleBindings, *o)
-		case *rbacv1.ClusterRole:
-			g.ClusterRoles = append(g.ClusterRoles, *o)
-		case *rbacv1.ClusterRoleBinding:
-			g.ClusterRoleBindings = append(g.ClusterRoleBindings, *o)
-		}
-	}
+	addInstalled(t, &g, "test/testdata/backup/rbac-backup.yaml")
 	return g
 }
 

@@ -64,36 +64,43 @@ func shipped(t *testing.T) (g privileges.Grants) {
 	t.Helper()
 	files := must.Value(filepath.Glob(filepath.Join(root, "config/rbac/*.yaml")))(t)
 	for _, file := range files {
-		data := must.Value(os.ReadFile(file))(t)
-		for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
-			// Both kinds of role and both of binding have the same fields.
-			var o struct {
-				metav1.TypeMeta `json:",inline"`
-				Metadata        metav1.ObjectMeta   `json:"metadata"`
-				Rules           []rbacv1.PolicyRule `json:"rules"`
-				RoleRef         rbacv1.RoleRef      `json:"roleRef"`
-				Subjects        []rbacv1.Subject    `json:"subjects"`
-			}
-			if err := decoder.Decode(&o); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			here := o.Metadata
-			here.Namespace = system
-			switch o.Kind {
-			case "Role":
-				g.Roles = append(g.Roles, rbacv1.Role{ObjectMeta: here, Rules: o.Rules})
-			case "ClusterRole":
-				g.ClusterRoles = append(g.ClusterRoles, rbacv1.ClusterRole{ObjectMeta: o.Metadata, Rules: o.Rules})
-			case "RoleBinding":
-				g.RoleBindings = append(g.RoleBindings, rbacv1.RoleBinding{ObjectMeta: here, RoleRef: o.RoleRef, Subjects: o.Subjects})
-			case "ClusterRoleBinding":
-				g.ClusterRoleBindings = append(g.ClusterRoleBindings, rbacv1.ClusterRoleBinding{RoleRef: o.RoleRef, Subjects: o.Subjects})
-			}
-		}
+		addInstalled(t, &g, strings.TrimPrefix(file, root+"/"))
 	}
 	return g
+}
+
+// addInstalled adds the roles and bindings of a manifest, installed in the namespace that they are
+// for. The file's path is that in the repository.
+func addInstalled(t *testing.T, g *privileges.Grants, file string) {
+	t.Helper()
+	data := must.Value(os.ReadFile(filepath.Join(root, file)))(t)
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096); ; {
+		// Both kinds of role and both of binding have the same fields.
+		var o struct {
+			metav1.TypeMeta `json:",inline"`
+			Metadata        metav1.ObjectMeta   `json:"metadata"`
+			Rules           []rbacv1.PolicyRule `json:"rules"`
+			RoleRef         rbacv1.RoleRef      `json:"roleRef"`
+			Subjects        []rbacv1.Subject    `json:"subjects"`
+		}
+		if err := decoder.Decode(&o); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		here := o.Metadata
+		here.Namespace = system
+		switch o.Kind {
+		case "Role":
+			g.Roles = append(g.Roles, rbacv1.Role{ObjectMeta: here, Rules: o.Rules})
+		case "ClusterRole":
+			g.ClusterRoles = append(g.ClusterRoles, rbacv1.ClusterRole{ObjectMeta: o.Metadata, Rules: o.Rules})
+		case "RoleBinding":
+			g.RoleBindings = append(g.RoleBindings, rbacv1.RoleBinding{ObjectMeta: here, RoleRef: o.RoleRef, Subjects: o.Subjects})
+		case "ClusterRoleBinding":
+			g.ClusterRoleBindings = append(g.ClusterRoleBindings, rbacv1.ClusterRoleBinding{RoleRef: o.RoleRef, Subjects: o.Subjects})
+		}
+	}
 }
 
 func TestTheDocumentHasEachRightAndNoOther(t *testing.T) {

@@ -36,7 +36,7 @@ type profilesPage struct {
 type profileRow struct {
 	v1alpha1.BridgeProfile
 
-	// Who names the people whom the profile selects, and Gives the servers that they get.
+	// Who describes the people whom the profile selects. Gives describes the servers that they get.
 	Who   string
 	Gives []string
 }

@@ -74,8 +74,8 @@ type frame struct {
 	// Home is the administrator's first page, and Items what they may look at.
 	Home  string
 	Items []console.Item
-	// Who is "admin key", or the roles of the administrator. Logout is the path at which they
-	// log out.
+	// Who says how the administrator logged in: "admin key", or their roles. Logout is the path at
+	// which they log out.
 	Who, Logout string
 	CSRF        string
 	// Path is the part of the navigation to which the page belongs.
