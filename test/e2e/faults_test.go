@@ -309,7 +309,7 @@ func operatorCounts(ctx context.Context, series string) error {
 		return err
 	}
 	for _, pod := range pods.Items {
-		text, err := installed.runKubectl(ctx, "", "get", "--raw", "/api/v1/namespaces/"+systemNamespace+"/pods/"+pod.Name+":8082/proxy/metrics")
+		text, err := readMetrics(ctx, pod)
 		if err != nil {
 			continue // It ends, or begins.
 		}

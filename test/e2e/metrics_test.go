@@ -55,11 +55,11 @@ func asked(t *testing.T) []string {
 }
 
 // exposed returns the names of the series that the installation's processes
-// have, each asked at its own port.
+// have.
 func exposed(t *testing.T) map[string]bool {
 	t.Helper()
 	series := map[string]bool{}
-	for component, port := range map[string]string{"operator": "8082", "keybroker": "8081", "ingress": "8081", "store": "8081"} {
+	for _, component := range []string{"operator", "keybroker", "ingress", "store"} {
 		var pods corev1.PodList
 		err := installed.client.List(t.Context(), &pods, client.InNamespace(systemNamespace), client.MatchingLabels{"app.kubernetes.io/component": component})
 		if err != nil {
@@ -70,7 +70,7 @@ func exposed(t *testing.T) map[string]bool {
 			if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
 				continue
 			}
-			text, err := installed.runKubectl(t.Context(), "", "get", "--raw", "/api/v1/namespaces/"+systemNamespace+"/pods/"+pod.Name+":"+port+"/proxy/metrics")
+			text, err := readMetrics(t.Context(), pod)
 			if err != nil {
 				t.Fatalf("%s: %v", pod.Name, err)
 			}

@@ -134,22 +134,27 @@ func searchMetrics(t *testing.T, s *canary.Scanner) {
 	}
 }
 
-// metricsFrom returns what a pod of the installation answers to /metrics, on
-// the port for them or, where there is none, on that of the probes.
+// metricsFrom returns what a pod of the installation answers to /metrics.
 func metricsFrom(t *testing.T, p corev1.Pod) []byte {
 	t.Helper()
+	out, err := readMetrics(t.Context(), p)
+	if err != nil || !strings.Contains(out, "go_goroutines") {
+		t.Fatalf("the metrics of %s are none: %v: %.200s", p.Name, err, out)
+	}
+	return []byte(out)
+}
+
+// readMetrics asks a pod of the installation for /metrics, on the port for them or, where there is
+// none, on that of the probes.
+func readMetrics(ctx context.Context, p corev1.Pod) (string, error) {
 	ports := map[string]int32{}
 	for _, c := range p.Spec.Containers {
 		for _, port := range c.Ports {
 			ports[port.Name] = port.ContainerPort
 		}
 	}
-	out := mustOutput(t, "get", fmt.Sprintf("--raw=/api/v1/namespaces/%s/pods/%s:%d/proxy/metrics",
+	return installed.runKubectl(ctx, "", "get", fmt.Sprintf("--raw=/api/v1/namespaces/%s/pods/%s:%d/proxy/metrics",
 		p.Namespace, p.Name, cmp.Or(ports["metrics"], ports["probes"])))
-	if !bytes.Contains(out, []byte("go_goroutines")) {
-		t.Fatalf("the metrics of %s are none: %.200s", p.Name, out)
-	}
-	return out
 }
 
 // searchFolder reads every file of a folder. One that goes while it is read
