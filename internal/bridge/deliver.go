@@ -126,7 +126,8 @@ func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.C
 	} else {
 		_, err = l.Call(ctx, q.Method, params.OnWire(q), x)
 	}
-	if err != nil && errors.Is(context.Cause(ctx), fault.ErrStale) {
+	// The connection may close before ctx ends, since both follow the same deadline.
+	if err != nil && errors.Is(context.Cause(l.GraceContext()), fault.ErrStale) {
 		return fault.ErrStale
 	}
 	return err
