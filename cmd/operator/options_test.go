@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,18 @@ import (
 func TestDefaultsAreValid(t *testing.T) {
 	if err := new(Options).Declare().Parse(nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestEachTypeIsCachedOnce compares types: the keys are pointers, so a map takes one type twice.
+func TestEachTypeIsCachedOnce(t *testing.T) {
+	seen := map[reflect.Type]bool{}
+	for o := range cacheOptions(Options{}).ByObject {
+		if kind := reflect.TypeOf(o); seen[kind] {
+			t.Errorf("%v has more than one entry", kind)
+		} else {
+			seen[kind] = true
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -140,6 +141,17 @@ func hosting(s bridgeobjects.Settings) (*resolve.Hosting, error) {
 	return &resolve.Hosting{Lacking: s.Lacking(), Egress: rules}, nil
 }
 
+// cacheOptions are those of all controllers. Each type has one entry: of two, the cache uses either.
+func cacheOptions(o Options) cache.Options {
+	options := hostedbridge.CacheOptions(o.Namespace, o.WatchNamespaces)
+	maps.Copy(options.ByObject, catalogrecipe.CacheOptions(o.catalog()))
+	maps.Copy(options.ByObject, bridgeprofile.CacheOptions(o.Namespace))
+	maps.Copy(options.ByObject, bridgegroup.CacheOptions(o.Namespace))
+	maps.Copy(options.ByObject, programbundle.CacheOptions(o.Namespace))
+	maps.Copy(options.ByObject, tenantnamespace.CacheOptions())
+	return options
+}
+
 func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
@@ -147,17 +159,11 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 			return nil, fmt.Errorf("register types: %w", err)
 		}
 	}
-	caches := hostedbridge.CacheOptions(o.Namespace, o.WatchNamespaces)
-	maps.Copy(caches.ByObject, catalogrecipe.CacheOptions(o.catalog()))
-	maps.Copy(caches.ByObject, bridgeprofile.CacheOptions(o.Namespace))
-	maps.Copy(caches.ByObject, bridgegroup.CacheOptions(o.Namespace))
-	maps.Copy(caches.ByObject, programbundle.CacheOptions(o.Namespace))
-	maps.Copy(caches.ByObject, tenantnamespace.CacheOptions())
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		NewCache:                namespaces.NewCache(o.WatchNamespaces, log),
 		Logger:                  logr.FromSlogHandler(log.Handler()),
-		Cache:                   caches,
+		Cache:                   cacheOptions(o),
 		Metrics:                 metricsserver.Options{BindAddress: o.MetricsListen},
 		HealthProbeBindAddress:  o.ProbeListen,
 		LeaderElection:          true,

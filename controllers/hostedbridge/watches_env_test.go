@@ -8,6 +8,7 @@ package hostedbridge_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +28,12 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/bridgegroup"
+	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
+	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
+	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
+	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 	"github.com/hostedbridge/hostedbridge/test/wait"
@@ -82,17 +88,17 @@ func (f *fixture) start(t *testing.T) *counting {
 	return c
 }
 
-// cacheOptions are the operator's, without the bridges and recipes of other tests.
+// cacheOptions are those of an operator that looks after the fixture's namespaces alone.
 func (f *fixture) cacheOptions() cache.Options {
-	options := hostedbridge.CacheOptions(f.Settings.Namespace, nil)
-	bridges := map[string]cache.Config{f.namespace: {}}
+	watched := namespaces.Set{f.namespace}
 	if f.elsewhere != "" {
-		bridges[f.elsewhere] = cache.Config{}
+		watched = append(watched, f.elsewhere)
 	}
-	options.ByObject[&v1alpha1.HostedBridge{}] = cache.ByObject{Namespaces: bridges}
-	own := cache.ByObject{Namespaces: map[string]cache.Config{f.Settings.Namespace: {}}}
-	options.ByObject[&v1alpha1.BridgeProfile{}], options.ByObject[&v1alpha1.BridgePerson{}] = own, own
-	options.ByObject[&v1alpha1.CatalogRecipe{}] = cache.ByObject{Namespaces: map[string]cache.Config{f.Settings.CatalogNamespace: {}}}
+	options := hostedbridge.CacheOptions(f.Settings.Namespace, watched)
+	maps.Copy(options.ByObject, catalogrecipe.CacheOptions(f.Settings.CatalogNamespace))
+	maps.Copy(options.ByObject, bridgeprofile.CacheOptions(f.Settings.Namespace))
+	maps.Copy(options.ByObject, bridgegroup.CacheOptions(f.Settings.Namespace))
+	maps.Copy(options.ByObject, programbundle.CacheOptions(f.Settings.Namespace))
 	return options
 }
 
