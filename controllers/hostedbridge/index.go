@@ -33,6 +33,9 @@ const (
 	// index takes some 600 bytes for each bridge.
 	indexPerson    = "person"
 	indexPersonKey = "person-key"
+	// indexGroup finds HostedBridges by the groups of their specs, and those with a group that nothing
+	// else names.
+	indexGroup = "group"
 	// indexRequestUser finds BridgeRequests by the user who asks.
 	indexRequestUser = "request-user"
 	// indexClaimBridge finds PersistentVolumeClaims by the label of their bridge.
@@ -64,6 +67,7 @@ func Indexes() []Index {
 		{&v1alpha1.HostedBridge{}, indexRecipe, func(o client.Object) []string { return recipeUses(o.(*v1alpha1.HostedBridge)) }},
 		{&v1alpha1.HostedBridge{}, indexPackage, func(o client.Object) []string { return packages(o.(*v1alpha1.HostedBridge)) }},
 		{&v1alpha1.HostedBridge{}, indexPerson, func(o client.Object) []string { return personKeys(o.(*v1alpha1.HostedBridge)) }},
+		{&v1alpha1.HostedBridge{}, indexGroup, func(o client.Object) []string { return groupKeys(o.(*v1alpha1.HostedBridge)) }},
 		{&v1alpha1.BridgePerson{}, indexPersonKey, func(o client.Object) []string { return keysOfPerson(o.(*v1alpha1.BridgePerson)) }},
 		{&v1alpha1.BridgeRequest{}, indexRequestUser, func(o client.Object) []string { return []string{string(o.(*v1alpha1.BridgeRequest).Spec.User)} }},
 		{&v1alpha1.HostedBridge{}, indexKey, func(o client.Object) []string { return copyable(o.(*v1alpha1.HostedBridge)) }},

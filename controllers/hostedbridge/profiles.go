@@ -103,25 +103,26 @@ func (r *profiler) unknownGroups(ctx context.Context, b *v1alpha1.HostedBridge, 
 // bridgesOfUnknownGroups maps an object that names groups to the HostedBridges with a group that
 // nothing named so far, and to those that name the group of a directory.
 func (m eventMapper) bridgesOfUnknownGroups(ctx context.Context, o client.Object) []reconcile.Request {
-	var list v1alpha1.HostedBridgeList
-	if err := m.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		// A read of a filled cache fails only when the process ends.
-		log.FromContext(ctx).Error(err, "list HostedBridges of groups")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		b := &list.Items[i]
-		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionProfilesApplied)
-		named := false
-		if g, ok := o.(*v1alpha1.BridgeGroup); ok {
-			named = slices.Contains(b.Spec.Groups, g.Spec.Value)
-		}
-		if named || c != nil && c.Reason == v1alpha1.ReasonUnknownGroup {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
-		}
+	requests := m.requests(ctx, client.MatchingFields{indexGroup: ofUnknownGroups})
+	if g, ok := o.(*v1alpha1.BridgeGroup); ok {
+		requests = append(requests, m.requests(ctx, client.MatchingFields{indexGroup: ofGroup + g.Spec.Value})...)
 	}
 	return requests
+}
+
+// The values of indexGroup: ofGroup with a group of the spec, and ofUnknownGroups.
+const ofGroup, ofUnknownGroups = "of/", "unknown"
+
+// groupKeys returns the values of indexGroup.
+func groupKeys(b *v1alpha1.HostedBridge) []string {
+	var keys []string
+	for _, g := range b.Spec.Groups {
+		keys = append(keys, ofGroup+g)
+	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionProfilesApplied); c != nil && c.Reason == v1alpha1.ReasonUnknownGroup {
+		keys = append(keys, ofUnknownGroups)
+	}
+	return keys
 }
 
 // groupsNamed passes an object whose change may have it name another group. The members of a

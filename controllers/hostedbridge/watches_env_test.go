@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -175,6 +176,26 @@ func TestTheControllerWatchesWhatItsDecisionsDependOn(t *testing.T) {
 		must.Succeed(t, f.Delete(t.Context(), o))
 	}
 	f.eventually(t, "and is made when that is removed", d, func() bool { return d.OwnerReferences[0].UID == alice.UID })
+}
+
+// TestAGroupOfADirectoryIsKnownWhileItIsThere creates and deletes the group that a bridge names.
+func TestAGroupOfADirectoryIsKnownWhileItIsThere(t *testing.T) {
+	f := newFixture(t)
+	f.start(t)
+	alice := f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) { s.Groups = []string{"sales"} })
+	testenv.ExpectApplied(t, f.Client, alice)
+	unknown := func() bool {
+		return reason(alice, v1alpha1.ConditionProfilesApplied) == v1alpha1.ReasonUnknownGroup
+	}
+	f.eventually(t, "nothing names the group", alice, unknown)
+	group := &v1alpha1.BridgeGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: "g-1"},
+		Spec:       v1alpha1.BridgeGroupSpec{Issuer: "https://idp.example.com", Value: "sales", DisplayName: "Sales"},
+	}
+	testenv.ExpectApplied(t, f.Client, group)
+	f.eventually(t, "a directory has the group", alice, func() bool { return !unknown() })
+	must.Succeed(t, f.Delete(t.Context(), group))
+	f.eventually(t, "the directory has it no more", alice, unknown)
 }
 
 func TestTheIngresssStatusDoesNotWakeTheController(t *testing.T) {
