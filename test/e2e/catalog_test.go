@@ -121,8 +121,8 @@ func adminKey(t *testing.T) string {
 func awaitCatalog(t *testing.T) {
 	t.Helper()
 	wait.NoError(t, wait.Limit, "the seeded recipes are served", func(ctx context.Context) error {
-		for range 6 { // More than replicas, each on a connection of its own.
-			a, err := send(ctx, newHTTPClient(false), installed.url+"/recipes?owner=seed&limit=1", "", request{method: http.MethodGet})
+		return atAllReplicas(func(c *http.Client) error {
+			a, err := send(ctx, c, installed.url+"/recipes?owner=seed&limit=1", "", request{method: http.MethodGet})
 			if err != nil {
 				return err
 			}
@@ -130,8 +130,8 @@ func awaitCatalog(t *testing.T) {
 			if err := json.Unmarshal(a.body, &page); err != nil || page.Total < len(seededRecipes(t)) {
 				return fmt.Errorf("status %d, %d recipes: %.300s", a.status, page.Total, a.body)
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
@@ -163,14 +163,19 @@ func newPublisher(t *testing.T, short string) publisher {
 // awaitWorks waits until all replicas know the publisher's key.
 func (p publisher) awaitWorks(t *testing.T) {
 	t.Helper()
-	wait.NoError(t, wait.Limit, "the key of "+p.id+" works", func(context.Context) error {
-		for range 4 {
-			probe := curl{newHTTPClient(false), p.key}
-			if a := probe.ask(t, http.MethodPost, "/recipes?dryRun=All", `{}`); a.status != http.StatusUnprocessableEntity {
+	p.await(t, "the key of "+p.id+" works", http.StatusUnprocessableEntity)
+}
+
+// await waits until all replicas answer the publisher's key with the status.
+func (p publisher) await(t *testing.T, what string, status int) {
+	t.Helper()
+	wait.NoError(t, wait.Limit, what, func(context.Context) error {
+		return atAllReplicas(func(c *http.Client) error {
+			if a := (curl{c, p.key}).ask(t, http.MethodPost, "/recipes?dryRun=All", `{}`); a.status != status {
 				return fmt.Errorf("status %d", a.status)
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
@@ -242,13 +247,14 @@ func (p publisher) mustPublish(t *testing.T, name, file string) (w written) {
 // awaitRead waits until every replica answers a GET with what check wants.
 func awaitRead(t *testing.T, path string, check func(answer) error) {
 	t.Helper()
+	awaitReadBy(t, "", path, check)
+}
+
+// awaitReadBy is awaitRead with a key.
+func awaitReadBy(t *testing.T, key, path string, check func(answer) error) {
+	t.Helper()
 	wait.NoError(t, wait.Limit, "GET "+path, func(context.Context) error {
-		for range 4 {
-			if err := check(curl{newHTTPClient(false), ""}.ask(t, http.MethodGet, path, "")); err != nil {
-				return err
-			}
-		}
-		return nil
+		return atAllReplicas(func(c *http.Client) error { return check(curl{c, key}.ask(t, http.MethodGet, path, "")) })
 	})
 }
 

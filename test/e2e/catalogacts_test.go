@@ -130,20 +130,7 @@ func publishersAreKept(t *testing.T, boss curl, p publisher) {
 	}
 	boss.must(t, http.StatusOK, http.MethodPut, path, `{"displayName":"Another name","verified":true}`, "If-Match", a.header.Get("Etag"))
 	boss.must(t, http.StatusPreconditionFailed, http.MethodPut, path, `{"displayName":"A third name"}`, "If-Match", a.header.Get("Etag"))
-	awaitAdmin(t, boss, path, mentions("Another name"))
-}
-
-// awaitAdmin is awaitRead for administrators.
-func awaitAdmin(t *testing.T, boss curl, path string, check func(answer) error) {
-	t.Helper()
-	wait.NoError(t, wait.Limit, "GET "+path, func(context.Context) error {
-		for range 4 {
-			if err := check(curl{newHTTPClient(false), boss.key}.ask(t, http.MethodGet, path, "")); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	awaitReadBy(t, boss.key, path, mentions("Another name"))
 }
 
 // keysAreWithdrawn gives a publisher another key and withdraws the first, which
@@ -157,14 +144,7 @@ func keysAreWithdrawn(t *testing.T, boss curl, p publisher) {
 	second.awaitWorks(t)
 	boss.must(t, http.StatusNoContent, http.MethodDelete, keys+"/"+p.keyID, "")
 	began := time.Now()
-	wait.NoError(t, wait.Limit, "the withdrawn key opens nothing", func(context.Context) error {
-		for range 4 {
-			if a := (curl{newHTTPClient(false), p.key}).ask(t, http.MethodPost, "/recipes?dryRun=All", `{}`); a.status != http.StatusUnauthorized {
-				return fmt.Errorf("status %d", a.status)
-			}
-		}
-		return nil
-	})
+	p.await(t, "the withdrawn key opens nothing", http.StatusUnauthorized)
 	t.Logf("withdrawn everywhere after %s", time.Since(began).Round(time.Millisecond))
 	second.must(t, http.StatusUnprocessableEntity, http.MethodPost, "/recipes?dryRun=All", `{}`)
 }

@@ -127,11 +127,6 @@ func replaceIngresses(t *testing.T, n tenant, token string) {
 		return nil
 	})
 	wait.NoError(t, wait.Limit, "the next ingresses answer, and take a token from before", func(ctx context.Context) error {
-		for range 6 { // More than replicas, each on a connection of its own.
-			if err := callTool(ctx, newHTTPClient(false), n.url(), token); err != nil {
-				return err
-			}
-		}
-		return nil
+		return atAllReplicas(func(c *http.Client) error { return callTool(ctx, c, n.url(), token) })
 	})
 }

@@ -178,16 +178,13 @@ func removedPeopleAreOut(t *testing.T) {
 func awaitShut(t *testing.T, address, token string) {
 	t.Helper()
 	wait.NoError(t, wait.Limit, "the token opens nothing at any replica", func(ctx context.Context) error {
-		for range 6 { // More than replicas, each on a connection of its own.
-			got, err := send(ctx, newHTTPClient(false), address, token, modernCall)
-			if err != nil {
-				return err
+		return atAllReplicas(func(c *http.Client) error {
+			got, err := send(ctx, c, address, token, modernCall)
+			if err == nil && got.status == http.StatusOK {
+				err = fmt.Errorf("status %d", got.status)
 			}
-			if got.status == http.StatusOK {
-				return fmt.Errorf("status %d", got.status)
-			}
-		}
-		return nil
+			return err
+		})
 	})
 }
 

@@ -93,6 +93,16 @@ func newHTTPClient(keep bool) *http.Client {
 	}}
 }
 
+// atAllReplicas asks on as many new connections as leave out one of two replicas once in 32,768 times.
+func atAllReplicas(ask func(*http.Client) error) error {
+	for range 16 {
+		if err := ask(newHTTPClient(false)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // send sends the request with the key, or without one where it is empty.
 func send(ctx context.Context, c *http.Client, url, key string, r request) (answer, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, url, strings.NewReader(r.body))
