@@ -5,7 +5,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -127,7 +126,7 @@ func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.C
 		_, err = l.Call(ctx, q.Method, params.OnWire(q), x)
 	}
 	// The connection may close before ctx ends, since both follow the same deadline.
-	if err != nil && errors.Is(context.Cause(l.GraceContext()), fault.ErrStale) {
+	if err != nil && l.Expired() {
 		return fault.ErrStale
 	}
 	return err
