@@ -29,11 +29,11 @@ func TestDefaultsAreValid(t *testing.T) {
 func TestEachTypeIsCachedOnce(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	for o := range cacheOptions(Options{}).ByObject {
-		if kind := reflect.TypeOf(o); seen[kind] {
+		kind := reflect.TypeOf(o)
+		if seen[kind] {
 			t.Errorf("%v has more than one entry", kind)
-		} else {
-			seen[kind] = true
 		}
+		seen[kind] = true
 	}
 }
 

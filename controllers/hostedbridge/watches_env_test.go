@@ -8,7 +8,6 @@ package hostedbridge_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,11 +28,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/controllers/bridgegroup"
-	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
-	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
-	"github.com/hostedbridge/hostedbridge/controllers/programbundle"
 	"github.com/hostedbridge/hostedbridge/internal/namespaces"
 	"github.com/hostedbridge/hostedbridge/test/must"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -91,16 +86,11 @@ func (f *fixture) start(t *testing.T) *counting {
 
 // cacheOptions are those of an operator that looks after the fixture's namespaces alone.
 func (f *fixture) cacheOptions() cache.Options {
-	watched := namespaces.Set{f.namespace}
+	watched := namespaces.Set{f.namespace, f.Settings.Namespace}
 	if f.elsewhere != "" {
 		watched = append(watched, f.elsewhere)
 	}
-	options := hostedbridge.CacheOptions(f.Settings.Namespace, watched)
-	maps.Copy(options.ByObject, catalogrecipe.CacheOptions(f.Settings.CatalogNamespace))
-	maps.Copy(options.ByObject, bridgeprofile.CacheOptions(f.Settings.Namespace))
-	maps.Copy(options.ByObject, bridgegroup.CacheOptions(f.Settings.Namespace))
-	maps.Copy(options.ByObject, programbundle.CacheOptions(f.Settings.Namespace))
-	return options
+	return hostedbridge.CacheOptions(f.Settings.Namespace, watched)
 }
 
 func (f *fixture) eventually(t *testing.T, what string, o client.Object, ok func() bool) {
