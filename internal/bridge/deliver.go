@@ -126,7 +126,7 @@ func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.C
 		_, err = l.Call(ctx, q.Method, params.OnWire(q), x)
 	}
 	// The connection may close before ctx ends, since both follow the same deadline.
-	if err != nil && l.Expired() {
+	if err != nil && l.CutOff() {
 		return fault.ErrStale
 	}
 	return err

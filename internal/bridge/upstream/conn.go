@@ -380,8 +380,8 @@ func (l *Conn) Instructions() string { return l.session.Instructions }
 // secrets.
 func (l *Conn) GraceContext() context.Context { return l.grant.Grace }
 
-// Expired reports whether the calls of the connection were cut off, because its secrets changed.
-func (l *Conn) Expired() bool { return errors.Is(context.Cause(l.grant.Grace), fault.ErrStale) }
+// CutOff reports whether the calls of the connection were cut off, because its secrets changed.
+func (l *Conn) CutOff() bool { return errors.Is(context.Cause(l.grant.Grace), fault.ErrStale) }
 
 // Capabilities returns the server's capabilities. It is never nil.
 func (l *Conn) Capabilities() *mcp.ServerCapabilities { return l.session.Capabilities }
