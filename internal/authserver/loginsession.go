@@ -72,7 +72,7 @@ type loginSession struct {
 	Nonce    string `json:"nonce,omitempty"`
 	Verifier string `json:"verifier,omitempty"`
 
-	// Who has the identity of the person after the login. Before it, Who is nil.
+	// Who is the identity of the person after the login, and nil before it.
 	Who *flow.Identity `json:"who,omitempty"`
 }
 

@@ -36,7 +36,7 @@ type profilesPage struct {
 type profileRow struct {
 	v1alpha1.BridgeProfile
 
-	// Who describes the people whom the profile selects. Gives describes the servers that they get.
+	// Who is the people whom the profile selects, in words, and Gives the servers that they get.
 	Who   string
 	Gives []string
 }

@@ -74,7 +74,7 @@ type frame struct {
 	// Home is the administrator's first page, and Items what they may look at.
 	Home  string
 	Items []console.Item
-	// Who says how the administrator logged in: "admin key", or their roles. Logout is the path at
+	// Who is how the administrator logged in: "admin key", or their roles. Logout is the path at
 	// which they log out.
 	Who, Logout string
 	CSRF        string
